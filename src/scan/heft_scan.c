@@ -1,12 +1,13 @@
-/* heft_scan.c: behind the public API: judging one file, and every file below a directory.
+/* heft_scan.c: public API of scan: scans one file, or every file below a directory.
  *
- *     directory ── names in order of bytes ─┬─ file, or a link to one   judged once (device, inode)
- *                                           ├─ directory                pushed; the walk goes on in it
- *                                           ├─ link to a directory      kept: unread, unless it turns
- *                                           │                           out to be below the root
- *                                           └─ anything else            unread
+ *     directory ── names in byte order ─┬─ file, or a link to one   scanned once (device, inode)
+ *                                       ├─ directory                pushed onto the stack of levels
+ *                                       ├─ link to a directory      kept until the end: reported as not
+ *                                       │                           scanned if the target was not met
+ *                                       └─ anything else            reported as not scanned
  *
- * Memory holds the names of the directories on the way down, and a key of each file and directory. */
+ * Memory: the names in the directories from the root down to the current one, and one key for
+ * each file and directory met. */
 #include "base/require_arg.h"
 #include "base/map.h"
 #include "scan/scan.h"
@@ -16,7 +17,7 @@
 
 /* ---- one file ---------------------------------------------------------------------------- */
 
-/* label: what reports call it. */
+/* label: name of the source in reports; "standard input" for "-". */
 static bool open_input(struct heft_source *out, const char *path, struct heft_error *err)
 {
     bool ok;
@@ -51,31 +52,31 @@ bool heft_scan(const char *path, const struct heft_limits *limits,
 
 /* ---- the walk ---------------------------------------------------------------------------- */
 
-/* A directory that is being walked. */
+/* A directory being walked. */
 struct level {
-    struct heft_arena mem; /* path and names */
-    const char *path;      /* with a slash at its end */
+    struct heft_arena mem; /* owns path and names */
+    const char *path;      /* ends with a slash */
     const char *const *names;
     size_t count, next;
 };
 
-/* A link to a directory. */
+/* A symbolic link to a directory. */
 struct link {
-    struct heft_str key; /* of the directory */
+    struct heft_str key; /* device and inode of the directory */
     const char *path;
 };
 
 struct walk {
     const struct heft_scan_visitor *visitor;
     struct heft_limits limits;
-    struct heft_arena mem; /* keys, paths of links */
+    struct heft_arena mem; /* owns keys and paths of links */
     struct heft_strmap seen;
     struct level *levels;
     struct link *links;
     size_t n_levels, cap_levels, n_links, cap_links;
-    enum heft_danger worst; /* of the file that is being judged */
+    enum heft_danger worst; /* worst finding in the current file */
     size_t judged, failed;
-    struct heft_error first; /* why a file could not be judged: of the first one */
+    struct heft_error first; /* error of the first file that could not be scanned */
 };
 
 static void take_item(void *ctx, const struct heft_scan_item *item)
@@ -93,7 +94,7 @@ static void tell_result(struct walk *w, const struct heft_scan_result *result)
     w->visitor->result(w->visitor->ctx, result);
 }
 
-/* What could not be read is a finding, and a file that was not judged. */
+/* Reports an unreadable path, both as a finding and as a file that was not judged. */
 static bool tell_unread(struct walk *w, const char *path, const struct heft_error *why)
 {
     const struct heft_scan_item item = {.danger = HEFT_UNKNOWN,
@@ -119,7 +120,8 @@ static bool tell_sentence(struct walk *w, const char *path, const char *sentence
     return tell_unread(w, path, &why);
 }
 
-/* Names by which readers choose: a file is judged once more where it has one. */
+/* True if the file's name decides how scan judges it. Such a file is judged once more under each
+ * such name. */
 static bool is_deciding(const char *path)
 {
     static const char *const ends[] = {".py",   ".pyc",  ".pb",  ".pbtxt",
@@ -131,8 +133,9 @@ static bool is_deciding(const char *path)
     return false;
 }
 
-/* Whether it is there for the first time. by_name: it is judged by its name, too, so both names of
- * one file are looked at (the hub's cache has links to blobs that are named by their digests). */
+/* Sets *fresh if the file or directory was not met before. by_name: its name also decides how it
+ * is judged, so it gets a second key (the cache of the Hugging Face hub has links to blobs that
+ * are named by their digests). With key_out, returns the key without remembering it. */
 static bool is_new(struct walk *w, const struct heft_os_stat *st, bool by_name,
                    struct heft_str *key_out, bool *fresh, struct heft_error *err)
 {
@@ -190,7 +193,7 @@ static bool judge_file(struct walk *w, const char *path, struct heft_error *err)
     return ok;
 }
 
-static bool push_folder(struct walk *w, const char *path, struct heft_error *err)
+static bool push_directory(struct walk *w, const char *path, struct heft_error *err)
 {
     struct level *level;
     struct heft_error why = {0};
@@ -251,7 +254,7 @@ static bool visit_path(struct walk *w, const char *path, struct heft_error *err)
         return false;
     if (!fresh)
         return true;
-    return st.is_dir ? push_folder(w, path, err) : judge_file(w, path, err);
+    return st.is_dir ? push_directory(w, path, err) : judge_file(w, path, err);
 }
 
 static bool walk_levels(struct walk *w, struct heft_error *err)
@@ -286,14 +289,14 @@ static bool tell_links(struct walk *w)
     return true;
 }
 
-static bool walk_folder(struct walk *w, const char *path, struct heft_error *err)
+static bool walk_directory(struct walk *w, const char *path, struct heft_error *err)
 {
     struct heft_os_stat st;
     bool fresh;
 
     if (heft_os->stat_path(path, &st) != 0)
         return heft_fail_errno(err, "cannot be examined");
-    return is_new(w, &st, false, NULL, &fresh, err) && push_folder(w, path, err) &&
+    return is_new(w, &st, false, NULL, &fresh, err) && push_directory(w, path, err) &&
            walk_levels(w, err) && tell_links(w);
 }
 
@@ -309,15 +312,16 @@ static void release_walk(struct walk *w)
 
 /* ---- an index ---------------------------------------------------------------------------- */
 
-/* A shard by its name in the index. */
-static bool judge_shard(void *ctx, const char *folder, struct heft_str name, struct heft_error *err)
+/* Visits one shard of an index, by its name in the index. */
+static bool judge_shard(void *ctx, const char *directory, struct heft_str name,
+                        struct heft_error *err)
 {
     struct walk *w = ctx;
     struct heft_error why = {0};
     struct heft_buf path = {0};
     bool ok;
 
-    heft_buf_text(&path, folder);
+    heft_buf_text(&path, directory);
     heft_buf_str(&path, name);
     heft_buf_char(&path, 0);
     ok = heft_buf_ok(&path, err);
@@ -335,7 +339,7 @@ static bool scan_input(struct walk *w, const char *path, struct heft_error *err)
     bool ok;
 
     if (heft_path_kind(path) == HEFT_PATH_DIR)
-        return walk_folder(w, path, err);
+        return walk_directory(w, path, err);
     if (!open_input(&source, path, err))
         return false;
     ok = judge_source(w, &source, source.label, err) &&

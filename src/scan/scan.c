@@ -1,19 +1,20 @@
-/* scan.c: what executing the pickles of a file would import and call, and tricks of the container.
+/* scan.c: scan of one file: what executing its pickles would import and call, and tricks of
+ * containers.
  *
  *     place
- *      ├ zip            scan_zip_open.c: its records *.pkl, then the others, but for the storages that
- *      │                the first ones name; as other readers see it where heft's refuses it
+ *      ├ zip            scan_zip_open.c: its records *.pkl, then all others except the storages
+ *      │                that the former refer to; as other readers see it if heft refuses it
  *      ├ .npy, tar      scan_npy.c, scan_other.c
- *      ├ compressed     scan_packed.c: gzip and zlib are unpacked, others told
- *      └ all else       scan_pickle.c: a pickle, several, a legacy torch stream; or else
- *                       scan_content.c: graphs, configurations, native code, and what is not judged
+ *      ├ compressed     scan_packed.c: gzip and zlib are unpacked, others reported
+ *      └ all others     scan_pickle.c: a pickle, several, a legacy torch stream; or else
+ *                       scan_content.c: graphs, configurations, native code, and kinds not judged
  *
- * Content decides, as it does for whoever loads the file. Every GLOBAL that the machine made is an
- * import, every CALL a call of its callee, also those that the pickle threw away again, so hiding
- * behind POP does not help. Nothing is resolved or run. */
+ * The content decides, as it does for the programs that load the file. Every GLOBAL that the
+ * pickle machine has created is an import and every CALL a call, even if the pickle discarded
+ * the result, so POP hides nothing. Nothing is imported or executed. */
 #include "scan/scan_parts.h"
 
-#define HEAD 512 /* bytes that tell what a place holds */
+#define HEAD 512 /* bytes that are read to find the kind of a place */
 
 /* ---- which of the others looks at it ----------------------------------------------------- */
 
@@ -29,7 +30,7 @@ static bool begins_with(struct heft_bytes head, const char *magic, size_t n)
     return head.n >= n && memcmp(head.p, magic, n) == 0;
 }
 
-/* Of the file itself. Always true. */
+/* Sets the kind of the file, unless the place is within it. Always returns true. */
 static bool set_kind(struct heft_scan *s, const struct heft_scan_place *place, const char *name)
 {
     if (place->depth == 0)
@@ -48,8 +49,7 @@ static bool scan_plain(struct heft_scan *s, const struct heft_scan_place *place,
                                : heft_scan_content(s, place, head, err);
 }
 
-/* A tar or compressed bytes may be a pickle to whoever reads them as that: each can begin with
- * opcodes. */
+/* Scans a tar or compressed bytes as a pickle, too, because both can begin with opcodes. */
 static bool scan_also(struct heft_scan *s, const struct heft_scan_place *place,
                       struct heft_error *err)
 {
@@ -68,7 +68,7 @@ static bool scan_tar(struct heft_scan *s, const struct heft_scan_place *place,
     return heft_scan_tell(s, place, 0, HEFT_UNKNOWN, "packed", HEFT_SCAN_DEEP);
 }
 
-/* What it is by its first bytes, neither of a zip nor of a tar. */
+/* Scans a place that is neither a zip nor a tar, by its first bytes. */
 static bool scan_begin(struct heft_scan *s, const struct heft_scan_place *place,
                        struct heft_bytes head, struct heft_error *err)
 {
@@ -101,13 +101,14 @@ static bool look_at(struct heft_scan *s, const struct heft_scan_place *place,
         return set_kind(s, place, "tar") && scan_tar(s, place, err) && scan_also(s, place, err);
     if (!scan_begin(s, place, head, err))
         return false;
-    /* What is no zip at its beginning may be one at its end. */
+    /* a zip is found by its end, so it may have other bytes before it */
     return place->depth >= HEFT_SCAN_DEPTH || heft_scan_hidden_zip(s, place, err);
 }
 
-/* ---- the door ---------------------------------------------------------------------------- */
+/* ---- entry points ------------------------------------------------------------------------ */
 
-/* HDF5 behind a user block, which may be a file of any other kind: HDF5's readers see no more of it. */
+/* Scans an HDF5 file after a user block, which may be a file of any other kind and is ignored by
+ * readers of HDF5. */
 static bool scan_user_block(struct heft_scan *s, const struct heft_scan_place *place,
                             struct heft_error *err)
 {
@@ -132,7 +133,7 @@ bool heft_scan_source(const struct heft_source *src, const char *path,
                           .each = each,
                           .ctx = ctx,
                           .complete = true,
-                          /* scan keeps more for each than readers do */
+                          /* the other eighth is for scan's own notes on each node */
                           .nodes = heft_limit_nodes(limits, src->size) / 8 * 7,
                           .kind = {"unknown", false},
                           .err = &first};

@@ -2,11 +2,11 @@
  *
  *     file = [front] records … directory [directory …] end record [end record …]
  *
- * torch, Python and other readers take what the directory says, wherever it leads, and look at
- * other parts of the rest. So every end record that leads to a directory is followed, each property
- * that makes readers disagree is told by a sentence of its own, and every record is judged where the
- * directory has it. Where there is no directory (a download that was cut off), local headers are
- * looked for one by one. wire/zip_record.c decodes them. */
+ * torch, Python and other readers follow the directory wherever it points, and check different
+ * parts of the rest. So every end record with a directory is followed, each property that makes
+ * readers disagree is reported with its own sentence, and every record is scanned at its
+ * position in the directory. If there is no directory (a truncated download), local headers are
+ * searched one by one. wire/zip_record.c decodes them. */
 #include "scan/scan_parts.h"
 
 #include "wire/zip_record.h"
@@ -16,14 +16,14 @@
 #define CENTRAL     HEFT_ZIP_CENTRAL
 #define LOCAL       HEFT_ZIP_LOCAL_HEAD
 #define MOST_DIRS   4
-#define MOST_CARVED 64     /* pickles looked at in a zip without a directory */
-#define MOST_TOLD   16     /* tricks of one archive */
-#define MOST_IN_ROW 100000 /* archives one behind the other */
-#define MOST_LISTED 200000 /* records of one directory: memory */
+#define MOST_CARVED 64     /* pickles scanned in a zip without a directory */
+#define MOST_TOLD   16     /* tricks reported for one archive */
+#define MOST_IN_ROW 100000 /* consecutive archives */
+#define MOST_LISTED 200000 /* records of one directory: bounds memory */
 
 struct directory {
     uint64_t at, size;
-    uint64_t shift; /* added to offsets: bytes that were put before the archive */
+    uint64_t shift; /* bytes before the archive, added to its offsets */
 };
 
 struct loose {
@@ -34,7 +34,7 @@ struct loose {
     struct heft_arena mem;
     struct heft_zip zip;
     size_t cap;
-    struct heft_zip_names names; /* of the directory */
+    struct heft_zip_names names; /* names in the directory */
     size_t told;
     struct heft_error *err;
 };
@@ -43,14 +43,14 @@ struct loose {
 
 static bool has_magic(const struct heft_source *src, uint64_t at, const char *magic)
 {
-    struct heft_error ignored = {0}; /* out of the file: no magic */
+    struct heft_error ignored = {0}; /* past the end of the file: no magic */
     uint8_t bytes[4];
 
     return heft_within(at, 4, src->size) && heft_source_read(src, at, bytes, 4, &ignored) &&
            memcmp(bytes, magic, 4) == 0;
 }
 
-/* Numbers of the zip64 end record, if its locator is before the end record. */
+/* Reads the zip64 end record if its locator is before the end record. */
 static void widen_end(const struct heft_source *src, struct heft_zip_end *end)
 {
     struct heft_error ignored = {0};
@@ -61,7 +61,8 @@ static void widen_end(const struct heft_source *src, struct heft_zip_end *end)
         !heft_source_read(src, end->at - sizeof locator, locator, sizeof locator, &ignored) ||
         memcmp(locator, "PK\6\7", 4) != 0)
         return;
-    where = end->at - sizeof locator - sizeof wide; /* also if bytes were put before the archive */
+    /* Right before the locator, where it is even if bytes were put before the archive. */
+    where = end->at - sizeof locator - sizeof wide;
     if (!has_magic(src, where, "PK\6\6"))
         where = heft_le64(locator + 8);
     if (has_magic(src, where, "PK\6\6") && heft_within(where, sizeof wide, src->size) &&
@@ -69,7 +70,8 @@ static void widen_end(const struct heft_source *src, struct heft_zip_end *end)
         heft_zip_end_widen(end, wide, where);
 }
 
-/* The directory that the end record at `at` leads to: at its offset, or right before the record. */
+/* Finds the directory of the end record at `at`: at its stored offset, or right before the end
+ * record. */
 static bool find_directory(const struct heft_source *src, uint64_t at, const uint8_t *p,
                            struct directory *d)
 {
@@ -82,7 +84,7 @@ static bool find_directory(const struct heft_source *src, uint64_t at, const uin
     if (end.entries == 0 || d->size < CENTRAL || d->size > tail)
         return false;
     if (tail - d->size != d->at && has_magic(src, tail - d->size, "PK\1\2")) {
-        d->shift = tail - d->size - d->at; /* may wrap: added again below */
+        d->shift = tail - d->size - d->at; /* may wrap around: adding it to an offset wraps back */
         d->at = tail - d->size;
         return true;
     }
@@ -97,7 +99,7 @@ static bool is_listed(const struct loose *l, const struct directory *d)
     return false;
 }
 
-/* Of very many, the last ones stay: readers begin at the end. */
+/* Adds a directory. Keeps the last MOST_DIRS, because readers search from the end. */
 static void add_directory(struct loose *l, const struct directory *d)
 {
     if (l->n_dirs == MOST_DIRS) {
@@ -107,8 +109,8 @@ static void add_directory(struct loose *l, const struct directory *d)
     l->dirs[l->n_dirs++] = *d;
 }
 
-/* What stands before a directory that holds for the whole file is its records, also where one of
- * them is an archive. */
+/* Drops directories before the last one if its offsets count from the start of the file: they
+ * are inside its records, which may be archives themselves. */
 static void drop_inner(struct loose *l)
 {
     const struct directory *last = l->n_dirs ? &l->dirs[l->n_dirs - 1] : NULL;
@@ -141,7 +143,7 @@ static bool find_directories(struct loose *l)
 
 /* ---- entries ----------------------------------------------------------------------------- */
 
-/* A trick of one record. Of an archive that consists of them, not all are told. */
+/* Reports a trick of one record, up to MOST_TOLD in an archive. */
 static bool tell(struct loose *l, const struct heft_zip_entry *e, const char *sentence)
 {
     if (l->told == MOST_TOLD)
@@ -150,7 +152,7 @@ static bool tell(struct loose *l, const struct heft_zip_entry *e, const char *se
     return heft_scan_tell_record(l->s, l->place, e, sentence);
 }
 
-/* Names and kinds of entries on which readers do not agree. */
+/* Reports names and kinds of entries that readers interpret differently. */
 static bool tell_faults(struct loose *l, const struct heft_zip_entry *e, unsigned faults)
 {
     static const struct {
@@ -170,7 +172,7 @@ static bool tell_faults(struct loose *l, const struct heft_zip_entry *e, unsigne
     return true;
 }
 
-/* Names that readers cannot tell apart: torch does not look at upper and lower case. */
+/* Reports names that readers cannot tell apart; torch ignores the case of letters. */
 static bool check_twice(struct loose *l, const struct heft_zip_entry *e)
 {
     uint32_t found;
@@ -186,7 +188,7 @@ static bool check_twice(struct loose *l, const struct heft_zip_entry *e)
                     : "another record's name differs only in upper and lower case");
 }
 
-/* What the local header says otherwise than the directory. */
+/* Reports differences between the local header and the directory. */
 static bool check_local(struct loose *l, struct heft_zip_entry *e,
                         const struct heft_zip_record *local)
 {
@@ -219,7 +221,7 @@ static bool check_local(struct loose *l, struct heft_zip_entry *e,
                                   (int)heft_min_u64(n, 120), (const char *)name.p));
 }
 
-/* Where the payload is. A record that is not there is left empty. */
+/* Finds the payload of a record. A missing record becomes empty. */
 static bool place_payload(struct loose *l, struct heft_zip_entry *e)
 {
     const uint64_t size = l->place->src->size;
@@ -269,7 +271,7 @@ static bool add_entry(struct loose *l, const struct directory *d, const struct h
     e = &l->zip.entries[l->zip.count++];
     *e = heft_zip_entry_of(r, name);
     if (has_magic(l->place->src, e->header + d->shift, "PK\3\4"))
-        e->header += d->shift; /* as Python does; others count from the beginning all the same */
+        e->header += d->shift; /* Python adds the shift, too; other readers use the stored offset */
     e->header = heft_min_u64(e->header, l->place->src->size);
     return tell_faults(l, e, r->faults) && check_twice(l, e) && check_coding(l, e, r->faults) &&
            place_payload(l, e);
@@ -284,7 +286,7 @@ static void too_many(const struct loose *l, uint64_t at)
     heft_scan_break_off(l->s, &why);
 }
 
-/* The entries of one directory, as many as hold together. */
+/* Reads the entries of one directory up to the first malformed one. */
 static bool read_directory(struct loose *l, const struct directory *d)
 {
     const uint64_t n = heft_min_u64(l->place->src->size - d->at, d->size);
@@ -319,7 +321,8 @@ static int by_header(const void *a, const void *b)
     return (x->header > y->header) - (x->header < y->header);
 }
 
-/* Entries that share a local header are one record by several names: it is looked at once. */
+/* Reports overlapping records. Entries with the same local header are one record with several
+ * names, which is scanned once. */
 static bool check_overlap(struct loose *l)
 {
     struct heft_zip_entry **sorted =
@@ -343,12 +346,13 @@ static bool check_overlap(struct loose *l)
     return true;
 }
 
-/* ---- archives in a row ------------------------------------------------------------------- */
+/* ---- consecutive archives ---------------------------------------------------------------- */
 
-/* The first byte of the archive that ends at `end`, without a comment; false where none does. */
+/* Finds the first byte of the archive that ends at `end` and has no comment; false if no archive
+ * ends there. */
 static bool find_start(const struct heft_source *src, uint64_t end, uint64_t *start)
 {
-    struct heft_error ignored = {0}; /* what cannot be read is no archive */
+    struct heft_error ignored = {0}; /* bytes that cannot be read are not an archive */
     struct directory d;
     uint8_t record[HEFT_ZIP_END];
 
@@ -409,7 +413,7 @@ static bool scan_directories(struct loose *l)
     return ok;
 }
 
-/* The stored pickle behind the local header at `off`, if there is one. */
+/* Scans the stored pickle after the local header at `off`, if there is one. */
 static bool carve_record(struct heft_scan *s, const struct heft_scan_place *place, uint64_t off,
                          size_t *carved, struct heft_error *err)
 {
@@ -465,7 +469,8 @@ bool heft_scan_broken_zip(struct heft_scan *s, const struct heft_scan_place *pla
         return false;
     if (l.n_dirs == 0) {
         heft_scan_break_off(s, why);
-        return carve(s, place, err) && heft_scan_pickles(s, place, 0, err); /* PERSID "K\3\4…" */
+        return carve(s, place, err) &&
+               heft_scan_pickles(s, place, 0, err); /* as a pickle, "PK\3\4" begins with PERSID */
     }
     if (l.n_dirs > 1 && !heft_scan_tell(s, place, l.dirs[1].at, HEFT_DANGER, "trick",
                                         "two directories: readers do not agree which one counts"))

@@ -2,10 +2,10 @@
  *
  *     {"class_name": "Lambda", "module": "keras.layers", "config": {…}, "registered_name": null}
  *
- * A stack of the objects that are open keeps the few members that Keras decides by; they are judged
- * at the object's end, where the last of equal keys counts, as it does for Python. All other rules
- * look at one key or one string. Strings that are base64 of marshalled code, of a pickle or of a zip
- * are dangers or are looked into, whatever their key. */
+ * A stack of the open objects keeps the few members that decide what Keras imports and calls. An
+ * object is judged at its end, because the last of duplicate keys counts in Python. All other
+ * rules need a single key or string. Strings that are marshalled code are dangers; strings that
+ * are base64 of a pickle, a zip or gzip data are scanned, whatever their key. */
 #include "scan/scan_config.h"
 
 #include "base/text.h"
@@ -39,7 +39,7 @@ static bool push_frame(struct heft_config *c, bool is_array, struct heft_error *
     if (outer) {
         frame->in_auto_map = outer->in_auto_map || is_word(&outer->key, "auto_map");
         frame->in_pipelines = outer->in_pipelines || is_word(&outer->key, "custom_pipelines");
-        if (is_array) /* the members of a list belong to the list's key */
+        if (is_array) /* elements of a list belong to the list's key */
             frame->key = outer->key;
     }
     if (outer && !is_array && is_word(&outer->key, "config"))
@@ -62,8 +62,8 @@ static int digit_of(char c)
     return c == '/' || c == '_' ? 63 : -1;
 }
 
-/* Base64 in either alphabet, line breaks and all else passed over, as Python does. At most `most`
- * bytes; returns how many. */
+/* Decodes base64 of either alphabet into at most `most` bytes and returns their number. Skips
+ * line breaks and all other characters, as Python does. */
 static size_t decode_base64(struct heft_str text, uint8_t *out, size_t most)
 {
     uint32_t bits = 0;
@@ -85,8 +85,8 @@ static size_t decode_base64(struct heft_str text, uint8_t *out, size_t most)
     return n;
 }
 
-/* A code object of marshal: its type, with or without the mark of a reference, then the number of
- * its arguments, a small one. */
+/* True if the bytes begin like a marshalled code object: its type, with or without the reference
+ * flag, then the number of arguments, below 256. */
 static bool is_marshal(const uint8_t *p, size_t n)
 {
     return n >= 9 && (p[0] == 0xe3 || p[0] == 'c') && p[2] == 0 && p[3] == 0 && p[4] == 0;
@@ -131,7 +131,7 @@ static bool scan_decoded(struct heft_config *c, struct heft_str text, struct hef
     inner.record = bytes ? heft_scan_label(&label, c->place, HEFT_STR("base64"), err) : NULL;
     inner.base = HEFT_NO_OFFSET;
     inner.depth++;
-    inner.quiet = true; /* any word may begin like base64 of a pickle */
+    inner.quiet = true; /* many ordinary words begin like base64 of a pickle */
     ok = inner.record &&
          heft_scan_memory(c->s, &inner,
                           (struct heft_bytes){bytes, decode_base64(text, bytes, most)}, err);
@@ -140,7 +140,7 @@ static bool scan_decoded(struct heft_config *c, struct heft_str text, struct hef
     return ok;
 }
 
-/* Whatever the key. */
+/* Judges a string by its content, whatever its key. */
 static bool judge_any(struct heft_config *c, struct heft_str text, struct heft_error *err)
 {
     uint8_t head[16];
@@ -158,10 +158,11 @@ static bool judge_any(struct heft_config *c, struct heft_str text, struct heft_e
 
 /* ---- keys -------------------------------------------------------------------------------- */
 
-/* Each names a class or function; jsonpickle imports it. */
+/* Keys of jsonpickle whose value is the name of a class or function, which it imports. */
 static const char *const imports[] = {"py/function", "py/object", "py/type", "py/class"};
 
-/* Libraries that auto_mapping of an adapter names, whose import runs nothing of the model. */
+/* True if the library is one that adapters usually name in auto_mapping, and whose import runs
+ * no code of the model. */
 static bool is_usual_library(struct heft_str path)
 {
     static const char *const libraries[] = {"diffusers", "peft", "timm", "transformers"};
@@ -175,7 +176,8 @@ static bool is_usual_library(struct heft_str path)
     return false;
 }
 
-/* attn_implementation and its kin: "owner/repository" is one of kernels. */
+/* True for attn_implementation and experts_implementation, whose value "owner/repository" names
+ * a repository of kernels. */
 static bool ends_as_attention(const struct heft_config_text *key)
 {
     return key->is_set && (heft_str_ends(heft_config_str(key), "attn_implementation") ||
@@ -214,7 +216,7 @@ static bool judge_keyed(struct heft_config *c, const struct heft_config_frame *f
     return true;
 }
 
-/* "chat_template": "…", or a list of {"name": "…", "template": "…"}. */
+/* Scans "chat_template": "…", or a list of {"name": "…", "template": "…"}. */
 static void judge_template(struct heft_config *c, const struct heft_config_frame *frame,
                            struct heft_str text)
 {
@@ -283,7 +285,7 @@ static bool take_key(struct heft_config *c, struct heft_error *err)
     return true;
 }
 
-/* A value that is neither string nor container. */
+/* Takes a value that is neither a string nor a container. */
 static bool take_plain(struct heft_config *c, enum heft_json_token token, struct heft_error *err)
 {
     struct heft_config_frame *frame = c->n_frames ? &c->frames[c->n_frames - 1] : NULL;
@@ -302,8 +304,8 @@ static bool take_plain(struct heft_config *c, enum heft_json_token token, struct
     return true;
 }
 
-/* A layer is judged by members of its config, too: the function that a TFOpLambda calls, and the file
- * that a lookup reads. */
+/* Ends an object or array and judges it. Two members of its config belong to the layer as well:
+ * the function that a TFOpLambda calls, and the file that a lookup layer reads. */
 static bool pop_frame(struct heft_config *c, struct heft_error *err)
 {
     const struct heft_config_frame *frame = &c->frames[--c->n_frames];
@@ -344,7 +346,8 @@ bool heft_scan_config(struct heft_scan *s, const struct heft_scan_place *place,
     struct heft_error why = {0};
     bool ok = true;
 
-    c.is_index = heft_str_ends(heft_scan_name(s, place), "model_index.json"); /* modular_, too */
+    /* Also modular_model_index.json. */
+    c.is_index = heft_str_ends(heft_scan_name(s, place), "model_index.json");
     if (json.n >= 3 && memcmp(json.p, "\xef\xbb\xbf", 3) == 0)
         json = (struct heft_bytes){json.p + 3, json.n - 3};
     heft_json_begin(&c.json, json, 0, &mem, &why);
@@ -359,8 +362,8 @@ bool heft_scan_config(struct heft_scan *s, const struct heft_scan_place *place,
     heft_free(c.frames);
     heft_arena_release(&mem);
     heft_arena_release(&c.mem);
-    if (why.code ==
-        HEFT_LIMIT) /* Python may take what is nested deeper; all else it refuses, too */
+    /* Python may accept deeper nesting, but it refuses all other malformed JSON, too. */
+    if (why.code == HEFT_LIMIT)
         heft_scan_break_off(s, &why);
     *what = (struct heft_scan_json){why.code == HEFT_OK, c.templates};
     if (why.code != HEFT_NOMEM)

@@ -1,4 +1,4 @@
-/* scan_config_report.c: what the judges of configurations report, and how many findings. */
+/* scan_config_report.c: reports findings in configurations and limits their number. */
 #include "scan/scan_config.h"
 
 #define MOST_TOLD 10000 /* findings of one configuration */

@@ -1,9 +1,10 @@
-/* scan_content.c: what is neither container nor pickle: which kind it is, and who judges that.
+/* scan_content.c: files and records that are neither containers nor pickles: finds their kind
+ * and calls the function that judges it.
  *
- *     native code       ELF, Mach-O, PE, archives of objects: told
- *     Python            .pyc by content; .py by the names that frameworks load
- *     a format of heft  safetensors and others hold numbers only; the rest is passed on
- *     all else          not judged, which the caller tells */
+ *     native code       ELF, Mach-O, PE, archives of object files: reported
+ *     Python            .pyc by content; .py by the file names that frameworks load
+ *     a format of heft  safetensors and others hold only numbers; the rest is passed on
+ *     all others        not judged; the caller reports that */
 #include "format/formats.h"
 #include "scan/scan_parts.h"
 
@@ -30,7 +31,7 @@ static const struct {
     {4, "\0asm", "a WebAssembly module"},
 };
 
-/* "MZ", and at the offset that 0x3c holds "PE\0\0". */
+/* True for a PE file: "MZ", and "PE\0\0" at the offset stored at 0x3c. */
 static bool is_pe(struct heft_bytes head)
 {
     const uint64_t at = head.n >= 64 ? heft_le32(head.p + 0x3c) : 0;
@@ -49,7 +50,7 @@ static const char *native_sentence(struct heft_bytes head)
 
 /* ---- Python ------------------------------------------------------------------------------ */
 
-/* Beginnings of names of files that frameworks import from a model's directory, or run. */
+/* Prefixes of names of files that frameworks import or run from a model's directory. */
 static const char *const imported[] = {
     "modeling_",         "configuration_",      "tokenization_", "processing_", "image_processing_",
     "video_processing_", "feature_extraction_", "pipeline",      "modular_",    "generation_",
@@ -72,7 +73,7 @@ static const char *python_sentence(struct heft_str name, struct heft_bytes head)
 
 /* ---- other kinds ------------------------------------------------------------------------- */
 
-/* Kinds of heft's own that hold numbers and texts, and nothing to execute. */
+/* heft's formats that hold only numbers and texts, nothing to execute. */
 static const char *const inert[] = {"safetensors", "tf-bundle", "tf-v1", "ptd", "tf-state"};
 
 static const struct {
@@ -97,7 +98,7 @@ static const struct {
 
 static bool is_text(struct heft_bytes head)
 {
-    const size_t n = head.n > 4 ? head.n - 4 : head.n; /* the last character may be cut */
+    const size_t n = head.n > 4 ? head.n - 4 : head.n; /* the last character may be truncated */
 
     for (size_t i = 0; i < head.n; i++)
         if (head.p[i] < 9 || (head.p[i] > 13 && head.p[i] < 32 && head.p[i] != 27))
@@ -116,7 +117,7 @@ static const char *other_kind(struct heft_bytes head)
 
 /* ---- which it is ------------------------------------------------------------------------- */
 
-/* The format that is surest; NULL: none. */
+/* Finds the format with the highest score. *best is NULL if no format recognises the file. */
 static bool probe_format(const struct heft_scan_place *place, const struct heft_format **best,
                          struct heft_error *err)
 {
@@ -152,8 +153,8 @@ static void set_kind(struct heft_scan *s, const struct heft_scan_place *place, c
 
 /* ---- configurations ---------------------------------------------------------------------- */
 
-/* UTF-16 and UTF-32, which Python's json.loads takes as well: by the places of the zeros around the
- * first character, a byte-order mark passed over. */
+/* True for JSON in UTF-16 or UTF-32, which Python's json.loads accepts, too. Recognised by the
+ * positions of zero bytes around the first character, after a byte-order mark. */
 static bool is_wide_json(struct heft_bytes head)
 {
     const size_t mark =
@@ -170,7 +171,7 @@ static bool is_wide_json(struct heft_bytes head)
     return false;
 }
 
-#define LONGEST_JSON ((uint64_t)64 << 20) /* bytes; tokenizers have half of it */
+#define LONGEST_JSON ((uint64_t)64 << 20) /* bytes; tokenizer.json files have up to half of it */
 
 static bool scan_json(struct heft_scan *s, const struct heft_scan_place *place,
                       struct heft_scan_json *what, struct heft_error *err)
@@ -192,7 +193,7 @@ static bool scan_json(struct heft_scan *s, const struct heft_scan_place *place,
     return ok;
 }
 
-/* YAML or a template. */
+/* Scans YAML or a template. */
 static bool scan_text(struct heft_scan *s, const struct heft_scan_place *place, bool is_yaml,
                       struct heft_error *err)
 {
@@ -224,8 +225,8 @@ static bool is_graph_name(struct heft_str name)
            heft_str_ends(name, ".meta");
 }
 
-/* A kind that holds nothing to execute. What is taken for safetensors by its ninth byte must also have
- * room for its header. */
+/* True for a format that holds nothing to execute. A file recognised as safetensors (by its
+ * ninth byte) must also be long enough for its header. */
 static bool is_inert(const struct heft_format *format, const struct heft_scan_place *place,
                      struct heft_bytes head)
 {
@@ -240,7 +241,7 @@ static bool is_format(const struct heft_format *format, const char *name)
     return format && strcmp(format->name, name) == 0;
 }
 
-/* A kind of heft's own, or one that nobody judges. */
+/* Scans formats of heft, and sets the kind of all other files. */
 static bool scan_rest(struct heft_scan *s, const struct heft_scan_place *place,
                       struct heft_bytes head, struct heft_error *err)
 {

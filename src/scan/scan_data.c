@@ -1,23 +1,25 @@
-/* scan_data.c: names beyond those of weights_only whose import and call can do nothing but build data.
+/* scan_data.c: names that weights_only does not allow, but whose import and call can only build
+ * data.
  *
- * torch.distributed.checkpoint writes them into each .metadata file, which its own reader unpickles
- * without weights_only. For each of them:
+ * torch.distributed.checkpoint writes them into each .metadata file, which its own reader
+ * unpickles without weights_only. The reason for each:
  *
  *   Metadata, TensorStorageMetadata, BytesStorageMetadata, ChunkStorageMetadata, StorageMeta,
  *   _StorageInfo, _StoragePrefix
- *                          dataclasses without methods that a pickle could reach: their making, and a
- *                          state, store attributes
+ *                          dataclasses without methods that a pickle could reach: constructing
+ *                          one, or setting its state, only stores attributes
  *   MetadataIndex          a dataclass whose __init__ stores a name, an index and a torch.Size
- *   TensorProperties       a dataclass whose __setstate__ stores five values, one of them translated
- *                          by comparisons
- *   _MEM_FORMAT_ENCODING   an enumeration: a call looks a number up
- *   PosixPath, WindowsPath (of checkpoint_id) a call joins texts, and opens nothing
+ *   TensorProperties       a dataclass whose __setstate__ stores five values; it translates one of
+ *                          them by comparisons
+ *   _MEM_FORMAT_ENCODING   an enumeration: a call looks up a number
+ *   PosixPath, WindowsPath (of checkpoint_id) a call joins texts and opens nothing
  *
- * An attribute of them is another name, and so is a method: neither is in the table.
+ * An attribute or method of these classes is another name, which is not in the table.
  *
- * NumPy's names are not here, although random states of trainers have them: a state of numpy.dtype may
- * say that a type with objects has none, and numpy.ndarray then takes raw bytes for pointers. (NumPy
- * 2.4: np.dtype('V8').__setstate__((3, '|', None, ('a',), {'a': (np.dtype('O'), 0)}, 8, 1, 0)).) */
+ * NumPy's names are not included, although random states of trainers contain them: a state of
+ * numpy.dtype can declare that a type with objects has none, and numpy.ndarray then uses raw
+ * bytes as pointers. (NumPy 2.4: np.dtype('V8').__setstate__((3, '|', None, ('a',), {'a':
+ * (np.dtype('O'), 0)}, 8, 1, 0)).) */
 #include "scan/scan_names.h"
 
 static const struct {

@@ -1,8 +1,8 @@
-/* scan_encoded.c: bytes that are pickled as text, as Python 2 and the protocols before 3 need it:
+/* scan_encoded.c: bytes that are pickled as text, as Python 2 and protocols below 3 do:
  *
  *     _codecs.encode(text)    _codecs.encode(text, codec)
  *
- * What the text becomes depends on the codec; only latin1 and UTF-8 (with ASCII) are followed. */
+ * The bytes depend on the codec; only latin1 and UTF-8 (with ASCII) are supported. */
 #include "scan/scan_parts.h"
 
 static bool is_kind(const struct heft_pickle *pickle, uint32_t node, enum heft_pickle_kind kind)
@@ -12,14 +12,15 @@ static bool is_kind(const struct heft_pickle *pickle, uint32_t node, enum heft_p
 
 enum codec { LATIN1, UTF8, OTHER };
 
-/* Python's aliases of a codec, in lower case, "-" and " " as "_". All others: OTHER. */
+/* Codec of a name, by Python's aliases: in lower case, "-" and " " replaced by "_". OTHER for
+ * all other names. */
 static enum codec codec_of(struct heft_str name)
 {
     static const char *const latin1s[] = {"latin_1", "latin1",     "latin",       "l1",
                                           "8859",    "cp819",      "iso_8859_1",  "iso8859_1",
                                           "iso8859", "iso_ir_100", "csisolatin1", "ibm819"};
     static const char *const utf8s[] = {"utf_8", "utf8", "u8", "utf",     "cp65001",
-                                        "ascii", "646",  "us", "us_ascii"}; /* a part of it */
+                                        "ascii", "646",  "us", "us_ascii"}; /* subset of UTF-8 */
     char folded[16];
     struct heft_str key = {folded, name.n};
 
@@ -44,8 +45,8 @@ static bool is_text(const struct heft_pickle *pickle, uint32_t node)
     return is_kind(pickle, node, HEFT_PICKLE_STR) || is_kind(pickle, node, HEFT_PICKLE_PY2STR);
 }
 
-/* Of a call of encode(text, codec): codecs' default is UTF-8. OTHER also with a third argument, which
- * says what becomes of characters that the codec does not have. */
+/* Codec of a call encode(text, codec); the default is UTF-8. OTHER also with a third argument,
+ * which decides about characters that the codec cannot encode. */
 static enum codec codec_argument(const struct heft_pickle *pickle, uint32_t args)
 {
     const uint32_t second = heft_pickle_item(pickle, args, 1);
@@ -87,7 +88,8 @@ size_t heft_scan_text_length(const struct heft_pickle *pickle, uint32_t call)
     return text_of(pickle, call).n;
 }
 
-/* One byte for each character below 256, as _codecs.encode(text, "latin1") gives them. */
+/* Encodes a text as latin1, one byte for each character below 256, as _codecs.encode(text,
+ * "latin1") does. Leaves *out empty if Python would not encode it. */
 static bool encode_latin1(struct heft_str text, struct heft_arena *mem, struct heft_bytes *out,
                           struct heft_error *err)
 {
@@ -102,7 +104,7 @@ static bool encode_latin1(struct heft_str text, struct heft_arena *mem, struct h
         if (c >= 0x80 && (c > 0xC3 || i + 1 == text.n))
             return true; /* a character above 255: Python would not encode it */
         bytes[n++] = c;
-        if (c >= 0x80) /* C2 or C3, and six bits */
+        if (c >= 0x80) /* two bytes in UTF-8: C2 or C3, then six bits */
             bytes[n - 1] = (uint8_t)((c & 3) << 6 | ((uint8_t)text.p[++i] & 0x3F));
     }
     *out = (struct heft_bytes){bytes, n};

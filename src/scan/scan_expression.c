@@ -1,10 +1,11 @@
-/* scan_expression.c: expressions of Python in the programs of torch.export, which its loader evaluates.
+/* scan_expression.c: Python expressions in torch.export programs, which its loader evaluates.
  *
- *     "expr_str": "Mul(Integer(2), Symbol('s77', positive=True, integer=True))"     by sympy.sympify
- *     "guards_code": ["L['x'].size()[0] >= 2"]                                      by exec
+ *     "expr_str": "Mul(Integer(2), Symbol('s77', positive=True, integer=True))"   by sympy.sympify
+ *     "guards_code": ["L['x'].size()[0] >= 2"]                                    by exec
  *
- * An expression is ordinary if it calls nothing but the functions that torch writes, and by their
- * names, and if its texts are names: sympify evaluates texts within texts, however they are computed. */
+ * An expression is allowed if it calls only functions that torch writes, by their plain names,
+ * and if its string literals are plain names, because sympify also evaluates string literals,
+ * even computed ones. */
 #include "scan/scan_config.h"
 
 #include "scan/scan_names.h"
@@ -91,8 +92,8 @@ static const char *const functions[] = {
     "trunc",
 };
 
-/* Words of Python before a parenthesis, which is then no call; and those that begin other things than
- * an expression of numbers. */
+/* Keywords of Python that may stand before a parenthesis without being a call; and keywords that
+ * no numeric expression needs. */
 static const char *const operators[] = {"and", "else", "if", "in", "is", "not", "or"};
 static const char *const odd_words[] = {"async",  "await",  "class",  "def",  "exec", "from",
                                         "global", "import", "lambda", "with", "yield"};
@@ -128,7 +129,7 @@ static bool is_at(struct heft_str text, size_t at, char c)
     return at < text.n && text.p[at] == c;
 }
 
-/* "a.b.c", or ".c" behind a bracket: its end, and where its last part begins. */
+/* Returns the end of "a.b.c", or of ".c" after a bracket. *last: start of its last part. */
 static size_t end_of_path(struct heft_str text, size_t at, size_t *last)
 {
     *last = at;
@@ -156,7 +157,7 @@ static enum heft_danger path_danger(struct heft_config *c, struct heft_str text,
     return HEFT_UNKNOWN;
 }
 
-/* A text: its end. *plain: it is a name, and nothing is computed with it. */
+/* Returns the end of a string literal. *plain: it is a plain name, and no operator follows it. */
 static size_t end_of_text(struct heft_str text, size_t at, bool *plain)
 {
     const char quote = text.p[at++];
@@ -170,7 +171,8 @@ static size_t end_of_text(struct heft_str text, size_t at, bool *plain)
     return at < text.n ? at + 1 : at;
 }
 
-/* A call of what is no name, an escape, a second line, and letters that Python takes for others. */
+/* True for a call of something without a name, an escape, a control character or line break, and
+ * non-ASCII letters, which Python may normalise to others. */
 static bool is_odd(struct heft_str text, size_t at)
 {
     if (memchr(")]}", text.p[at], 3))
@@ -179,7 +181,7 @@ static bool is_odd(struct heft_str text, size_t at)
            text.p[at] == ';';
 }
 
-/* What begins at *at, behind which it is then. */
+/* Judges the token at *at and moves *at to its end. */
 static enum heft_danger judge_word_at(struct heft_config *c, struct heft_str text, size_t *at)
 {
     const size_t begin = *at;
@@ -195,7 +197,7 @@ static enum heft_danger judge_word_at(struct heft_config *c, struct heft_str tex
     *at = end_of_path(text, begin, &last);
     if (!is_digit(text.p[begin]))
         return path_danger(c, text, begin, *at, last);
-    return is_at(text, *at, '(') ? HEFT_UNKNOWN : HEFT_ALLOWED; /* 1.0.hex() */
+    return is_at(text, *at, '(') ? HEFT_UNKNOWN : HEFT_ALLOWED; /* call on a number: 1.0.hex() */
 }
 
 static bool has_dunder(struct heft_str text)
@@ -206,7 +208,7 @@ static bool has_dunder(struct heft_str text)
     return false;
 }
 
-#define LONGEST ((size_t)64 << 10) /* bytes of an expression; torch's are much shorter */
+#define LONGEST ((size_t)64 << 10) /* bytes of an expression; those of torch are much shorter */
 
 static enum heft_danger danger_of(struct heft_config *c, struct heft_str text)
 {

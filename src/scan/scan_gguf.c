@@ -1,17 +1,18 @@
-/* scan_gguf.c: the chat templates in a GGUF file, which some programs gave to a Jinja without sandbox.
+/* scan_gguf.c: chat templates in a GGUF file, which some programs have rendered with a Jinja
+ * without sandbox.
  *
  *     "GGUF" │ u32 version │ u64 tensors │ u64 entries │ entries │ tensors …      version 1: u32
  *     entry    text key │ u32 type │ value
  *     text     u64 length │ bytes                                                 version 1: u32
  *     array    u32 type of elements │ u64 count │ elements, which may be arrays   version 1: u32
  *
- * The rest is numbers and words; how a program takes them is not judged. */
+ * All other entries are numbers and words, which are not judged. */
 #include "scan/scan_parts.h"
 
 #include "base/endian.h"
 #include "base/text.h"
 
-#define MOST    ((uint64_t)64 << 20) /* bytes of the entries; large vocabularies have a tenth of it */
+#define MOST    ((uint64_t)64 << 20) /* bytes of entries; large vocabularies need a tenth of it */
 #define DEEPEST 8                    /* arrays within arrays */
 
 enum { TEXT = 8, ARRAY = 9, TYPES = 13 };
@@ -19,9 +20,9 @@ enum { TEXT = 8, ARRAY = 9, TYPES = 13 };
 struct gguf {
     struct heft_scan *s;
     const struct heft_scan_place *place;
-    struct heft_bytes in; /* what is left of the entries */
+    struct heft_bytes in; /* the file from its first byte, at most MOST bytes */
     size_t at;
-    bool old, big, cut, templates; /* version 1; big-endian; reached the end of `in` */
+    bool old, big, cut, templates; /* version 1; big-endian; truncated; has chat templates */
 };
 
 static bool take_bytes(struct gguf *g, uint64_t n, const uint8_t **out)
@@ -69,7 +70,7 @@ static bool take_text(struct gguf *g, struct heft_str *out)
     return true;
 }
 
-/* A value of a type that is neither text nor array. */
+/* Skips a value that is neither text nor array. */
 static bool skip_plain(struct gguf *g, uint64_t type)
 {
     static const uint8_t sizes[TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
@@ -92,7 +93,7 @@ static bool judge_text(struct gguf *g, struct heft_str key)
     return true;
 }
 
-/* The arrays that are open, outermost first. */
+/* Stack of open arrays, outermost first. */
 struct nest {
     uint64_t type[DEEPEST], left[DEEPEST];
     size_t depth;

@@ -5,13 +5,14 @@
  *                                 ├─ asset_file_def
  *                                 └─ object graph ── metadata of Keras: JSON, scan_config.c
  *
- * Each operation is reported once in a graph and once in a function, where it is first met. One that
- * is neither registered by TensorFlow nor a function of the library needs another native library.
+ * Each operation is reported once for the graph and once for each function, at its first node.
+ * An operation that is neither registered by TensorFlow nor a function of the library needs
+ * another native library.
  *
- * A saver writes files, and every model has one. It is known by its name (scope "save", function
- * "traced_save"), or, in a second walk, as a scope that holds nothing but what savers are made of
- * (scan_saver.c). Either way nothing outside of it may take what it makes, and no text in it may be an
- * absolute path. */
+ * A saver writes files, and every model has one. It is recognised by its name (scope "save",
+ * function "traced_save"), or, in a second pass, as a scope that contains only operations of
+ * savers (scan_saver.c). In both cases no node outside of it may use its outputs, and no string
+ * in it may be an absolute path. */
 #include "scan/scan_parts.h"
 
 #include "scan/scan_ops.h"
@@ -32,14 +33,14 @@ static const struct heft_proto_message keras_metadata =
     HEFT_PROTO_MESSAGE("SavedMetadata", keras_metadata_fields);
 
 #define LONGEST   256   /* bytes of a name that are shown */
-#define MOST_TOLD 50000 /* operations of one graph, each once a function */
+#define MOST_TOLD 50000 /* operations reported for one graph, each once a function */
 
 struct text {
     char bytes[LONGEST];
     size_t n;
 };
 
-/* A node to be told later. */
+/* A node that is reported later, if at all. */
 struct stranger {
     struct heft_str op, node;
     uint64_t where;
@@ -60,20 +61,20 @@ struct graph {
     struct heft_strmap told, functions;
     struct stranger *strangers;
     size_t n_strangers, cap_strangers;
-    struct text function;              /* that is being read; empty: the graph itself */
-    struct text name, op, key, stream; /* of the node */
-    uint64_t where;                    /* of the node */
-    bool full;                         /* MOST_TOLD are */
-    bool saves;                        /* the node takes what the saver makes */
-    bool sure, odd;                    /* odd: an operation has a name that none can have */
+    struct text function;              /* function being read; empty in the graph itself */
+    struct text name, op, key, stream; /* of the current node */
+    uint64_t where;                    /* offset of the current node in the place, in bytes */
+    bool full;                         /* MOST_TOLD operations are reported */
+    bool saves;                        /* the current node uses an output of the saver */
+    bool sure, odd; /* kind of the message is known; an operation has an impossible name */
     uint64_t nodes, assets, configs;
-    uint64_t tables;       /* that are read from files */
-    struct stranger table; /* the first of them */
+    uint64_t tables;       /* number of tables that are initialised from text files */
+    struct stranger table; /* first node among those */
     struct saving *savings;
     size_t n_savings, cap_savings;
-    struct heft_savers savers; /* of the savings */
-    bool again;                /* the second walk, which judges the savers */
-    bool has_path;             /* the node has a text that is an absolute path */
+    struct heft_savers savers; /* scopes of the savings */
+    bool again;                /* second pass, which judges the savers */
+    bool has_path;             /* the current node has a string that is an absolute path */
 };
 
 static void keep_text(struct text *to, struct heft_str from)
@@ -118,7 +119,7 @@ static bool has_word(struct heft_str text, const char *word)
     return false;
 }
 
-/* "save", "save_12" */
+/* True for "save", "save_12". */
 static bool is_saver_part(struct heft_str part)
 {
     size_t i = 4;
@@ -131,7 +132,7 @@ static bool is_saver_part(struct heft_str part)
     return i == part.n;
 }
 
-/* "save/…", "name/save_1/…": the saver's part of a graph. */
+/* True for a name below the scope of a saver: "save/…", "name/save_1/…". */
 static bool is_saver_scope(struct heft_str name)
 {
     for (size_t i = 0; i < name.n;) {
@@ -175,7 +176,7 @@ static bool refuse_rest(struct graph *g)
     return true;
 }
 
-/* Whether this operation was met before in this function; remembers it. */
+/* Sets *first if this operation was not met before in this function, and remembers it. */
 static bool is_first(struct graph *g, bool *first, struct heft_error *err)
 {
     struct heft_str key = {NULL, 0};
@@ -225,12 +226,13 @@ static bool judge_known(struct graph *g, const struct heft_scan_op *op, struct h
         return false;
     if (!is_table(node.op))
         return report_op(g, &node, op->danger, op->why, err);
-    if (g->tables++ == 0) /* judged when it is known whether there are assets */
+    if (g->tables++ == 0) /* reported at the end, if the graph turns out to have no assets */
         g->table = node;
     return true;
 }
 
-/* Letters, digits, underscores; ">" behind a library's name; "/" and "." in functions. */
+/* True for a possible name of an operation: letters, digits, underscores; ">" after a library's
+ * name; "/", "." and "-" in names of functions. */
 static bool is_op_name(struct heft_str name)
 {
     for (size_t i = 0; i < name.n; i++) {
@@ -243,8 +245,8 @@ static bool is_op_name(struct heft_str name)
     return name.n > 0;
 }
 
-/* A saving node outside of the scopes that are a saver's by their name: what else stands in its scope
- * decides. */
+/* True for a node that saves, in a scope that is not a saver's by its name: the other nodes of
+ * the scope decide. */
 static bool may_be_saver(const struct graph *g)
 {
     return !g->function.n && heft_scan_op_saves(text_of(&g->op)) && !is_in_saver(g) &&
@@ -317,7 +319,8 @@ static bool take_metadata(struct graph *g, struct heft_error *err)
     return ok;
 }
 
-/* A saver is given its path by whoever saves. */
+/* Reports an absolute path inside a saver: the path is supposed to come from the program that
+ * saves. */
 static bool tell_path(struct graph *g, struct heft_error *err)
 {
     struct stranger node;
@@ -331,9 +334,9 @@ static bool tell_path(struct graph *g, struct heft_error *err)
              report_op(g, &node, HEFT_DANGER, "a saver that has a path of its own", err)));
 }
 
-/* A node that takes what the saver's part makes, or calls it, saves whenever the graph runs. The
- * saver itself is called by name, or from the graph's own nodes. A node that saves is judged as that
- * ("name/save" of the oldest savers takes "name/save/tensor_names"). */
+/* Reports a node that uses outputs of the saver or calls it: it saves whenever the graph runs.
+ * The saver itself is run by name, or by nodes of the graph outside of functions. Nodes that
+ * save are judged elsewhere ("name/save" of the oldest savers uses "name/save/tensor_names"). */
 static bool tell_saving(struct graph *g, struct heft_error *err)
 {
     struct stranger node;
@@ -354,7 +357,8 @@ static bool takes_saver(struct heft_str input)
     return is_saver_scope(input);
 }
 
-/* A tensor of a signature: whoever calls the model fetches it. */
+/* Takes a tensor of a signature: every caller of the model fetches it, so it must not be one of
+ * a saver. */
 static bool tell_fetched(struct graph *g, struct heft_error *err)
 {
     struct stranger node = {.op = HEFT_STR("a signature"), .where = g->p.where};
@@ -407,8 +411,8 @@ static bool take_value(struct graph *g, struct heft_error *err)
     return true;
 }
 
-/* Whether the texts of a tensor matter: those of a saver's constants, and of a node whose name and
- * operation come behind them. */
+/* True if strings of the current tensor matter: those of constants of a saver, and those of a
+ * node whose name and operation are not yet known. */
 static bool may_have_path(const struct graph *g)
 {
     if (g->op.n && !heft_str_is(text_of(&g->op), "Const"))
@@ -417,8 +421,8 @@ static bool may_have_path(const struct graph *g)
                                    : is_in_saver(g));
 }
 
-/* What holds neither nodes nor functions: values of tensors, and the lists of operations and
- * devices that a graph was made with. */
+/* True for messages that contain neither nodes nor functions: values of tensors, and the lists
+ * of operations and devices that the graph was built with. */
 static bool is_idle(const struct graph *g, const struct heft_proto_message *message)
 {
     if (message == &heft_tf_tensor)
@@ -471,11 +475,11 @@ static bool walk_document(struct graph *g, const struct heft_proto_doc *doc,
     return ok;
 }
 
-/* The savings whose scopes turned out to be no savers. */
+/* Second pass: reports the savings whose scopes are not savers. */
 static bool tell_savings(struct graph *g, const struct heft_proto_doc *doc,
                          const struct heft_proto_message *root, struct heft_error *err)
 {
-    struct heft_error told = {0}; /* by the first walk */
+    struct heft_error told = {0}; /* already reported by the first pass */
     bool ok = true, first;
 
     if (!g->n_savings)
@@ -523,8 +527,9 @@ static void release_graph(struct graph *g)
     heft_arena_release(&g->mem);
 }
 
-/* The place as a message of that kind. sure: by its name or its first bytes it is; else names that
- * are none say that it is another one. *found: it has nodes. */
+/* Walks the place as a message of the given type. sure: its name or first bytes say that it is
+ * of this type; otherwise an impossible name of an operation means that it is not. *found: it
+ * has nodes, functions, assets or configurations. */
 static bool try_root(struct heft_scan *s, const struct heft_scan_place *place,
                      const struct heft_proto_doc *doc, const struct heft_proto_message *root,
                      bool sure, bool *found, struct heft_error *err)
@@ -549,8 +554,8 @@ static bool try_root(struct heft_scan *s, const struct heft_scan_place *place,
 
 /* ---- which message it is ------------------------------------------------------------------ */
 
-/* Readers go by names: saved_model.pb is a SavedModel, whatever it begins with. *only: no other kind
- * of message is tried. */
+/* Returns the type of the message, NULL if unknown. Readers go by file names: saved_model.pb is
+ * a SavedModel, whatever its first bytes are. */
 static const struct heft_proto_message *root_of(struct heft_str name, enum heft_tf_kind kind)
 {
     if (heft_str_is(name, "saved_model.pb") || heft_str_is(name, "saved_model.pbtxt"))

@@ -1,7 +1,6 @@
-/* scan_h5.c: the JSON in the attributes and strings of an HDF5 file: model_config, training_config and
- * whatever else Keras' readers take; and pickles, which PyTables keeps there.
- *
- * The registry opens the file, so the HDF5 library reads it as it does for every verb. */
+/* scan_h5.c: attributes and strings of an HDF5 file: JSON (model_config, training_config and all
+ * others that readers of Keras use), and pickles, which PyTables stores there. The file is
+ * opened by the registry, so the HDF5 library reads it as for every other verb. */
 #include "format/formats.h"
 #include "scan/scan_parts.h"
 
@@ -14,7 +13,8 @@ static bool is_config(const struct heft_value *value)
     return heft_str_is(key, "model_config") || heft_str_is(key, "training_config");
 }
 
-/* PyTables, and pandas' read_hdf by it, unpickle attributes that look like a pickle. */
+/* Scans an attribute as a pickle: PyTables, and pandas' read_hdf with it, unpickles attributes
+ * that look like one. */
 static bool judge_attribute(struct heft_scan *s, const struct heft_scan_place *place,
                             const struct heft_value *value, struct heft_error *err)
 {
@@ -27,21 +27,22 @@ static bool judge_attribute(struct heft_scan *s, const struct heft_scan_place *p
         return heft_scan_config(s, &inner, bytes, &ignored, err);
     if (!heft_scan_pay(s, place, bytes.n))
         return true;
-    inner.quiet = bytes.p[0] != 0x80; /* any text may look like a pickle without PROTO */
+    inner.quiet = bytes.p[0] != 0x80; /* without PROTO, any text may look like a pickle */
     inner.bytes = bytes;
     inner.depth++;
     return heft_scan_memory(s, &inner, bytes, err);
 }
 
-/* Elements of varying length that PyTables unpickles, one by one; heft reads none of them. */
+/* True for an array whose elements have varying length. PyTables unpickles each of them; heft
+ * reads none. */
 static bool is_pickled(const struct heft_value *value)
 {
     return heft_str_is((struct heft_str){value->key, value->key_len}, "PSEUDOATOM") &&
            value->text && strcmp(value->text, "object") == 0;
 }
 
-/* Every text of the tree. Values hang in lists, so the walk needs no stack of its own but the way
- * down. */
+/* Judges every string of the tree, down to eight levels. Siblings are linked lists, so only
+ * nesting takes stack. */
 static bool judge_texts(struct heft_scan *s, const struct heft_scan_place *place,
                         const struct heft_value *value, unsigned depth, struct heft_error *err)
 {
@@ -68,7 +69,7 @@ static bool judge_texts(struct heft_scan *s, const struct heft_scan_place *place
     return true;
 }
 
-/* Links and data that lead to other files: Keras and h5py read them, whatever they are. */
+/* Reports links and data in other files: Keras and h5py read them, whatever they are. */
 static bool tell_others(struct heft_scan *s, const struct heft_scan_place *place,
                         const struct heft_model *model, struct heft_error *err)
 {

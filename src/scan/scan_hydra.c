@@ -1,29 +1,30 @@
-/* scan_hydra.c: what YAML names for a program to call.
+/* scan_hydra.c: names in YAML that a program calls.
  *
- *     _target_: torch.optim.Adam      Hydra, and whoever follows it, imports the path and calls it
- *     target: ldm.models.Model        the same of latent diffusion and NeMo
- *     class_path: mylib.Model         the same of Lightning
- *     loader_module: mylib.loader     MLflow imports it, from the model's directory as well
+ *     _target_: torch.optim.Adam      Hydra, and programs like it, import the path and call it
+ *     target: ldm.models.Model        the same in latent diffusion and NeMo
+ *     class_path: mylib.Model         the same in Lightning
+ *     loader_module: mylib.loader     MLflow imports it, also from the model's directory
  *
- * No parser of YAML: a key is found by its spelling, plain, in quotes, or in double quotes with
- * escapes; as an anchor or as a "? key" it is a finding that is not looked into, and so is a value
- * that is an alias, an interpolation, a block, behind a comment or has escapes. Only _target_ is used for nothing else:
- * of the others, what is no danger is not told. */
+ * This is a search, not a parser of YAML. A key is found by its spelling: plain, in quotes, or
+ * in double quotes with escapes. Reported as not scanned: a key that is an anchor or a "? key",
+ * and a value that is an alias, an interpolation or a block, comes after a comment, or has
+ * escapes. Only _target_ has no other uses: paths of the other keys are reported only if they
+ * are dangers. */
 #include "scan/scan_parts.h"
 
 #include "base/hex.h"
 #include "base/text.h"
 #include "scan/scan_names.h"
 
-#define MOST_TOLD 10000 /* paths of one file */
-#define NEAR      64    /* bytes that are looked at around a key; an anchor or tag is shorter */
-#define PRICE     256   /* of a path, in bytes that are read */
+#define MOST_TOLD 10000 /* paths reported for one file */
+#define NEAR      64    /* bytes searched around a key; an anchor or tag is shorter */
+#define PRICE     256   /* cost of judging a path, in bytes of the budget */
 
 static const struct {
     const char *name, *sentence;
-    const char *usual; /* what a path that is not told begins with; NULL: only a danger is told */
+    const char *usual; /* prefix of paths not reported; NULL if only dangers are reported */
 } keys[] = {
-    {"_target_", "Hydra calls", "$"}, /* no path */
+    {"_target_", "Hydra calls", "$"}, /* no path begins with "$" */
     {"target", "a program may call", NULL},
     {"class_path", "a program may call", NULL},
     {"loader_module", "MLflow imports", "mlflow."},
@@ -68,7 +69,7 @@ static bool is_at(const struct targets *t, size_t at, const char *word)
 
 /* ---- reporting --------------------------------------------------------------------------- */
 
-/* Each once a file. */
+/* Reports a path, once a file. */
 static bool report_path(struct targets *t, size_t at, enum heft_danger danger, const char *sentence,
                         struct heft_str path)
 {
@@ -98,7 +99,7 @@ static size_t skip_white(const struct targets *t, size_t at)
     return at;
 }
 
-/* Anchors and tags, which may stand before a value. */
+/* Skips anchors and tags before a value. */
 static size_t skip_properties(const struct targets *t, size_t at)
 {
     const size_t end = (size_t)heft_min_u64(t->text.n, at + NEAR);
@@ -116,7 +117,7 @@ static bool is_quote(const struct targets *t, size_t at)
     return at < t->text.n && (t->text.p[at] == '"' || t->text.p[at] == '\'');
 }
 
-/* The value that begins at `at`, behind the colon. */
+/* Judges the value at `at`, after the colon. */
 static bool judge_value(struct targets *t, size_t at, size_t key)
 {
     struct heft_str path;
@@ -142,7 +143,7 @@ static bool judge_value(struct targets *t, size_t at, size_t key)
 
 /* ---- keys -------------------------------------------------------------------------------- */
 
-/* Behind a key: a quote, blanks, and the colon. 0: it is no key. */
+/* Returns the position after a quote, blanks and the colon of a key; 0 if the word is not a key. */
 static size_t behind_colon(const struct targets *t, size_t at)
 {
     at += is_quote(t, at);
@@ -151,7 +152,8 @@ static size_t behind_colon(const struct targets *t, size_t at)
     return at < t->text.n && t->text.p[at] == ':' ? at + 1 : 0;
 }
 
-/* What makes a key of a word without a colon: "? " before it, an anchor, whose alias is one, or a tag. */
+/* True if a word without a colon is a key: after "? ", with an anchor, whose alias may be a key,
+ * or with a tag. */
 static bool is_key_elsewhere(const struct targets *t, size_t at)
 {
     const size_t begin = at > NEAR ? at - NEAR : 0;
@@ -177,7 +179,7 @@ static bool judge_key(struct targets *t, size_t at, size_t end, size_t key)
                        HEFT_STR(""));
 }
 
-/* Behind a line break that an escape hides, and the blanks that begin the next line. */
+/* Skips an escaped line break and the blanks at the start of the next line. */
 static size_t skip_hidden_break(const struct targets *t, size_t at)
 {
     while (is_at(t, at, "\\\n") || is_at(t, at, "\\\r"))
@@ -185,7 +187,8 @@ static size_t skip_hidden_break(const struct targets *t, size_t at)
     return at;
 }
 
-/* Whether "…" at `at` is _target_ with escapes in it; *end is then at the closing quote. */
+/* True if the double-quoted string at `at` is _target_ with escapes in it; *end is then the
+ * position of the closing quote. */
 static bool is_escaped_key(const struct targets *t, size_t at, size_t *end)
 {
     const char *const key = keys[TARGET].name;

@@ -1,4 +1,4 @@
-/* scan_index.c: the files that a safetensors or PyTorch index names.
+/* scan_index.c: files named by an index of safetensors or PyTorch shards.
  *
  *     {"metadata": {…}, "weight_map": {"layer.weight": "model-00001-of-00002.safetensors", …}} */
 #include "base/map.h"
@@ -9,9 +9,9 @@
 
 struct shards {
     struct heft_json json;
-    struct heft_arena names, mem; /* mem: of the JSON's strings */
+    struct heft_arena names, mem; /* mem: owns strings of the JSON */
     struct heft_strmap seen;
-    const char *folder;
+    const char *directory;
     heft_scan_shard_fn *each;
     void *ctx;
 };
@@ -25,10 +25,10 @@ static bool take_shard(struct shards *x, struct heft_error *err)
         return true;
     name.p = heft_arena_text(&x->names, name, err);
     return name.p && heft_strmap_add(&x->seen, name, 1, &found, err) &&
-           x->each(x->ctx, x->folder, name, err);
+           x->each(x->ctx, x->directory, name, err);
 }
 
-/* *whole: the JSON went on as it should. */
+/* *whole is false if the JSON is malformed or not a map of strings. */
 static bool read_map(struct shards *x, bool *whole, struct heft_error *err)
 {
     enum heft_json_token token = heft_json_next(&x->json);
@@ -74,15 +74,15 @@ bool heft_scan_index(const struct heft_source *src, const char *path, heft_scan_
                      void *ctx, struct heft_error *err)
 {
     struct shards x = {.each = shard, .ctx = ctx};
-    struct heft_error why = {0}; /* of the JSON */
+    struct heft_error why = {0}; /* error in the JSON */
     bool is_it, ok;
 
     if (!is_object(src, &is_it, err))
         return false;
     if (!is_it)
         return true;
-    x.folder = heft_arena_text(&x.names, (struct heft_str){path, heft_path_folder(path)}, err);
-    ok = x.folder && heft_json_open(&x.json, src, 0, src->size, WINDOW, &x.mem, &why);
+    x.directory = heft_arena_text(&x.names, (struct heft_str){path, heft_path_folder(path)}, err);
+    ok = x.directory && heft_json_open(&x.json, src, 0, src->size, WINDOW, &x.mem, &why);
     ok = ok && read_top(&x, err);
     if (why.code == HEFT_NOMEM || why.code == HEFT_IO)
         *err = why;

@@ -1,4 +1,4 @@
-/* scan_judge.c: one pickle that was run: what it imports and calls.
+/* scan_judge.c: imports and calls of one pickle, after the pickle machine has run it.
  *
  *     node                       reported as      judged by
  *     GLOBAL module name         import           the name (scan_names.c)
@@ -6,35 +6,35 @@
  *     GLOBAL that got a state    patch            danger: attributes of a class or module replaced
  *     bytes that are a pickle    their own lines  as a place within this one
  *
- * Two functions are as dangerous as what they are given:
+ * Two functions are as dangerous as their arguments:
  *
- *     builtins.getattr(object, "name")      unknown for a plain constant name: enumerations and bound
- *                                           methods are pickled so
+ *     builtins.getattr(object, "name")      unknown for a plain constant name: enumerations and
+ *                                           bound methods are pickled that way
  *     torch.storage._load_from_bytes(bytes) as the pickles in these bytes
  *
- * but only where the call can be seen: handed on as a value, they are dangerous. */
+ * This holds only where the call is visible: passed as a value, both functions are dangers. */
 #include "scan/scan_parts.h"
 
 #include "scan/scan_names.h"
 #include "format/torch/pickle/torch_globals.h"
 
 enum role { PLAIN, GETATTR, LOADER };
-enum { HANDED = 1, CALLED = 2 }; /* what is done with a GLOBAL */
+enum { HANDED = 1, CALLED = 2 }; /* uses of a GLOBAL: passed as a value, called */
 
 struct judged {
     struct heft_scan *scan;
     const struct heft_scan_place *place;
-    uint64_t at; /* of the pickle in the place */
+    uint64_t at; /* offset of the pickle in the place, in bytes */
     const struct heft_pickle *pickle;
     struct heft_strmap *seen; /* "import module.name" → danger + 1 */
     struct heft_strmap own;
-    struct heft_buf key;         /* of the node at hand */
-    struct heft_buf name, label; /* of bytes within */
+    struct heft_buf key;         /* key of the current node */
+    struct heft_buf name, label; /* of bytes within the pickle */
     struct heft_arena mem;
-    struct heft_arena *names; /* keys live as long as `seen` */
-    uint32_t *inner;          /* of a CALL: the GLOBAL at the bottom of a chain of calls */
-    uint8_t *danger;          /* of a CALL */
-    uint8_t *uses;            /* of a GLOBAL: HANDED on as a value, CALLED */
+    struct heft_arena *names; /* owner of the keys: lives as long as `seen` */
+    uint32_t *inner; /* per node: the GLOBAL that starts a chain of calls; or HEFT_PICKLE_NIL */
+    uint8_t *danger; /* per node: danger of a CALL */
+    uint8_t *uses;   /* per node: HANDED or CALLED, or both, of a GLOBAL */
 };
 
 /* ---- names ------------------------------------------------------------------------------- */
@@ -54,7 +54,7 @@ static bool is_computed(const struct heft_pickle *pickle, uint32_t node)
     return heft_pickle_at(pickle, node)->module == HEFT_PICKLE_NIL;
 }
 
-/* What TorchScript's own reader makes of them is no import. */
+/* True for names that TorchScript's own reader handles itself, without an import. */
 static bool is_script_name(struct heft_str module, struct heft_str name)
 {
     static const char *const helpers[] = {"build_boollist",   "build_doublelist",
@@ -103,7 +103,7 @@ static enum heft_danger import_danger(const struct judged *j, uint32_t node)
         return HEFT_DANGER;
     if (role == GETATTR)
         return HEFT_UNKNOWN;
-    if (role == LOADER) /* its calls are judged */
+    if (role == LOADER) /* its calls are judged instead */
         return j->uses[node] & CALLED ? HEFT_ALLOWED : HEFT_UNKNOWN;
     return name_danger(j->place, module_of(j->pickle, node), heft_pickle_text(j->pickle, node));
 }
@@ -119,12 +119,12 @@ bool heft_scan_has_names(const struct heft_pickle *pickle)
 static bool is_danger(const struct heft_scan_place *place, const struct heft_pickle *pickle,
                       uint32_t global)
 {
-    return !is_computed(pickle, global) && /* a code of copyreg's registry: most often not there */
+    return !is_computed(pickle, global) && /* a code of copyreg is usually not registered */
            name_danger(place, module_of(pickle, global), heft_pickle_text(pickle, global)) ==
                HEFT_DANGER;
 }
 
-/* A module of which there may be a file; CPython stops where there is none. */
+/* True if a file of that module may exist. CPython stops at an import of any other module. */
 static bool may_be_there(struct heft_str module)
 {
     for (size_t i = 0; i < module.n; i++) {
@@ -137,7 +137,7 @@ static bool may_be_there(struct heft_str module)
     return module.n > 0;
 }
 
-/* Of a GLOBAL: a method of it is called, or attributes of it are replaced. */
+/* True if a method of a GLOBAL is called, or attributes of it are replaced. */
 static bool is_patched(const struct heft_pickle_node *node)
 {
     return node->count > 0 || node->pairs || node->state != HEFT_PICKLE_NIL;
@@ -169,7 +169,7 @@ static void begin_key(struct judged *j, const char *what)
     heft_buf_char(&j->key, ' ');
 }
 
-/* A NUL as \0: names are handed out as C strings. */
+/* Appends a text, NUL written as \0, because names are passed to the caller as C strings. */
 static void put_text(struct heft_buf *key, struct heft_str text)
 {
     const char *nul;
@@ -197,8 +197,8 @@ static void put_global(struct judged *j, uint32_t node)
     put_text(&j->key, heft_pickle_text(j->pickle, node));
 }
 
-/* Reports a node unless the same was reported before, as no less dangerous; j->key is "import
- * module.name". */
+/* Reports a node, unless an equal one of the same or a greater danger was reported before.
+ * j->key is "import module.name". */
 static bool report_node(struct judged *j, uint32_t node, const char *what, enum heft_danger danger,
                         struct heft_error *err)
 {
@@ -229,14 +229,14 @@ static bool report_node(struct judged *j, uint32_t node, const char *what, enum 
 
 /* ---- bytes within ------------------------------------------------------------------------ */
 
-/* Bytes that were put in, or a state, after the value was made. */
+/* True if the value was changed after its creation, by added elements or a state. */
 static bool is_changed(const struct heft_pickle_node *node)
 {
     return node->count > 0 || node->state != HEFT_PICKLE_NIL;
 }
 
-/* The bytes that a value is known to be, decoded into mem where they were pickled as text; empty
- * where it is none or nobody can say. */
+/* Sets *out to the bytes of a value, decoded into mem if they were pickled as text; empty if the
+ * value is not bytes or is not known. */
 static bool bytes_of(struct judged *j, uint32_t node, struct heft_arena *mem,
                      struct heft_bytes *out, struct heft_error *err)
 {
@@ -265,7 +265,7 @@ static bool looks_packed(struct heft_bytes bytes)
                             memcmp(bytes.p, "\x1f\x8b\x08", 3) == 0);
 }
 
-/* A place for the bytes that the value at `node` is. */
+/* Scans the bytes of the value at `node` as a place within this one. */
 static bool judge_bytes(struct judged *j, uint32_t node, struct heft_bytes bytes, bool loaded,
                         struct heft_error *err)
 {
@@ -299,7 +299,7 @@ static bool judge_bytes(struct judged *j, uint32_t node, struct heft_bytes bytes
 
 /* ---- calls ------------------------------------------------------------------------------- */
 
-/* The danger of getattr(object, name). */
+/* Danger of getattr(object, name). */
 static enum heft_danger getattr_danger(const struct judged *j, uint32_t args)
 {
     const struct heft_pickle *p = j->pickle;
@@ -313,7 +313,7 @@ static enum heft_danger getattr_danger(const struct judged *j, uint32_t args)
     if (!is_kind(p, attribute, HEFT_PICKLE_STR) && !is_kind(p, attribute, HEFT_PICKLE_PY2STR))
         return HEFT_DANGER;
     text = heft_pickle_text(p, attribute);
-    module = HEFT_STR("object"); /* of a value, whatever it is */
+    module = HEFT_STR("object"); /* a value of unknown type */
     name = HEFT_STR("");
     if (is_kind(p, object, HEFT_PICKLE_GLOBAL)) {
         if (is_computed(p, object))
@@ -332,7 +332,7 @@ static enum heft_danger getattr_danger(const struct judged *j, uint32_t args)
     return heft_scan_danger(module, name) == HEFT_DANGER ? HEFT_DANGER : HEFT_UNKNOWN;
 }
 
-/* Loaders are given bytes, which are looked into; *danger is then that of what they hold. */
+/* Scans the bytes that a loader gets as its argument; *danger is the worst finding in them. */
 static bool judge_loaded(struct judged *j, uint32_t args, bool *known, enum heft_danger *danger,
                          struct heft_error *err)
 {
@@ -351,13 +351,13 @@ static bool judge_loaded(struct judged *j, uint32_t args, bool *known, enum heft
     heft_arena_release(&mem);
     *danger = j->scan->worst;
     if (complete && !j->scan->complete && *danger < HEFT_UNKNOWN)
-        *danger = HEFT_UNKNOWN; /* nobody knows what stands behind the break */
+        *danger = HEFT_UNKNOWN; /* the bytes after the error are not known */
     if (before > j->scan->worst)
         j->scan->worst = before;
     return ok;
 }
 
-/* pickle.loads, dill.loads, joblib.load … */
+/* True for pickle.loads, dill.loads, joblib.load and others by their last part. */
 static bool loads_pickles(struct heft_str name)
 {
     return heft_str_is(name, "loads") || heft_str_is(name, "load") || heft_str_is(name, "_loads") ||
@@ -384,7 +384,7 @@ static bool direct_danger(struct judged *j, uint32_t call, uint32_t callee,
     return true;
 }
 
-/* What a call calls: a global, or what another call gave back, which nobody knows beforehand. */
+/* Judges a call. The callee is a global, or the result of another call, which is unknown. */
 static bool judge_call(struct judged *j, uint32_t call, struct heft_error *err)
 {
     const uint32_t callee = heft_pickle_at(j->pickle, call)->u.call.callee;
@@ -425,7 +425,7 @@ static bool judge_global(struct judged *j, uint32_t node, struct heft_error *err
     return report_node(j, node, "patch", HEFT_DANGER, err);
 }
 
-/* Bytes that were pickled as text, if they begin as a pickle: only then they are decoded. */
+/* Scans bytes that were pickled as text. Decodes them only if they begin like a pickle or a zip. */
 static bool judge_encoded(struct judged *j, uint32_t call, struct heft_error *err)
 {
     const struct heft_pickle_node *n = heft_pickle_at(j->pickle, call);
@@ -474,7 +474,7 @@ static void mark_use(struct judged *j, uint32_t node, unsigned how)
         j->uses[node] |= (uint8_t)how;
 }
 
-/* Which globals stand before arguments, and which anywhere else. */
+/* Finds out which globals are called, and which are passed as values. */
 static void find_uses(struct judged *j)
 {
     for (uint32_t i = 0; i < j->pickle->count; i++) {
@@ -502,7 +502,7 @@ static bool needs_uses(const struct heft_pickle *pickle)
     return false;
 }
 
-/* What is kept of each node, where there are any that need it. */
+/* Allocates the notes on nodes. */
 static bool prepare_nodes(struct judged *j, struct heft_error *err)
 {
     const size_t n = j->pickle->count;
@@ -529,7 +529,7 @@ bool heft_scan_judge(struct heft_scan *s, const struct heft_scan_place *place, u
     j.names = place->seen ? &s->mem : &j.mem;
     ok = !heft_scan_has_names(pickle) || prepare_nodes(&j, err);
     s->pickles++;
-    s->nodes -= taken; /* while its nodes are there, pickles within get the rest */
+    s->nodes -= taken; /* while these nodes are in memory, pickles within may only use the rest */
     for (uint32_t i = 0; ok && i < pickle->count; i++)
         ok = judge_node(&j, i, err);
     s->nodes += taken;

@@ -1,11 +1,12 @@
-/* scan_keras.c: what an object of a configuration stands for.
+/* scan_keras.c: imports and calls that an object of a configuration stands for.
  *
  *     Keras 2   {"class_name": C, "config": {…}}                      C: "Dense", "Package>Name"
  *     Keras 3   {"module": M, "class_name": C, "config": …, "registered_name": R}
  *               functions: M "builtins", C "function", config the name
  *
- * Older releases import M, whatever it is, and call what C names in it (CVE-2025-1550); newer ones
- * take keras and its sister packages only, and still have names there that load, save or fetch. */
+ * Older releases import any M and call the object that C names in it (CVE-2025-1550). Newer ones
+ * accept only keras and its sister packages, but these also have functions that load, save or
+ * fetch. */
 #include "scan/scan_config.h"
 
 #include "scan/scan_names.h"
@@ -17,7 +18,7 @@ static bool is_word(const struct heft_config_text *text, const char *word)
 
 /* ---- modules ----------------------------------------------------------------------------- */
 
-/* Packages that hold layers. A dot or the end must follow. */
+/* Packages that contain layers. The name must end there or continue with a dot. */
 static const char *const packages[] = {
     "keras",
     "keras_hub",
@@ -40,7 +41,8 @@ static bool is_keras_module(struct heft_str module)
     return false;
 }
 
-/* What Keras exports, and no model needs: it loads, saves, fetches, or changes how Keras loads. */
+/* Names that Keras exports but no model needs: functions that load, save, fetch, or change how
+ * Keras loads. */
 static const char *const unfit[] = {
     "audio_dataset_from_directory",
     "clear_session",
@@ -68,7 +70,7 @@ static bool is_unfit(struct heft_str name)
     return false;
 }
 
-/* Types of Python and NumPy that configurations hold as values. */
+/* True for types of Python and NumPy that configurations hold as values. */
 static bool is_value(struct heft_str module, struct heft_str name)
 {
     static const char *const values[] = {"function", "slice", "set",  "tuple",
@@ -103,7 +105,7 @@ static bool judge_module(struct heft_config *c, const struct heft_config_frame *
 
 /* ---- classes ----------------------------------------------------------------------------- */
 
-/* What a TFOpLambda calls is a name of TensorFlow's Python interface. */
+/* True for a name in TensorFlow's Python interface, which is what a TFOpLambda calls. */
 static bool is_plain_op(struct heft_str function)
 {
     static const char *const parts[] = {"io.",           "raw_ops.",   "data.",  "saved_model.",
@@ -176,7 +178,8 @@ bool heft_config_judge(struct heft_config *c, const struct heft_config_frame *f,
 
 /* ---- diffusers --------------------------------------------------------------------------- */
 
-/* Libraries of components, and modules of diffusers' own pipelines that are named like them. */
+/* Libraries of components, and modules of diffusers' own pipelines, which occur in the same
+ * position. */
 static const char *const libraries[] = {
     "diffusers",
     "transformers",

@@ -1,14 +1,15 @@
-/* scan_names.c: how the names that a pickle imports are judged.
+/* scan_names.c: classification of the names that a pickle imports.
  *
- *     allowed   what torch.load(weights_only=True) lets pass      the table of torch_globals.c
- *               what builds data only                             the table of scan_data.c
- *     danger    what reaches the system, other code, other files, the network or another pickle:
- *               DENIED: a module with all below it (name ""), or one name of a module; whatever is
- *               reached through one of them or through a double-underscore attribute
- *     unknown   all else: a deny-list is never complete, so scan reports these as well
+ *     allowed   names that torch.load(weights_only=True) accepts      the table of torch_globals.c
+ *               names that only build data                            the table of scan_data.c
+ *     danger    names that give access to the system, other code, other files, the network or
+ *               another pickle. DENIED: a module with everything below it (name ""), or one name of
+ *               a module; also everything reached through one of them or through a
+ *               double-underscore attribute
+ *     unknown   all others: no deny-list is complete, so scan reports these as well
  *
- * A name is looked at as one path, module and name joined, and judged at each of its dots: what
- * counts is the object at the end, not how the pickle divides the way to it. */
+ * Module and name are joined to one path, which is judged at each of its dots: only the object
+ * at the end matters, not how the pickle splits the path into module and name. */
 #include "scan/scan_names.h"
 
 #include "format/torch/pickle/torch_globals.h"
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 
 struct denied {
-    const char *module, *name; /* name "": the module and all below it */
+    const char *module, *name; /* name "": the module and everything below it */
 };
 
 /* Sorted by module, then name. */
@@ -414,16 +415,18 @@ static const struct denied DENIED[] = {
     {"zmq", ""},
 };
 
-/* Plain classes in denied modules: values that checkpoints hold. */
+/* Plain classes in denied modules: values that checkpoints contain. The three of numpy.random call
+ * an argument, which is judged itself; those of torch._dynamo are in models that torch.compile
+ * wraps. */
 static const char *const SPARED[] = {
     "http.HTTPStatus",
     "multiprocessing.context.SpawnContext",
     "numpy.lib.format.descr_to_dtype",
-    "numpy.random._pickle.__bit_generator_ctor", /* call what they are given, judged where it is made */
+    "numpy.random._pickle.__bit_generator_ctor",
     "numpy.random._pickle.__generator_ctor",
     "numpy.random._pickle.__randomstate_ctor",
     "signal.Signals",
-    "torch._dynamo.convert_frame.CatchErrorsWrapper", /* of a module that torch.compile wraps */
+    "torch._dynamo.convert_frame.CatchErrorsWrapper",
     "torch._dynamo.convert_frame.ConvertFrame",
     "torch._dynamo.convert_frame.ConvertFrameAssert",
     "torch._dynamo.convert_frame.ConvertFrameBox",
@@ -437,7 +440,7 @@ static const char *const SPARED[] = {
     "urllib.parse.SplitResult",
 };
 
-/* Whatever object they are attributes of, they are these modules and functions. */
+/* Attributes that are these modules and functions, whatever the object. */
 static const char *const REACHED[] = {
     "_os",      "_posixsubprocess", "_sys",   "builtins",   "ctypes", "eval",   "exec",
     "execfile", "importlib",        "nt",     "os",         "pickle", "popen",  "posix",
@@ -446,7 +449,7 @@ static const char *const REACHED[] = {
 
 static int compare_denied(const void *a, const void *b)
 {
-    const struct heft_str *key = a; /* two: module, name */
+    const struct heft_str *key = a; /* array of two: module, name */
     const struct denied *denied = b;
     const int order = heft_str_cmp(key[0], heft_str_of(denied->module));
 
@@ -468,7 +471,7 @@ static bool is_one_of(struct heft_str text, const char *const *list, size_t n)
     return false;
 }
 
-/* The piece of a dotted path that begins at `at`. */
+/* Returns the part of a dotted path that begins at `at`. */
 static struct heft_str piece_at(struct heft_str path, size_t at)
 {
     const char *dot = memchr(path.p + at, '.', path.n - at);
@@ -476,7 +479,7 @@ static struct heft_str piece_at(struct heft_str path, size_t at)
     return (struct heft_str){path.p + at, dot ? (size_t)(dot - path.p) - at : path.n - at};
 }
 
-/* The path leads to or through something denied, counted from its beginning. */
+/* True if a prefix of the path is a denied module or name. */
 static bool leads_to_denied(struct heft_str path)
 {
     for (size_t at = 0; at <= path.n;) {
@@ -491,13 +494,13 @@ static bool leads_to_denied(struct heft_str path)
     return false;
 }
 
-/* A step from an object to its attribute that reaches a module or builtin which the object's own
- * module happens to import, or the inside of Python. A name of one step alone is more often a class
- * that is called like a module. */
+/* True if a step from an object to an attribute reaches a module or builtin that the object's
+ * own module happens to import, or internals of Python. alone: the name has only this step; it
+ * is then more often a class with the name of a module. */
 static bool is_bad_step(struct heft_str piece, bool alone)
 {
     if (alone && heft_str_starts(piece, HEFT_STR("__pyx_unpickle_")))
-        return false; /* Cython writes it for each class: it makes one, and sets its attributes */
+        return false; /* generated by Cython: creates an object and sets its attributes */
     if (heft_str_starts(piece, HEFT_STR("__")) || is_one_of(piece, REACHED, HEFT_COUNT(REACHED)))
         return true;
     return !alone && (is_denied(piece, HEFT_STR("")) || is_denied(HEFT_STR("builtins"), piece));
@@ -515,7 +518,8 @@ static bool steps_into_danger(struct heft_str name)
     return false;
 }
 
-/* `torch` + `_utils._rebuild_tensor_v2`: the same object by another spelling, to pass a filter. */
+/* True for `torch` + `_utils._rebuild_tensor_v2`: an unusual spelling of a known name, made to
+ * evade a filter. */
 static bool aliases_known(struct heft_str path)
 {
     struct heft_str module, name;
@@ -530,7 +534,8 @@ static bool aliases_known(struct heft_str path)
     return false;
 }
 
-/* heft reads old and device-bound spellings of allowed names that torch does not let pass. */
+/* True if torch allows the name. heft's table also has old and device-specific spellings that
+ * torch does not allow. */
 static bool is_allowed(struct heft_str module, struct heft_str name)
 {
     const struct heft_torch_global *known = heft_torch_lookup(module, name);
@@ -540,7 +545,8 @@ static bool is_allowed(struct heft_str module, struct heft_str name)
     return !heft_str_is(module, "torch.cuda") || name.p[0] != 'Q';
 }
 
-/* Called through REDUCE by the lowest protocols, they do what an opcode of the others does. */
+/* True for the functions that the lowest protocols call by REDUCE instead of the opcodes NEWOBJ
+ * and NEWOBJ_EX. */
 static bool is_newobj(struct heft_str module, struct heft_str name)
 {
     return heft_str_is(module, "copyreg") &&
@@ -557,7 +563,7 @@ enum heft_danger heft_scan_danger(struct heft_str module, struct heft_str name)
         return HEFT_ALLOWED;
     heft_torch_rename(&module, &name);
     if (module.n + 1 + name.n > sizeof joined)
-        return HEFT_DANGER; /* no pickle machine lets such names pass */
+        return HEFT_DANGER; /* longer than any name that a pickle machine accepts */
     path.n = module.n + 1 + name.n;
     memcpy(joined, module.p, module.n);
     joined[module.n] = '.';
@@ -569,10 +575,10 @@ enum heft_danger heft_scan_danger(struct heft_str module, struct heft_str name)
     return HEFT_UNKNOWN;
 }
 
-#define LONGEST_PATH 2048 /* bytes; of longer names of pickles, too, nobody needs one */
+#define LONGEST_PATH 2048 /* bytes of a path; no program needs a longer one */
 
-/* Modules among those: a step through them leads away from the package that the path begins with. The
- * others are called like many a module of one's own. */
+/* True for the modules among REACHED: a step through them leaves the package at the start of the
+ * path. The other names of REACHED are also common names of submodules. */
 static bool is_module_step(struct heft_str piece)
 {
     static const char *const modules[] = {"_os",    "_sys",       "builtins", "ctypes", "importlib",

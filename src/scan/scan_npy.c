@@ -1,12 +1,12 @@
 /* scan_npy.c: .npy files.
  *
- *     "\x93NUMPY" major minor │ u16 or u32 length │ {'descr': …} │ data │ what follows
+ *     "\x93NUMPY" major minor │ u16 or u32 length │ {'descr': …} │ data │ following bytes
  *
- * The data of an array of objects are a pickle. That an array has none is said by wire/npy, and only
- * of the types that it knows by their names; where it cannot read the header, which may be as long as
- * 4 GiB, or finds fields in it, the data are looked at as a pickle that may be none.
+ * The data of an array of objects are a pickle. Only wire/npy decides that an array has no
+ * objects, and only for types that it knows by name. If it cannot read the header, which may
+ * have up to 4 GiB, or if the type has fields, the data are scanned as a possible pickle.
  *
- * numpy.load can be called again for what follows: another array, a zip, or a pickle. */
+ * numpy.load can be called again for the following bytes: another array, a zip, or a pickle. */
 #include "scan/scan_parts.h"
 
 #include "base/endian.h"
@@ -14,20 +14,20 @@
 
 #define MAGIC       "\x93NUMPY"
 #define MOST_ARRAYS 10000
-#define MOST_HEADER ((uint64_t)1 << 20) /* bytes of a header that is read */
+#define MOST_HEADER ((uint64_t)1 << 20) /* bytes of a header that are read at most */
 #define PIECE       65536
 
 enum data { PLAIN, OBJECTS, ANY };
 
 struct array {
     enum data data;
-    uint64_t begin;  /* of its data */
-    uint64_t length; /* of them, where they are PLAIN */
+    uint64_t begin;  /* first byte of the data */
+    uint64_t length; /* bytes of the data if they are PLAIN */
 };
 
 static bool has_magic(const struct heft_scan_place *place, uint64_t at, const char *magic, size_t n)
 {
-    struct heft_error ignored = {0}; /* cut off: none to anyone */
+    struct heft_error ignored = {0}; /* truncated: no reader sees a magic */
     uint8_t head[6];
 
     return heft_within(at, n, place->src->size) &&
@@ -41,10 +41,10 @@ static bool is_plain(const struct heft_npy_type *type)
            type->kind == HEFT_NPY_VOIDS || type->kind == HEFT_NPY_LONG;
 }
 
-/* What the header, all of whose bytes these are, says of the data. */
+/* Sets the kind of the data from the complete header; unknown types stay ANY. */
 static void judge_type(struct heft_bytes header, struct array *array)
 {
-    struct heft_error ignored = {0}; /* what heft cannot read may be any type */
+    struct heft_error ignored = {0}; /* a header that heft cannot read may stand for any type */
     struct heft_npy npy;
 
     if (!heft_npy_parse(&npy, header, HEFT_NO_OFFSET, &ignored))
@@ -71,7 +71,7 @@ bool heft_scan_is_numbers(struct heft_bytes head, uint64_t size)
     return array.data == PLAIN && size - array.begin <= array.length;
 }
 
-/* The header at `at`, of n bytes. */
+/* Judges the header of n bytes at `at`. */
 static bool judge_header(const struct heft_scan_place *place, uint64_t at, uint64_t n,
                          struct array *array, struct heft_error *err)
 {
@@ -87,7 +87,7 @@ static bool judge_header(const struct heft_scan_place *place, uint64_t at, uint6
     return true;
 }
 
-/* *some: there is an array at `at`. */
+/* Reads the header of the array at `at`. *some is false if there is no array. */
 static bool read_array(const struct heft_scan_place *place, uint64_t at, struct array *array,
                        bool *some, struct heft_error *err)
 {
@@ -106,7 +106,8 @@ static bool read_array(const struct heft_scan_place *place, uint64_t at, struct 
     return !*some || judge_header(place, at, n, array, err);
 }
 
-/* *at: where the next array begins, as far as its magic tells; the end, where there is none. */
+/* Moves *at to the next array, searching for its magic; to the end of the place if there is no
+ * other. */
 static bool find_array(const struct heft_scan_place *place, uint64_t *at, struct heft_error *err)
 {
     const uint64_t size = place->src->size;
@@ -128,7 +129,7 @@ static bool find_array(const struct heft_scan_place *place, uint64_t *at, struct
     return ok;
 }
 
-/* What stands behind an array and is none. */
+/* Scans the bytes after the last array. */
 static bool scan_rest(struct heft_scan *s, const struct heft_scan_place *place, uint64_t at,
                       struct heft_error *err)
 {
@@ -141,7 +142,7 @@ static bool scan_rest(struct heft_scan *s, const struct heft_scan_place *place, 
     return heft_scan_pickles(s, &rest, at, err);
 }
 
-/* *at: behind the array. */
+/* Scans the data of one array. *at: first byte after the array. */
 static bool scan_data(struct heft_scan *s, const struct heft_scan_place *place,
                       const struct array *array, uint64_t *at, struct heft_error *err)
 {

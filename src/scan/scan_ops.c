@@ -1,13 +1,14 @@
-/* scan_ops.c: how the operations of TensorFlow graphs are judged.
+/* scan_ops.c: classification of the operations of TensorFlow graphs.
  *
- *     danger    writes, creates or deletes files, or reads any file, at paths that the graph has
- *     unknown   calls Python of the loading program; reads data sets, tables or protocols from paths;
- *               talks to other processes; runs code in a form that scan does not look into; is not
- *               among TensorFlow's own, so that loading it takes another native library
- *     allowed   all else that TensorFlow registers: mathematics, control flow, variables, and the
+ *     danger    writes, creates or deletes files, or reads any file, at paths in the graph
+ *     unknown   calls Python functions of the loading program; reads data sets, tables or protocols
+ *               from paths; communicates with other processes; runs code in a form that scan does
+ *               not inspect; is not an operation of TensorFlow, so it needs another native library
+ *     allowed   all others that TensorFlow registers: mathematics, control flow, variables, and
  *               restoring of checkpoints
  *
- * Saving is judged by where it stands (scan_graph.c): every model can be saved again. */
+ * Saving is judged by its position in the graph (scan_graph.c), because every model can be saved
+ * again. */
 #include "scan/scan_ops.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* scan_ops.h: how the operations of TensorFlow graphs are judged. */
+/* scan_ops.h: classification of the operations of TensorFlow graphs. */
 #ifndef HEFT_SCAN_OPS_H
 #define HEFT_SCAN_OPS_H
 
@@ -8,12 +8,12 @@
 struct heft_scan_op {
     const char *name;
     enum heft_danger danger;
-    const char *why; /* NULL where it is allowed */
+    const char *why; /* reason; NULL if the operation is allowed */
 };
 
-/* NULL where TensorFlow registers no such operation. */
+/* Returns NULL if TensorFlow registers no such operation. */
 const struct heft_scan_op *heft_scan_op(struct heft_str name);
-/* Whether it writes checkpoints, as the saver of every model does. */
+/* True if the operation writes checkpoints, as the saver of every model does. */
 bool heft_scan_op_saves(struct heft_str name);
 
 #endif

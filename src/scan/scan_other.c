@@ -3,8 +3,8 @@
  *     tar   512-byte headers: 0 name, 124 size, 148 checksum, 156 type, 257 "ustar", 345 prefix;
  *           data padded to 512
  *
- * The oldest torch checkpoints are tars of sys_info, pickle, tensors and storages; in the last two,
- * pickles and numbers take turns:
+ * The oldest torch checkpoints are tars of sys_info, pickle, tensors and storages. In the last
+ * two, pickles and numbers alternate:
  *
  *     tensors   n │ n × (pickle │ i32 rank │ 4 bytes │ rank × i64 │ rank × i64 │ i64)
  *     storages  n │ n × (pickle │ i64 count │ numbers) │ pickle */
@@ -30,7 +30,7 @@ static size_t text_length(const uint8_t *p, size_t n)
     return nul ? (size_t)(nul - p) : n;
 }
 
-/* "prefix/name", or the long name that stood before. */
+/* Returns "prefix/name", or the long name from a header before this one. */
 static const char *member_name(struct heft_scan *s, const uint8_t *head, const char *longer,
                                struct heft_error *err)
 {
@@ -44,9 +44,9 @@ static const char *member_name(struct heft_scan *s, const uint8_t *head, const c
                              prefix ? "/" : "", n, (const char *)head);
 }
 
-/* What the headers before a member say of it. */
+/* Properties of the next member from headers before its own. */
 struct before {
-    const char *name; /* NULL: nothing */
+    const char *name; /* NULL if absent */
     uint64_t size;
     bool has_size;
 };
@@ -58,7 +58,7 @@ static bool keep_name(struct heft_scan *s, struct before *before, struct heft_st
     return before->name != NULL;
 }
 
-/* Properties of a member that readers do not agree about. */
+/* Reports properties of a member that readers interpret differently. */
 static bool tell_pax(struct heft_scan *s, const struct heft_scan_place *place,
                      const struct member *m, const struct heft_scan_pax *pax)
 {
@@ -90,7 +90,7 @@ static bool take_pax(struct heft_scan *s, const struct heft_scan_place *place,
     return !pax.has_path || keep_name(s, before, pax.path, err);
 }
 
-/* A header that speaks of the next member, or of all that follow. */
+/* Reads a header about the next member, or about all following ones. */
 static bool take_before(struct heft_scan *s, const struct heft_scan_place *place,
                         const struct member *m, struct before *before, struct heft_error *err)
 {
@@ -114,10 +114,10 @@ static bool take_before(struct heft_scan *s, const struct heft_scan_place *place
 
 struct turns {
     struct heft_scan *s;
-    struct heft_scan_place *place; /* of the file, named as the member */
+    struct heft_scan_place *place; /* the tar, under the member's name */
     uint64_t at, end;
-    int64_t integer; /* the last pickle's root, where it is one */
-    uint32_t width;  /* of the elements of the class in the last pickle */
+    int64_t integer; /* value of the last pickle; -1 if it is not an integer */
+    uint32_t width;  /* bytes of an element of the class in the last pickle; 0 if unknown */
 };
 
 static bool keep_root(void *ctx, const struct heft_pickle *pickle, struct heft_error *err)
@@ -134,7 +134,7 @@ static bool keep_root(void *ctx, const struct heft_pickle *pickle, struct heft_e
     return true;
 }
 
-/* The next pickle of the member. */
+/* Runs the next pickle of the member. */
 static bool scan_next_pickle(struct turns *t, bool *done, struct heft_error *err)
 {
     struct heft_scan_run run = {.visit = keep_root, .ctx = t};
@@ -146,10 +146,10 @@ static bool scan_next_pickle(struct turns *t, bool *done, struct heft_error *err
     return true;
 }
 
-/* Steps over the numbers behind a pickle; false where they do not fit into the member. */
+/* Skips the numbers after a pickle; false if they exceed the member. */
 static bool step_numbers(struct turns *t, bool tensors)
 {
-    struct heft_error ignored = {0}; /* out of the file: told by the caller */
+    struct heft_error ignored = {0}; /* past the end of the file; the caller reports it */
     uint64_t n = 0, bytes;
     uint8_t count[8] = {0};
 
@@ -254,8 +254,8 @@ static bool is_zero(const uint8_t head[BLOCK])
     return memcmp(head, zeros, BLOCK) == 0;
 }
 
-/* Links and directories have no data, whatever their size says; a name of the oldest tars that ends in
- * a slash is a directory. */
+/* True for links and directories, which have no data, whatever their size field says. In the
+ * oldest tars, a name with a slash at its end is a directory. */
 static bool has_no_data(const struct member *m, const uint8_t head[BLOCK])
 {
     const size_t n = text_length(head, 100);
@@ -263,7 +263,7 @@ static bool has_no_data(const struct member *m, const uint8_t head[BLOCK])
     return (m->type >= '1' && m->type <= '6') || (m->type == 0 && n && head[n - 1] == '/');
 }
 
-/* A member, whose header that is. */
+/* Scans a member. head: its header. */
 static bool take_member(struct heft_scan *s, const struct heft_scan_place *place, struct member *m,
                         const uint8_t head[BLOCK], struct before *before, struct heft_error *err)
 {
@@ -283,7 +283,7 @@ static bool take_member(struct heft_scan *s, const struct heft_scan_place *place
     return scan_member(s, place, m, err);
 }
 
-/* What the header says. False where it is none, or its member is not all there. */
+/* Decodes a header. False if it is malformed or the member is truncated. */
 static bool read_member(const struct heft_scan_place *place, const uint8_t head[BLOCK],
                         const struct before *before, struct member *m)
 {
@@ -299,7 +299,7 @@ static bool read_member(const struct heft_scan_place *place, const uint8_t head[
     return heft_within(m->data, m->size, place->src->size) || has_no_data(m, head);
 }
 
-/* Behind the last member there are zeros; a zip may stand behind those. */
+/* Scans the bytes after the last member: zeros, and possibly a zip after them. */
 static bool scan_behind(struct heft_scan *s, const struct heft_scan_place *place, uint64_t at,
                         struct heft_error *err)
 {

@@ -3,11 +3,11 @@
  *     gzip   1f 8b 08 flags, 6 bytes, [extra] [name] [comment] [crc] │ deflate stream │ 8 bytes
  *     zlib   2 bytes: method and window, check                       │ deflate stream │ 4 bytes
  *     joblib "ZF", 19 digits          │ zlib data
- *     others bzip2, xz, lzma, lz4, zstd, 7z, rar: told, not unpacked
+ *     others bzip2, xz, lzma, lz4, zstd, 7z, rar: reported, not unpacked
  *
- * Python's gzip and joblib read stream behind stream as one, with zeros between those of gzip. Flags
- * that the format reserves and wrong checksums stop neither. Unpacking stops at HEFT_SCAN_UNPACKED
- * bytes; what came out until then is judged. */
+ * Python's gzip and joblib read consecutive streams as one; those of gzip may have zeros between
+ * them. Neither stops at reserved flags or wrong checksums. Unpacking stops at
+ * HEFT_SCAN_UNPACKED bytes; the bytes up to there are scanned. */
 #include "scan/scan_parts.h"
 
 #include "base/endian.h"
@@ -28,15 +28,15 @@ static const struct {
     {6, "Rar!\x1a\x07", "rar"},
 };
 
-/* A frame that zstd and lz4 skip: 50..5f 2a 4d 18. */
+/* True for a skippable frame of zstd and lz4: 50..5f 2a 4d 18. */
 static bool is_skippable(struct heft_bytes head)
 {
     return head.n >= 8 && head.p[0] >> 4 == 5 && memcmp(head.p + 1, "\x2a\x4d\x18", 3) == 0;
 }
 
-/* An .lzma file, by the rule of liblzma: a dictionary of 2^n or 2^n + 2^(n-1) bytes and a size that is
- * unknown or below 2^38. Small integers look like one with a tiny dictionary, which only the
- * properties that everybody has may come with. */
+/* True for an .lzma file, by the rule of liblzma: the dictionary has 2^n or 2^n + 2^(n-1) bytes,
+ * and the size is unknown or below 2^38. Small integers look like a file with a tiny dictionary,
+ * so a dictionary below 4096 bytes is accepted only with the usual properties byte 5D. */
 static bool is_lzma(struct heft_bytes head)
 {
     uint64_t size;
@@ -63,15 +63,15 @@ static const char *other_name(struct heft_bytes head)
 }
 
 struct unpacking {
-    struct heft_stream_reader r; /* of all bytes of the place */
+    struct heft_stream_reader r; /* reads all bytes of the place */
     bool gzip;
     struct heft_buf out;
-    bool done, bad; /* the last stream has ended, nothing follows it; or it breaks off */
+    bool done, bad; /* done: the last stream has ended; bad: a stream is malformed */
 };
 
-/* ---- what stands before a stream --------------------------------------------------------- */
+/* ---- headers of streams ------------------------------------------------------------------ */
 
-/* The next byte; *some is false at the end. */
+/* Reads the next byte; *some is false at the end. */
 static bool take_byte(struct unpacking *u, uint8_t *byte, bool *some, struct heft_error *err)
 {
     struct heft_bytes *const in = &u->r.waiting;
@@ -116,7 +116,7 @@ static bool skip_extra(struct unpacking *u, bool *some, struct heft_error *err)
            (!*some || skip_bytes(u, low | (size_t)high << 8, some, err));
 }
 
-/* Behind 1f 8b 08. */
+/* Skips a gzip header after 1f 8b 08. */
 static bool skip_header(struct unpacking *u, bool *some, struct heft_error *err)
 {
     uint8_t flags = 0;
@@ -136,7 +136,8 @@ static bool is_zlib(const uint8_t p[2])
     return (p[0] & 0x0F) == 8 && p[0] <= 0x78 && !(p[1] & 0x20) && (p[0] * 256 + p[1]) % 31 == 0;
 }
 
-/* Goes on behind the magic numbers of a stream; *some is false where there is none. */
+/* Skips zeros between streams, the magic number and header of the next stream. *some is false if
+ * there is none. */
 static bool begin_stream(struct unpacking *u, bool first, bool *some, struct heft_error *err)
 {
     uint8_t magic[3] = {0};
@@ -156,7 +157,7 @@ static bool begin_stream(struct unpacking *u, bool first, bool *some, struct hef
 
 /* ---- streams ----------------------------------------------------------------------------- */
 
-/* Until the stream ends, breaks, or has given enough. */
+/* Unpacks until the stream ends, is malformed, or HEFT_SCAN_UNPACKED bytes are reached. */
 static bool unpack_stream(struct unpacking *u, struct heft_error *err)
 {
     struct heft_error found = {0};
@@ -222,7 +223,7 @@ static bool judge_unpacked(struct heft_scan *s, const struct heft_scan_place *pl
     return ok;
 }
 
-/* *real: the streams gave something. */
+/* *real: at least one byte was unpacked. */
 static bool inflate_place(struct heft_scan *s, const struct heft_scan_place *place, bool gzip,
                           bool *real, struct heft_error *err)
 {
@@ -243,8 +244,8 @@ static bool is_gzip(struct heft_bytes head)
     return head.n > 10 && memcmp(head.p, "\x1f\x8b\x08", 3) == 0;
 }
 
-/* "ZF", 19 bytes of digits (one more by Python 2), and zlib data: joblib up to 0.9, which newer ones
- * read. Its offset; 0: none. */
+/* Returns the offset of zlib data after "ZF" and 19 bytes of digits (20 from Python 2), which
+ * joblib up to 0.9 wrote and newer ones read; 0 if the bytes are not of this format. */
 static size_t joblib_offset(struct heft_bytes head)
 {
     if (head.n < 24 || memcmp(head.p, "ZF", 2) != 0)

@@ -1,13 +1,15 @@
-/* scan_pickle.c: pickles one behind the other, as pickle.load called again and again reads them.
+/* scan_pickle.c: consecutive pickles, as repeated calls of pickle.load read them.
  *
- *     pickle │ pickle │ …                          more bytes behind the first STOP are a trick: who
- *                                                  loads one pickle never sees them
- *     magic │ 1001 │ {…} │ object │ [keys] │ storages   a legacy torch stream: five pickles, and for
- *                                                  each key i64 count, then that many numbers
+ *     pickle │ pickle │ …     bytes after the first STOP are a trick: a program that loads one pickle
+ *                             never sees them
+ *     magic │ 1001 │ {…} │ object │ [keys] │ storages
+ *                             a legacy torch stream: five pickles, and for each key i64 count, then
+ *                             that many numbers
  *
- * Where a pickle ends is only known when it was run (heft_pickle_find). A pickle without PROTO looks like many a text: it counts where it names
- * something and ends with STOP, where it calls something or names something dangerous before it breaks
- * off, where only a limit of heft's ends it, or where a name says pickle. */
+ * The end of a pickle is known only after it was run (heft_pickle_find). Many texts look like a
+ * pickle without PROTO. It counts as a pickle if it imports something and ends with STOP, if it
+ * calls something or imports a danger before an error, if only a limit of heft ends it, or if
+ * its name says pickle. */
 #include "scan/scan_parts.h"
 
 #include "base/endian.h"
@@ -15,19 +17,19 @@
 #include "format/torch/pickle/torch_globals.h"
 
 #define FIRST_WINDOW ((uint64_t)1 << 20)
-#define NEXT_WINDOW  ((uint64_t)64 << 10) /* behind a pickle: most often nothing is there */
-#define ONE_WINDOW   ((uint64_t)1 << 10)  /* of one among other things: most often it is short */
+#define NEXT_WINDOW  ((uint64_t)64 << 10) /* after a pickle: usually there is nothing */
+#define ONE_WINDOW   ((uint64_t)1 << 10)  /* of one pickle among other data: usually it is short */
 #define MOST_IN_ROW  10000
 
-/* Pickles of a place, one behind the other. */
+/* Consecutive pickles of a place. */
 struct row {
     struct heft_scan *s;
     const struct heft_scan_place *place;
     struct heft_pickle_window window;
-    struct heft_arena mem; /* of the window */
+    struct heft_arena mem; /* owns the window */
 };
 
-/* There may be many places that are quiet. */
+/* Pays for bytes read in a quiet place, because there may be many of them. */
 static bool pay_window(void *ctx, uint64_t bytes)
 {
     const struct row *row = ctx;
@@ -55,8 +57,9 @@ static bool is_real(const struct heft_scan_place *place, const struct heft_pickl
 
     if (place->named)
         return true;
-    /* One that breaks off before it has made anything is none: 80 00 may also be the size of a
-     * safetensors header. Where an opcode leaves its frame the C unpickler may go on. */
+    /* A pickle with an error before its first value does not count: 80 00 may also be the size
+     * of a safetensors header. After an opcode that leaves its frame, the C unpickler may
+     * continue. */
     if (has_proto && !place->quiet)
         return done || why->code == HEFT_LIMIT || pickle->count > 0 ||
                pickle->bent != HEFT_PICKLE_NIL;
@@ -68,7 +71,7 @@ static bool is_real(const struct heft_scan_place *place, const struct heft_pickl
            heft_scan_acts(place, pickle);
 }
 
-/* Judges a pickle that was run, and shows it to who asked. */
+/* Judges a pickle after its run, and calls the callback. */
 static bool judge_pickle(struct heft_scan *s, const struct heft_scan_place *place, uint64_t at,
                          const struct heft_pickle *pickle, const struct heft_error *why,
                          struct heft_scan_run *run, struct heft_error *err)
@@ -84,7 +87,7 @@ static bool judge_pickle(struct heft_scan *s, const struct heft_scan_place *plac
            (!run->visit || !run->done || run->visit(run->ctx, pickle, err));
 }
 
-/* Runs and judges the pickle at `at`; `first` bytes of it are read to begin with. */
+/* Runs and judges the pickle at `at`; `first`: bytes of the first window. */
 static bool run_pickle(struct row *row, uint64_t at, uint64_t first, struct heft_scan_run *run,
                        struct heft_error *err)
 {
@@ -135,11 +138,11 @@ bool heft_scan_pickle(struct heft_scan *s, const struct heft_scan_place *place, 
 /* ---- the rest of a legacy stream --------------------------------------------------------- */
 
 struct legacy {
-    struct heft_strmap sizes; /* key of a storage → bytes of its elements */
+    struct heft_strmap sizes; /* key of a storage → bytes of an element */
     struct heft_arena mem;
-    uint32_t *listed; /* of each key in the fifth pickle: bytes of its elements */
+    uint32_t *listed; /* bytes of an element, for each key in the fifth pickle */
     uint32_t n;
-    bool known; /* all of them */
+    bool known; /* all of them are known */
 };
 
 uint32_t heft_scan_element_size(const struct heft_pickle *pickle, uint32_t type)
@@ -211,7 +214,7 @@ static bool keep_list(void *ctx, const struct heft_pickle *pickle, struct heft_e
     return l->listed != NULL;
 }
 
-/* Steps over the storages; *at is then behind the last. False where the stream does not hold up. */
+/* Skips the storages and moves *at to the end of the last. False if the stream is malformed. */
 static bool skip_storages(const struct legacy *l, const struct heft_scan_place *place, uint64_t *at,
                           struct heft_error *why)
 {
@@ -249,7 +252,7 @@ static bool scan_storages(struct heft_scan *s, const struct legacy *l,
     struct heft_error why = {0};
 
     if (!l->known)
-        return true; /* where they end cannot be told */
+        return true; /* the end of the storages is not known */
     if (!skip_storages(l, place, &at, &why)) {
         heft_scan_break_off(s, &why);
         return true;
@@ -257,7 +260,7 @@ static bool scan_storages(struct heft_scan *s, const struct legacy *l,
     return at == place->src->size || scan_behind(s, place, at, "the last storage", err);
 }
 
-/* What follows the magic number. */
+/* Scans the legacy stream after the magic number. */
 static bool scan_legacy(struct heft_scan *s, const struct heft_scan_place *place, uint64_t at,
                         struct heft_error *err)
 {
@@ -280,7 +283,7 @@ static bool scan_legacy(struct heft_scan *s, const struct heft_scan_place *place
     return ok;
 }
 
-/* ---- in a row ---------------------------------------------------------------------------- */
+/* ---- consecutive pickles ----------------------------------------------------------------- */
 
 static bool too_many(struct heft_scan *s, const struct heft_scan_place *place, uint64_t at)
 {
@@ -292,7 +295,8 @@ static bool too_many(struct heft_scan *s, const struct heft_scan_place *place, u
     return true;
 }
 
-/* The pickles behind the first, which ended at `at` and was or was not one to everybody. */
+/* Scans the pickles after the first, which ended at `at`. told: the first counts as a pickle, so
+ * any following bytes are a trick. */
 static bool scan_row(struct row *row, uint64_t at, bool told, struct heft_error *err)
 {
     const struct heft_scan_place *place = row->place;
@@ -334,7 +338,7 @@ bool heft_scan_pickles(struct heft_scan *s, const struct heft_scan_place *place,
     open_row(&row, s, place);
     ok = run_pickle(&row, at, FIRST_WINDOW, &run, err);
     at += run.length;
-    rest.named = false; /* what follows may be anything */
+    rest.named = false; /* the following bytes may be anything */
     row.place = &rest;
     if (ok && run.is_magic)
         ok = scan_legacy(s, place, at, err);

@@ -1,9 +1,8 @@
-/* scan_place.c: what is reported of a place, what is paid for it, and places within places.
- *
- * A place is looked at by s->look (scan.c), which calls the files that call this one. */
+/* scan_place.c: reports findings of a place, pays for work from the budget, and opens places
+ * within places.  s->look (scan.c) scans a place; it calls the files that call this one. */
 #include "scan/scan_parts.h"
 
-#define LONGEST_OUTER 256 /* bytes of the name of what a place is in */
+#define LONGEST_OUTER 256 /* bytes that are kept of the outer place's name */
 
 void heft_scan_report(struct heft_scan *s, struct heft_scan_item *item)
 {
@@ -123,7 +122,7 @@ bool heft_scan_within(struct heft_scan *s, const struct heft_scan_place *outer, 
     place.record = record;
     place.base = heft_scan_offset(outer, off);
     place.depth++;
-    if (outer->bytes.p) /* the caller knows that it is within */
+    if (outer->bytes.p) /* the caller has checked the range */
         return heft_scan_memory(s, &place, (struct heft_bytes){outer->bytes.p + off, (size_t)n},
                                 err);
     if (!heft_source_open_slice(&src, outer->src, off, n, s->path, err))

@@ -1,13 +1,14 @@
-/* scan_saver.c: the scopes of a TensorFlow graph that are a Saver's, whatever they are called.
+/* scan_saver.c: finds the scopes of a TensorFlow graph that belong to a Saver, whatever their
+ * names.
  *
- *     a/b/filename  a/b/Const  a/b/ShardedFilename      the path, by a placeholder
+ *     a/b/filename  a/b/Const  a/b/ShardedFilename      the path, from a placeholder
  *     a/b/SaveV2    a/b/MergeV2Checkpoints              writes files
  *     a/b/RestoreV2 a/b/Assign a/b/restore_all          reads them
  *
- * tf.compat.v1.train.Saver(name="a/b") makes these and nothing else in its scope, and whoever saves or
- * restores feeds the placeholder and runs a node of the scope by its name. A scope with other
- * operations, without a placeholder, with an absolute path, or with a taker outside of it runs
- * whenever the model does. */
+ * tf.compat.v1.train.Saver(name="a/b") creates these nodes and no others in its scope. A program
+ * that saves or restores feeds the placeholder and runs a node of the scope by its name. A scope
+ * with other operations, without a placeholder, with an absolute path, or with outputs that are
+ * used outside of it is judged as ordinary nodes, which run whenever the model does. */
 #include "scan/scan_saver.h"
 
 #include "core/model.h"
@@ -40,7 +41,7 @@ static const char *const MADE_OF[] = {
     "StringJoin",
 };
 
-#define DEEPEST 16 /* scopes within scopes; a saver that lies deeper is none */
+#define DEEPEST 16 /* levels of scopes; a deeper one is not taken for a saver */
 
 static size_t depth_of(struct heft_str scope)
 {
@@ -61,7 +62,7 @@ struct heft_str heft_saver_scope(struct heft_str name)
 bool heft_saver_is_path(struct heft_str text)
 {
     if (heft_str_is(text, "/part") || text.n == 0)
-        return false; /* what savers put behind the path that they are given */
+        return false; /* suffixes that savers append to the given path */
     if (memchr("/\\~", text.p[0], 3) || heft_str_starts(text, HEFT_STR("../")))
         return true;
     for (size_t i = 0; i + 2 < text.n; i++)
@@ -103,7 +104,7 @@ uint32_t heft_savers_find(const struct heft_savers *s, struct heft_str node)
     return found;
 }
 
-#define LONGEST 256 /* bytes of a name that are looked at */
+#define LONGEST 256 /* bytes of a name that are compared */
 
 bool heft_savers_take(struct heft_savers *s, struct heft_str input, struct heft_error *err)
 {

@@ -1,4 +1,4 @@
-/* scan_script.c: operations of TorchScript that reach beyond tensors.
+/* scan_script.c: operations of TorchScript that do more than compute tensors.
  *
  *     code/__torch__/model.py   x = torch.add(a, b)      aten, printed as torch.NAME
  *                               y = ops.prim.min(x, c)   other libraries: ops.LIBRARY.NAME
@@ -6,12 +6,12 @@
  *     bytecode.pkl              ("aten::save", "", 2)    the same, for mobile
  *     models/model.json         "target": "torch.ops.LIBRARY.NAME.OVERLOAD"  torch.export
  *
- * An operation of a library that torch does not come with takes another native library. */
+ * An operation of a library that is not part of torch needs another native library. */
 #include "scan/scan_parts.h"
 
 #include "base/endian.h"
 
-/* Libraries of operations and of classes of torch 2.13. */
+/* Libraries of operations and of classes in torch 2.13. */
 static const char *const libraries[] = {
     "_c10d_functional",
     "_c10d_functional_autograd",
@@ -67,7 +67,7 @@ static bool is_word(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* The identifier at `at`; *at is then behind it. */
+/* Returns the identifier at *at and moves *at to its end. */
 static struct heft_str word_at(struct heft_str text, size_t *at)
 {
     const size_t begin = *at;
@@ -137,7 +137,8 @@ static bool judge_op(struct script *x, uint64_t at, struct heft_str library, str
                err);
 }
 
-/* "torch.NAME", "ops.LIBRARY.NAME", "torch.classes.LIBRARY.NAME", "torch.ops.LIBRARY.NAME". */
+/* Judges "torch.NAME", "ops.LIBRARY.NAME", "torch.classes.LIBRARY.NAME",
+ * "torch.ops.LIBRARY.NAME", after the first part. */
 static bool judge_path(struct script *x, struct heft_str text, size_t *at, bool is_torch,
                        struct heft_error *err)
 {
@@ -155,7 +156,8 @@ static bool judge_path(struct script *x, struct heft_str text, size_t *at, bool 
     return !name.n || judge_op(x, begin, library, name, err);
 }
 
-/* Paths in code begin behind what is no identifier; "__torch__.torch.classes." is one, too. */
+/* Searches code for paths, which begin after a character that is not part of an identifier;
+ * "__torch__.torch.classes." is one as well. */
 static bool walk_code(struct script *x, struct heft_str text, struct heft_error *err)
 {
     size_t at = 0;
@@ -174,7 +176,7 @@ static bool walk_code(struct script *x, struct heft_str text, struct heft_error 
     return true;
 }
 
-/* The name of an operation, "LIBRARY::NAME"; other texts are none. */
+/* Judges the name of an operation, "LIBRARY::NAME"; ignores other strings. */
 static bool judge_name(struct script *x, uint64_t at, struct heft_str text, struct heft_error *err)
 {
     size_t end = 0;
@@ -187,7 +189,7 @@ static bool judge_name(struct script *x, uint64_t at, struct heft_str text, stru
     return !name.n || end != text.n || judge_op(x, at, library, name, err);
 }
 
-/* The texts of a pickle, wherever they stand: X, u32 length, text. */
+/* Searches a pickle for strings at any position: X, u32 length, text. */
 static bool walk_bytecode(struct script *x, struct heft_str text, struct heft_error *err)
 {
     for (size_t at = 0; text.n - at > 5; at++) {
@@ -224,7 +226,8 @@ bool heft_scan_script(struct heft_scan *s, const struct heft_scan_place *place,
     return !heft_str_ends(name, "bytecode.pkl") || begin_walk(s, place, bytes, true, err);
 }
 
-/* Functions of torch that programs call beside operations. nn: layers, of configurations. */
+/* True for functions of torch that programs call besides operations, and for layers (nn), which
+ * configurations name. */
 static bool is_usual_target(struct heft_str target)
 {
     static const char *const begins[] = {"sym_",
@@ -236,7 +239,7 @@ static bool is_usual_target(struct heft_str target)
                                          "amp.autocast_mode._",
                                          NULL};
 
-    target = (struct heft_str){target.p + 6, target.n - 6}; /* behind "torch." */
+    target = (struct heft_str){target.p + 6, target.n - 6}; /* after "torch." */
     for (size_t i = 0; begins[i]; i++)
         if (heft_str_starts(target, heft_str_of(begins[i])))
             return true;

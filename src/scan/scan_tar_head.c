@@ -1,9 +1,9 @@
-/* scan_tar_head.c: headers of a tar, as Python's tarfile reads them.
+/* scan_tar_head.c: decodes tar headers as Python's tarfile does.
  *
- *     numbers   blanks, sign, "0o", octal digits with underscores between them, up to a NUL; or 80 or
- *               ff and big-endian bytes
- *     checksum  the sum of the bytes, signed or not, the field itself as blanks
- *     pax       records "LENGTH KEY=VALUE\n", the last of a key counts */
+ *     numbers   blanks, sign, "0o", octal digits with underscores between them, up to a NUL; or 80
+ *               or ff and big-endian bytes
+ *     checksum  the sum of the bytes, signed or unsigned, with the checksum field itself as blanks
+ *     pax       records "LENGTH KEY=VALUE\n"; the last of duplicate keys counts */
 #include "scan/scan_parts.h"
 
 #define BLOCK 512
@@ -122,7 +122,7 @@ void heft_scan_read_pax(struct heft_bytes bytes, struct heft_scan_pax *pax)
         const char *blank = memchr(p + at, ' ', bytes.n - at), *equals;
         uint64_t length;
 
-        pax->odd = true; /* unless this record is whole */
+        pax->odd = true; /* unless this record is complete */
         if (!blank || !plain_number((struct heft_str){p + at, (size_t)(blank - p) - at}, &length) ||
             length > bytes.n - at || length < (size_t)(blank - p) - at + 3 ||
             p[at + length - 1] != '\n')

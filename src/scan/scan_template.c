@@ -1,8 +1,8 @@
-/* scan_template.c: Jinja templates, which tokenizers and processors have for chats.
+/* scan_template.c: Jinja templates, which tokenizers and processors use for chats.
  *
- * Not judged: a template is a program, and a sandboxed Jinja lets it compute texts only. What no chat
- * needs is told: attributes by which a template leaves a Jinja without sandbox for Python, and
- * spellings that hide them. */
+ * Scan cannot judge them: a template is a program, which can only compute texts if Jinja runs in
+ * its sandbox. Reported are things that no chat needs: attributes by which a template escapes to
+ * Python from a Jinja without sandbox, and spellings that hide such attributes. */
 #include "scan/scan_parts.h"
 
 #define REACHES "Jinja template that reaches into Python"
@@ -25,7 +25,7 @@ static struct heft_bytes bytes_behind(struct heft_bytes text, size_t n)
     return (struct heft_bytes){text.p + n, text.n - n};
 }
 
-/* What follows two underscores. */
+/* Judges the text after two underscores. */
 static enum heft_danger judge_dunder(struct heft_bytes text)
 {
     static const char *const names[] = {"base",         "builtins", "class",  "dict",
@@ -40,7 +40,7 @@ static enum heft_danger judge_dunder(struct heft_bytes text)
     return HEFT_UNKNOWN;
 }
 
-/* What follows a backslash: an underscore by its number. */
+/* Judges the text after a backslash: the character code of an underscore. */
 static enum heft_danger judge_escape(struct heft_bytes text)
 {
     static const char *const escapes[] = {"x5f", "x5F", "u005f", "u005F", "137", "N{"};
@@ -51,7 +51,8 @@ static enum heft_danger judge_escape(struct heft_bytes text)
     return HEFT_ALLOWED;
 }
 
-/* What follows a bar: the filter that takes the name of an attribute as a text. */
+/* Judges the text after a vertical bar: the filter that gets the name of an attribute as a
+ * string. */
 static enum heft_danger judge_filter(struct heft_bytes text)
 {
     while (text.n && *text.p == ' ')

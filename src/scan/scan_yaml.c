@@ -1,14 +1,14 @@
-/* scan_yaml.c: YAML that makes objects of Python. No parser of YAML: what is looked for is found by its
- * spelling, and a spelling that hides it is a finding.
+/* scan_yaml.c: YAML that creates Python objects. This is a search for spellings, not a parser of
+ * YAML; a spelling that hides something is a finding, too.
  *
  *     !!python/object/apply:os.system ["…"]        an unsafe loader imports and calls
  *     !<tag:yaml.org,2002:python/…>                the same
  *     !!%70ython/…                                 the same: a tag is a URI
- *     %TAG !e! tag:yaml.org,2002:pyth              lets !e!on/… stand for it
+ *     %TAG !e! tag:yaml.org,2002:pyth              !e!on/… is then an abbreviation of it
  *     !apply:os.system  !new:module.Class          HyperPyYAML, the configurations of SpeechBrain
- *     ${eval:…}                                    a resolver that programs give OmegaConf
+ *     ${eval:…}                                    a resolver that programs register with OmegaConf
  *
- * scan_hydra.c judges what _target_ and its kin name. */
+ * scan_hydra.c judges the values of _target_ and similar keys. */
 #include "scan/scan_parts.h"
 
 #include "base/text.h"
@@ -42,7 +42,8 @@ static bool is_at(struct heft_bytes text, size_t at, const char *word)
 
 /* ---- tags -------------------------------------------------------------------------------- */
 
-/* An escape within a tag: from '!' to the next character that no URI has. */
+/* True if a tag contains an escape. A tag extends from '!' to the next character that is not
+ * allowed in a URI. */
 static bool has_escaped_tag(struct heft_bytes text)
 {
     bool in_tag = false;
@@ -61,7 +62,8 @@ static bool has_escaped_tag(struct heft_bytes text)
     return false;
 }
 
-/* python/tuple and its kin: values, which PyYAML's safer loaders make as well. */
+/* True for python/tuple and other tags of plain values, which PyYAML's safer loaders also
+ * create. */
 static bool is_value_tag(struct heft_bytes text, size_t at)
 {
     static const char *const values[] = {"tuple", "none", "bool",  "str",  "unicode", "bytes",
@@ -100,7 +102,7 @@ static const struct {
     {"${eval:", "OmegaConf evaluates what a program's resolver is given", HEFT_UNKNOWN},
 };
 
-/* The first of them that is there. */
+/* Reports the first tag found. */
 static bool scan_tags(struct heft_scan *s, const struct heft_scan_place *place,
                       struct heft_bytes text)
 {

@@ -1,17 +1,17 @@
 /* scan_zip.c: the records of a zip that opens.
  *
- *     *.pkl              pickles by their names; the storages that their persistent ids name are
- *                        ROOT/data/KEY for ROOT/data.pkl, and are left alone: numbers
- *     all other records  by what they begin with, whatever their names: pickles, .npy, zips, tars …
+ *     *.pkl              pickles by their names. The storages that their persistent ids refer to,
+ *                        ROOT/data/KEY of ROOT/data.pkl, are not scanned: they are numbers
+ *     all other records  by their first bytes, whatever their names: pickles, .npy, zips, tars …
  *
  * A TorchScript archive (constants.pkl or model.json in the root) is read by torch's own C++
- * reader, which makes its classes of code/, so names below __torch__ are its own. */
+ * reader. It creates classes from code/, so names below __torch__ are not imports there. */
 #include "scan/scan_parts.h"
 
 #include "base/checksum.h"
 
-#define MOST_HELD ((uint64_t)64 << 20) /* bytes of a record that is in memory */
-#define INNER     ((uint64_t)8 << 20)  /* bytes of a record of an archive that is in memory */
+#define MOST_HELD ((uint64_t)64 << 20) /* bytes of a record read into memory */
+#define INNER     ((uint64_t)8 << 20)  /* the same if compressed, and the archive is in memory */
 #define HEAD      512
 
 bool heft_scan_is_named(struct heft_str name)
@@ -23,15 +23,16 @@ bool heft_scan_is_named(struct heft_str name)
 
 struct archive {
     const struct heft_zip_entry *data;  /* the first data.pkl */
-    const struct heft_zip_entry *other; /* one in another folder */
+    const struct heft_zip_entry *other; /* another one, in another directory; NULL if absent */
     bool script;                        /* has constants.pkl or model.json */
     bool package;                       /* torch.package: its importer runs the Python in it */
     bool exported, has_version;         /* torch.export: has archive_format; archive_version */
     bool program;                       /* has models/….json or data/aotinductor/ */
-    bool weights, has_config;           /* Keras: has model.weights.h5; config.json */
+    bool weights, has_config;           /* Keras: has model.weights.h5 or .npz; config.json */
 };
 
-/* The record that torch.package reads first; torch finds records in upper and lower case alike. */
+/* True for the name of the record that torch.package reads first, in upper or lower case, as
+ * torch finds records. */
 static bool ends_package(struct heft_str name)
 {
     static const char end[] = "/.data/extern_modules";
@@ -46,7 +47,7 @@ static bool ends_package(struct heft_str name)
     return n <= name.n;
 }
 
-/* "ROOT/NAME": NAME. */
+/* Returns NAME of "ROOT/NAME". */
 static struct heft_str inner_name(struct heft_str name)
 {
     const char *slash = name.n ? memchr(name.p, '/', name.n) : NULL;
@@ -55,7 +56,7 @@ static struct heft_str inner_name(struct heft_str name)
     return (struct heft_str){name.p + root, name.n - root};
 }
 
-/* The records that the loaders of two formats decide by. */
+/* Notes records by which the loaders of torch.export and Keras decide. */
 static void look_at(struct archive *found, struct heft_str name)
 {
     const struct heft_str inner = inner_name(name);
@@ -76,11 +77,11 @@ static struct archive look_over(const struct heft_zip *zip)
 
     for (size_t i = 0; i < zip->count; i++) {
         const struct heft_str name = zip->entries[i].name, last = heft_scan_last_part(name);
-        const struct heft_str folder = {name.p, name.n - last.n};
+        const struct heft_str directory = {name.p, name.n - last.n};
 
         found.package |= ends_package(name);
         look_at(&found, name);
-        if (folder.n == 0 || memchr(folder.p, '/', folder.n - 1))
+        if (directory.n == 0 || memchr(directory.p, '/', directory.n - 1))
             continue;
         if (heft_str_is(last, "constants.pkl") || heft_str_is(last, "model.json"))
             found.script = true;
@@ -104,7 +105,8 @@ bool heft_scan_tell_record(struct heft_scan *s, const struct heft_scan_place *zi
     return heft_scan_tell(s, &place, 0, HEFT_DANGER, "trick", sentence);
 }
 
-/* Some readers see other records than torch does, or other ones first. */
+/* Reports records because of which other readers see different records than torch, or another
+ * first one. */
 static bool tell_tricks(struct heft_scan *s, const struct heft_scan_place *place,
                         const struct heft_zip *zip, const struct archive *archive)
 {
@@ -123,7 +125,8 @@ static bool tell_tricks(struct heft_scan *s, const struct heft_scan_place *place
     return true;
 }
 
-/* The record that says what is run is not there: its loader has failed, or takes it from elsewhere. */
+/* Reports that the record with the program is missing: the loader fails, or takes the program
+ * from elsewhere. */
 static bool tell_missing(struct heft_scan *s, const struct heft_scan_place *place,
                          const struct archive *archive)
 {
@@ -141,8 +144,9 @@ static bool tell_missing(struct heft_scan *s, const struct heft_scan_place *plac
 
 /* ---- one record -------------------------------------------------------------------------- */
 
-/* Whether a record is worth a look: all pickles begin with one of these opcodes (INST and NEXT_BUFFER
- * for the unpickler in Python and for who hands buffers in); or it begins as what may hold them. */
+/* True if a record may hold a pickle. Every pickle begins with one of these opcodes (INST only
+ * in the Python unpickler, NEXT_BUFFER only for programs that pass buffers). Also true for .npy,
+ * compressed data and tars. */
 static bool is_worth(struct heft_bytes head)
 {
     static const char opcodes[] =
@@ -154,8 +158,8 @@ static bool is_worth(struct heft_bytes head)
             heft_scan_is_packed(head) || heft_scan_is_tar(head));
 }
 
-/* Bytes of a record in memory: the checksum is told where a pickle stood in them, because others
- * stop at a wrong one and torch does not look. */
+/* Scans a record in memory. Reports a wrong checksum only if it contains a pickle: other readers
+ * refuse the record then, torch ignores the checksum. */
 static bool scan_held(struct heft_scan *s, const struct heft_scan_place *place,
                       const struct heft_zip_entry *entry, struct heft_bytes bytes,
                       struct heft_error *err)
@@ -199,7 +203,7 @@ static bool fetch_record(struct heft_scan *s, const struct heft_scan_place *zip,
     return ok;
 }
 
-/* Whether a record can hold anything that scan looks at, from its first bytes. */
+/* Sets *idle if a record, by its first bytes and name, holds nothing that scan judges. */
 static bool is_idle(const struct heft_source *src, const struct heft_zip_entry *entry, bool *idle,
                     struct heft_error *err)
 {
@@ -207,8 +211,7 @@ static bool is_idle(const struct heft_source *src, const struct heft_zip_entry *
     size_t n = sizeof head;
 
     *idle = true;
-    if (!heft_zip_peek(src, entry, head, &n,
-                       err)) /* what does not inflate is no pickle to anyone */
+    if (!heft_zip_peek(src, entry, head, &n, err)) /* no bytes if it does not inflate */
         return false;
     *idle = heft_scan_is_numbers((struct heft_bytes){head, n}, entry->size) ||
             (!is_worth((struct heft_bytes){head, n}) &&
@@ -285,7 +288,7 @@ bool heft_scan_entries(struct heft_scan *s, const struct heft_scan_place *place,
                        const struct heft_zip *zip, struct heft_error *err)
 {
     const struct archive archive = look_over(zip);
-    const struct heft_strmap outer = s->keys; /* of the archive that this one is a record of */
+    const struct heft_strmap outer = s->keys; /* keys of the outer archive */
     bool ok;
 
     s->keys = (struct heft_strmap){0};

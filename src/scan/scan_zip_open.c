@@ -1,15 +1,15 @@
-/* scan_zip_open.c: which archives a zip is to its readers.
+/* scan_zip_open.c: decides which archives a zip is to its readers.
  *
- *     opens                   its records (scan_zip.c)
- *     several in a row        each of them
- *     a second directory,     what other readers may see (scan_broken.c)
+ *     opens                    its records (scan_zip.c)
+ *     several consecutive ones each of them
+ *     a second directory,      what other readers may see (scan_broken.c)
  *     or refused */
 #include "scan/scan_parts.h"
 
 #define DIRECTORY ((uint64_t)256 << 20)
 
-/* An archive of NumPy's, whose names are no paths and may differ in case alone: nobody else reads one
- * with nothing but .npy in it. */
+/* True for an archive of NumPy, whose names are not paths and may differ only in case: no other
+ * program reads an archive that contains only .npy. */
 static bool opens_npz(struct heft_scan *s, const struct heft_scan_place *place,
                       struct heft_zip *zip, struct heft_arena *mem)
 {
