@@ -96,7 +96,7 @@ int main(int argc, char **argv)
     if (!hold_descriptors())
         return EXIT_TROUBLE;
     if (argc < 2) {
-        fputs("heft: usage: heft [VERB] INPUT… [options] (heft help says more)\n", stderr);
+        fputs("heft: usage: heft [VERB] INPUT… [options]; try 'heft help'\n", stderr);
         return EXIT_TROUBLE;
     }
     if (options_parse(&options, verb, argc, argv, word, &err) &&
