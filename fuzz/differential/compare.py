@@ -26,7 +26,7 @@ ENCODINGS = ("ASCII", "utf-8", "latin1", "bytes")
 BATCH = 24000     # bytes: a pipe holds more
 FEW = 64          # values, where the limit itself is tried
 MODULES = ("os", "posix", "subprocess", "pickle")  # a danger each
-NAMELESS = b"a name that the pickle computes"
+NAMELESS = b"a name computed by the pickle"
 LIMIT = "5"       # enum heft_code
 FRAME = b"an opcode that does not keep to its frame"
 

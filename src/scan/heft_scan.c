@@ -245,11 +245,11 @@ static bool visit_path(struct walk *w, const char *path, struct heft_error *err)
         return tell_unread(w, path, &why);
     }
     if (link.is_link && heft_os->stat_path(path, &st) != 0)
-        return tell_sentence(w, path, "a link to nothing");
+        return tell_sentence(w, path, "a link whose target does not exist");
     if (st.is_dir && link.is_link)
         return keep_link(w, &st, path, err);
     if (!st.is_dir && !st.is_file)
-        return tell_sentence(w, path, "not a regular file, not looked into");
+        return tell_sentence(w, path, "not a regular file, not scanned");
     if (!is_new(w, &st, st.is_file && is_deciding(path), NULL, &fresh, err))
         return false;
     if (!fresh)
@@ -284,7 +284,7 @@ static bool tell_links(struct walk *w)
 {
     for (size_t i = 0; i < w->n_links; i++)
         if (heft_strmap_get(&w->seen, w->links[i].key) == HEFT_MAP_NONE &&
-            !tell_sentence(w, w->links[i].path, "a link to a directory outside, not looked into"))
+            !tell_sentence(w, w->links[i].path, "a link to a directory outside, not scanned"))
             return false;
     return true;
 }

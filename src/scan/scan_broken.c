@@ -159,9 +159,9 @@ static bool tell_faults(struct loose *l, const struct heft_zip_entry *e, unsigne
         unsigned fault;
         const char *sentence;
     } tricks[] = {
-        {HEFT_ZIP_NUL, "a NUL in its name: readers cut the name there, or not"},
+        {HEFT_ZIP_NUL, "a NUL in its name: some readers truncate the name there"},
         {HEFT_ZIP_BACKSLASH, "a backslash in its name"},
-        {HEFT_ZIP_ABSOLUTE | HEFT_ZIP_PARENT, "its name leads out of the archive"},
+        {HEFT_ZIP_ABSOLUTE | HEFT_ZIP_PARENT, "its name points out of the archive"},
         {HEFT_ZIP_NOT_UTF8, "its name is not UTF-8"},
         {HEFT_ZIP_LINK, "a symbolic link"},
     };
@@ -199,8 +199,8 @@ static bool check_local(struct loose *l, struct heft_zip_entry *e,
     if ((local->faults & HEFT_ZIP_ENCRYPTED) &&
         !tell(l, e,
               heft_arena_printf(mem, l->err,
-                                "its local header has flags 0x%04x (encrypted, patched): others "
-                                "stop at them, torch does not look",
+                                "its local header has flags 0x%04x (encrypted, patched): other "
+                                "readers refuse them, torch ignores them",
                                 local->flags)))
         return false;
     if (local->method != e->method &&
@@ -209,16 +209,17 @@ static bool check_local(struct loose *l, struct heft_zip_entry *e,
                                 local->method, e->method)))
         return false;
     if (!heft_within(e->header + LOCAL, n, l->place->src->size))
-        return tell(l, e, "its local header reaches past the end");
+        return tell(l, e, "its local header extends past the end of the file");
     if (!heft_source_fetch(l->place->src, e->header + LOCAL, n, &l->mem, &name, l->err))
         return false;
     if (n == e->name.n && memcmp(name.p, e->name.p, n) == 0)
         return true;
-    return tell(l, e,
-                heft_arena_printf(mem, l->err,
-                                  "its local header names it \"%.*s\": others stop at that, torch "
-                                  "does not look",
-                                  (int)heft_min_u64(n, 120), (const char *)name.p));
+    return tell(
+        l, e,
+        heft_arena_printf(
+            mem, l->err,
+            "its local header names it \"%.*s\": other readers refuse that, torch ignores it",
+            (int)heft_min_u64(n, 120), (const char *)name.p));
 }
 
 /* Finds the payload of a record. A missing record becomes empty. */
@@ -230,7 +231,7 @@ static bool place_payload(struct loose *l, struct heft_zip_entry *e)
 
     if (!has_magic(l->place->src, e->header, "PK\3\4") || !heft_within(e->header, LOCAL, size)) {
         e->size = e->packed = 0;
-        return tell(l, e, "no local header where the directory has it");
+        return tell(l, e, "no local header at the offset in the directory");
     }
     if (!heft_source_read(l->place->src, e->header, head, LOCAL, l->err))
         return false;
@@ -245,13 +246,13 @@ static bool place_payload(struct loose *l, struct heft_zip_entry *e)
 static bool check_coding(struct loose *l, struct heft_zip_entry *e, unsigned faults)
 {
     if ((faults & HEFT_ZIP_ENCRYPTED) &&
-        !tell(l, e, "the directory says that it is encrypted or a patch"))
+        !tell(l, e, "the directory marks it as encrypted or as a patch"))
         return false;
     if (!(faults & HEFT_ZIP_METHOD))
         return true;
-    if (!tell(l, e,
-              heft_arena_printf(&l->s->mem, l->err, "compression method %u, not looked into",
-                                e->method)))
+    if (!tell(
+            l, e,
+            heft_arena_printf(&l->s->mem, l->err, "compression method %u, not scanned", e->method)))
         return false;
     e->size = e->packed = 0;
     e->method = HEFT_ZIP_STORED;
@@ -282,7 +283,7 @@ static void too_many(const struct loose *l, uint64_t at)
     struct heft_error why = {0};
 
     heft_fail(&why, HEFT_LIMIT, heft_scan_offset(l->place, at),
-              "more than %d entries in a directory that is not sound", MOST_LISTED);
+              "more than %d entries in a malformed directory", MOST_LISTED);
     heft_scan_break_off(l->s, &why);
 }
 
@@ -338,7 +339,7 @@ static bool check_overlap(struct loose *l)
         const struct heft_zip_entry *before = sorted[i - 1];
 
         if (sorted[i]->header < before->data + before->packed &&
-            !tell(l, sorted[i], "it lies over another record"))
+            !tell(l, sorted[i], "it overlaps another record"))
             return false;
         if (sorted[i]->header == before->header && sorted[i]->packed == before->packed)
             sorted[i]->is_folder = true;
@@ -473,15 +474,15 @@ bool heft_scan_broken_zip(struct heft_scan *s, const struct heft_scan_place *pla
                heft_scan_pickles(s, place, 0, err); /* as a pickle, "PK\3\4" begins with PERSID */
     }
     if (l.n_dirs > 1 && !heft_scan_tell(s, place, l.dirs[1].at, HEFT_DANGER, "trick",
-                                        "two directories: readers do not agree which one counts"))
+                                        "two directories: readers disagree on which one counts"))
         return false;
     if (!scan_directories(&l))
         return false;
     return l.told || l.n_dirs > 1 ||
            heft_scan_tell(s, place, 0, HEFT_DANGER, "trick",
-                          heft_arena_printf(&s->mem, err,
-                                            "a zip that other readers may open, heft refuses: %s",
-                                            why->text));
+                          heft_arena_printf(
+                              &s->mem, err,
+                              "a zip that heft refuses but other readers may open: %s", why->text));
 }
 
 bool heft_scan_second_zip(struct heft_scan *s, const struct heft_scan_place *place, bool *second,
@@ -508,7 +509,7 @@ bool heft_scan_hidden_zip(struct heft_scan *s, const struct heft_scan_place *pla
     if (l.n_dirs == 0)
         return true;
     return heft_scan_tell(s, place, l.dirs[0].at, HEFT_DANGER, "trick",
-                          "a zip behind other bytes: Python's zipfile opens it, torch reads what "
-                          "stands before it") &&
+                          "a zip after other bytes: Python's zipfile opens the zip, torch reads "
+                          "the bytes before it") &&
            scan_directories(&l);
 }

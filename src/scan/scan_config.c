@@ -123,8 +123,7 @@ static bool scan_decoded(struct heft_config *c, struct heft_str text, struct hef
     bool ok;
 
     if (c->place->depth >= HEFT_SCAN_DEPTH)
-        return heft_config_tell(c, HEFT_UNKNOWN, "base64 that is not looked into",
-                                (struct heft_str){0}, err);
+        return heft_config_tell(c, HEFT_UNKNOWN, "base64, not scanned", (struct heft_str){0}, err);
     if (!heft_scan_pay(c->s, c->place, most))
         return true;
     bytes = heft_alloc(most, err);
@@ -151,7 +150,7 @@ static bool judge_any(struct heft_config *c, struct heft_str text, struct heft_e
     n = decode_base64((struct heft_str){text.p, (size_t)heft_min_u64(text.n, 64)}, head,
                       sizeof head);
     if (is_marshal(head, n) || is_marshal_text(text))
-        return heft_config_tell(c, HEFT_DANGER, "Python code, marshalled", (struct heft_str){0},
+        return heft_config_tell(c, HEFT_DANGER, "marshalled Python bytecode", (struct heft_str){0},
                                 err);
     return !is_packed(head, n) || scan_decoded(c, text, err);
 }
@@ -188,11 +187,11 @@ static bool judge_keyed(struct heft_config *c, const struct heft_config_frame *f
                         struct heft_str text, struct heft_error *err)
 {
     if (frame->in_auto_map || is_word(&frame->key, "auto_map"))
-        return heft_config_tell(c, HEFT_UNKNOWN, "Python that trust_remote_code runs, auto_map",
-                                text, err);
+        return heft_config_tell(c, HEFT_UNKNOWN, "auto_map, which trust_remote_code runs", text,
+                                err);
     if (frame->in_pipelines && is_word(&frame->key, "impl"))
-        return heft_config_tell(c, HEFT_UNKNOWN,
-                                "Python that trust_remote_code runs, custom_pipelines", text, err);
+        return heft_config_tell(c, HEFT_UNKNOWN, "custom_pipelines, which trust_remote_code runs",
+                                text, err);
     if (is_word(&frame->key, "target") && !heft_scan_target(c->s, c->place, text, err))
         return false;
     if (is_word(&frame->key, "target") || is_word(&frame->key, "class_path"))
@@ -208,7 +207,7 @@ static bool judge_keyed(struct heft_config *c, const struct heft_config_frame *f
     if (is_word(&frame->key, "_target_"))
         return heft_config_tell(c, heft_config_path(c, text), "Hydra calls", text, err);
     if (is_word(&frame->key, "custom_pipeline"))
-        return heft_config_tell(c, HEFT_UNKNOWN, "a pipeline of Python, custom_pipeline", text,
+        return heft_config_tell(c, HEFT_UNKNOWN, "a pipeline in Python, custom_pipeline", text,
                                 err);
     for (size_t i = 0; i < HEFT_COUNT(imports); i++)
         if (is_word(&frame->key, imports[i]))
@@ -280,7 +279,7 @@ static bool take_key(struct heft_config *c, struct heft_error *err)
     frame->has_idx |= is_word(&frame->key, "idx");
     frame->has_path |= is_word(&frame->key, "path");
     if (is_word(&frame->key, "py/reduce") || is_word(&frame->key, "py/repr"))
-        return heft_config_tell(c, HEFT_DANGER, "jsonpickle calls or evaluates what follows",
+        return heft_config_tell(c, HEFT_DANGER, "jsonpickle calls or evaluates the value of",
                                 c->json.text, err);
     return true;
 }

@@ -18,8 +18,7 @@ static bool refuse_rest(struct heft_config *c)
 
     c->full = true;
     heft_fail(&why, HEFT_LIMIT, heft_scan_offset(c->place, c->json.where),
-              "more than %d findings in one configuration; the rest was not looked into",
-              MOST_TOLD);
+              "more than %d findings in one configuration; the rest was not scanned", MOST_TOLD);
     heft_scan_break_off(c->s, &why);
     return true;
 }

@@ -67,7 +67,7 @@ static const char *python_sentence(struct heft_str name, struct heft_bytes head)
         return NULL;
     for (size_t i = 0; i < HEFT_COUNT(imported); i++)
         if (heft_str_starts(name, heft_str_of(imported[i])))
-            return "Python that a framework may import from a model's directory";
+            return "Python module that a framework may import from a model's directory";
     return NULL;
 }
 
@@ -184,7 +184,7 @@ static bool scan_json(struct heft_scan *s, const struct heft_scan_place *place,
     if (!what->is_json)
         return heft_str_ends(heft_scan_name(s, place), ".jsonl") ||
                heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
-                              "JSON of more than 64 MiB, not looked into");
+                              "JSON of more than 64 MiB, not scanned");
     if (!heft_scan_pay(s, place, place->src->size))
         return true;
     ok = (bytes.p || heft_source_fetch(place->src, 0, place->src->size, &mem, &bytes, err)) &&
@@ -211,8 +211,8 @@ static bool scan_text(struct heft_scan *s, const struct heft_scan_place *place, 
         heft_scan_template(s, place, 0, bytes);
     if (ok && n < place->src->size)
         ok = heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
-                            is_yaml ? "YAML of more than 64 MiB, looked into up to there"
-                                    : "a template of more than 64 MiB, looked into up to there");
+                            is_yaml ? "YAML of more than 64 MiB; the rest was not scanned"
+                                    : "a template of more than 64 MiB; the rest was not scanned");
     heft_arena_release(&mem);
     return ok;
 }
@@ -275,7 +275,7 @@ static bool scan_rest(struct heft_scan *s, const struct heft_scan_place *place,
 static const char *native_or_chunked(struct heft_bytes head)
 {
     if (head.n >= 4 && memcmp(head.p, "\x83\xaf\x70\xd1", 4) == 0)
-        return "a SavedModel in chunks, not looked into";
+        return "a SavedModel in chunks, not scanned";
     return native_sentence(head);
 }
 
@@ -296,7 +296,7 @@ bool heft_scan_content(struct heft_scan *s, const struct heft_scan_place *place,
     if (is_wide_json(head)) {
         set_kind(s, place, "JSON", true);
         return heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
-                              "JSON that is not UTF-8, not looked into");
+                              "JSON that is not UTF-8, not scanned");
     }
     if (heft_scan_is_yaml(name)) {
         set_kind(s, place, "YAML", true);

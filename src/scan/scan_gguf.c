@@ -167,7 +167,7 @@ bool heft_scan_gguf(struct heft_scan *s, const struct heft_scan_place *place, bo
     if (ok && !walk_metadata(&g))
         ok = heft_scan_tell(s, place, g.at, HEFT_UNKNOWN, "refused",
                             g.cut ? "GGUF whose entries do not end in its first 64 MiB"
-                                  : "GGUF with an entry of an unknown type, or nested too deep");
+                                  : "GGUF with an entry of an unknown type, or nested too deeply");
     *templates = g.templates;
     heft_arena_release(&mem);
     return ok;

@@ -171,7 +171,7 @@ static bool refuse_rest(struct graph *g)
         return true;
     g->full = true;
     heft_fail(&why, HEFT_LIMIT, heft_scan_offset(g->place, g->where),
-              "more than %d operations to be told; the rest was not looked into", MOST_TOLD);
+              "more than %d findings in one graph; the rest was not scanned", MOST_TOLD);
     heft_scan_break_off(g->s, &why);
     return true;
 }
@@ -218,8 +218,7 @@ static bool judge_known(struct graph *g, const struct heft_scan_op *op, struct h
 
     if (prints_to_file(g))
         return copy_node(g, &node, err) &&
-               report_op(g, &node, HEFT_DANGER, "appends to a file at a path that the graph has",
-                         err);
+               report_op(g, &node, HEFT_DANGER, "appends to a file at a path in the graph", err);
     if (op->danger == HEFT_ALLOWED || (heft_scan_op_saves(text_of(&g->op)) && is_in_saver(g)))
         return true;
     if (!copy_node(g, &node, err))
@@ -329,9 +328,8 @@ static bool tell_path(struct graph *g, struct heft_error *err)
     if (!is_in_saver(g))
         return true;
     return is_first(g, &first, err) &&
-           (!first ||
-            (copy_node(g, &node, err) &&
-             report_op(g, &node, HEFT_DANGER, "a saver that has a path of its own", err)));
+           (!first || (copy_node(g, &node, err) &&
+                       report_op(g, &node, HEFT_DANGER, "a saver with a path of its own", err)));
 }
 
 /* Reports a node that uses outputs of the saver or calls it: it saves whenever the graph runs.
@@ -509,8 +507,7 @@ static bool tell_strangers(struct graph *g, struct heft_error *err)
     for (size_t i = 0; i < g->n_strangers; i++)
         if (heft_strmap_get(&g->functions, g->strangers[i].op) == HEFT_MAP_NONE &&
             !report_op(g, &g->strangers[i], HEFT_UNKNOWN,
-                       "TensorFlow has no such operation: it comes from another native library",
-                       err))
+                       "TensorFlow has no such operation: it needs another native library", err))
             return false;
     return !g->tables || g->assets ||
            report_op(g, &g->table, HEFT_UNKNOWN,

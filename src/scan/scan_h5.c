@@ -59,10 +59,10 @@ static bool judge_texts(struct heft_scan *s, const struct heft_scan_place *place
         heft_buf_release(&label);
         if (ok && value->kind == HEFT_VALUE_NULL && is_config(value))
             ok = heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
-                                "a configuration of a type that heft does not read");
+                                "a configuration of a type that heft cannot read");
         if (ok && is_pickled(value))
             ok = heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "packed",
-                                "pickles in an array of PyTables, not looked into");
+                                "pickles in an array of PyTables, not scanned");
         if (!ok || (depth < 8 && !judge_texts(s, place, value->first_child, depth + 1, err)))
             return false;
     }
@@ -79,8 +79,9 @@ static bool tell_others(struct heft_scan *s, const struct heft_scan_place *place
 
         if (!heft_str_ends(heft_str_of(lost->reason), "heft opens no second file"))
             continue;
-        sentence = heft_arena_printf(&s->mem, err, "%.*s reads another file at a path of this one",
-                                     (int)heft_min_u64(lost->name.n, 200), lost->name.p);
+        sentence =
+            heft_arena_printf(&s->mem, err, "%.*s reads another file, whose path is in this one",
+                              (int)heft_min_u64(lost->name.n, 200), lost->name.p);
         if (!heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "code", sentence))
             return false;
     }

@@ -131,7 +131,8 @@ static bool judge_value(struct targets *t, size_t at, size_t key)
     path = (struct heft_str){(const char *)t->text.p + at, end - at};
     if (key == TARGET && end < t->text.n && memchr("*|>$\\&!#", t->text.p[end], 8))
         return report_path(t, at, HEFT_UNKNOWN,
-                           "Hydra calls what is spelled in a way not looked into", HEFT_STR(""));
+                           "Hydra calls a target with an unusual spelling, not scanned",
+                           HEFT_STR(""));
     if (path.n == 0)
         return true;
     t->unpaid = !heft_scan_path(t->s, t->place, path, &danger);
@@ -175,7 +176,7 @@ static bool judge_key(struct targets *t, size_t at, size_t end, size_t key)
     if (value)
         return judge_value(t, value, key);
     return key != TARGET || !is_key_elsewhere(t, at) ||
-           report_path(t, at, HEFT_UNKNOWN, "a key _target_ in a place not looked into",
+           report_path(t, at, HEFT_UNKNOWN, "a key _target_ in an unusual place, not scanned",
                        HEFT_STR(""));
 }
 
@@ -237,7 +238,7 @@ bool heft_scan_targets(struct heft_scan *s, const struct heft_scan_place *place,
         ok = !memchr("\"_tcl", text.p[i], 5) || judge_here(&t, i);
     if (ok && t.told.count == MOST_TOLD)
         ok = heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
-                            "more than 10000 targets; the rest was not looked into");
+                            "more than 10000 targets; the rest was not scanned");
     heft_strmap_release(&t.told);
     heft_arena_release(&t.mem);
     return ok;

@@ -189,7 +189,7 @@ static void put_global(struct judged *j, uint32_t node)
     if (is_computed(j->pickle, node)) {
         heft_buf_text(&j->key, heft_pickle_at(j->pickle, node)->how == HEFT_PICKLE_LONG
                                    ? "a name of more than 1024 bytes"
-                                   : "a name that the pickle computes");
+                                   : "a name computed by the pickle");
         return;
     }
     put_text(&j->key, module_of(j->pickle, node));
@@ -534,8 +534,9 @@ bool heft_scan_judge(struct heft_scan *s, const struct heft_scan_place *place, u
         ok = judge_node(&j, i, err);
     s->nodes += taken;
     if (ok && pickle->bent != HEFT_PICKLE_NIL)
-        ok = heft_scan_tell(s, place, at + pickle->bent, HEFT_DANGER, "trick",
-                            "an opcode that does not keep to its frame: readers disagree about it");
+        ok = heft_scan_tell(
+            s, place, at + pickle->bent, HEFT_DANGER, "trick",
+            "an opcode that extends beyond its frame: readers interpret it differently");
     if (ok)
         ok = heft_scan_keep_storages(s, place, pickle, err);
     heft_strmap_release(&j.own);

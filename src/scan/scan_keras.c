@@ -95,7 +95,8 @@ static bool judge_module(struct heft_config *c, const struct heft_config_frame *
         return false;
     if (is_keras_module(module))
         return (!is_unfit(name) && heft_config_path(c, path) != HEFT_DANGER) ||
-               heft_config_tell(c, HEFT_DANGER, "Keras calls what no layer needs", path, err);
+               heft_config_tell(c, HEFT_DANGER, "Keras calls a function that no layer needs", path,
+                                err);
     if (heft_scan_danger(module, name) == HEFT_DANGER)
         return heft_config_tell(c, HEFT_DANGER, "Keras imports and calls", path, err);
     if (is_value(module, heft_config_str(&f->class_name)))
@@ -215,7 +216,7 @@ bool heft_config_pair(struct heft_config *c, struct heft_config_frame *f, struct
     if (!c->is_index || c->n_frames != 2 || f->strings != 2)
         return true;
     if (is_word(&f->key, "_class_name"))
-        return heft_config_tell(c, HEFT_UNKNOWN, "a pipeline of Python, _class_name",
+        return heft_config_tell(c, HEFT_UNKNOWN, "a pipeline in Python, _class_name",
                                 heft_config_str(&f->first), err);
     for (size_t i = 0; i < HEFT_COUNT(libraries); i++)
         if (heft_str_is(heft_config_str(&f->first), libraries[i]))

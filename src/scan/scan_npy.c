@@ -181,5 +181,5 @@ bool heft_scan_npy(struct heft_scan *s, const struct heft_scan_place *place, str
             return false;
     }
     return heft_scan_tell(s, place, at, HEFT_UNKNOWN, "refused",
-                          "more than 10000 arrays one behind the other");
+                          "more than 10000 consecutive arrays");
 }

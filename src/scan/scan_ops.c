@@ -18,21 +18,21 @@ static const char *const KNOWN[] = {
 };
 
 #define CALLS_PYTHON  "calls a Python function of the process that runs the graph"
-#define READS_FILE    "reads any file at a path that the graph has"
-#define WRITES_FILE   "writes a file at a path that the graph has"
-#define READS_DATA    "reads data files at a path that the graph has"
+#define READS_FILE    "reads any file at a path in the graph"
+#define WRITES_FILE   "writes a file at a path in the graph"
+#define READS_DATA    "reads data files at a path in the graph"
 #define READS_TABLE   "reads a text file into a table"
-#define TALKS         "talks to other processes"
-#define TRACES        "writes what passes to files or to another process"
-#define OTHER_PROGRAM "runs a program in a form that is not looked into"
+#define TALKS         "communicates with other processes"
+#define TRACES        "writes its input to files or to another process"
+#define OTHER_PROGRAM "runs a program in a form that is not scanned"
 
 /* Sorted by name. */
 static const struct heft_scan_op JUDGED[] = {
     {"Abort", HEFT_UNKNOWN, "ends the process"},
     {"CSVDataset", HEFT_UNKNOWN, READS_DATA},
     {"CSVDatasetV2", HEFT_UNKNOWN, READS_DATA},
-    {"CacheDataset", HEFT_UNKNOWN, "may write a cache at a path that the graph has"},
-    {"CacheDatasetV2", HEFT_UNKNOWN, "may write a cache at a path that the graph has"},
+    {"CacheDataset", HEFT_UNKNOWN, "may write a cache at a path in the graph"},
+    {"CacheDatasetV2", HEFT_UNKNOWN, "may write a cache at a path in the graph"},
     {"CalibrationStatisticsSaver", HEFT_DANGER, WRITES_FILE},
     {"CreateSummaryDbWriter", HEFT_DANGER, WRITES_FILE},
     {"CreateSummaryFileWriter", HEFT_DANGER, WRITES_FILE},
@@ -47,23 +47,23 @@ static const struct heft_scan_op JUDGED[] = {
     {"DebugIdentityV3", HEFT_UNKNOWN, TRACES},
     {"DebugNanCount", HEFT_UNKNOWN, TRACES},
     {"DebugNumericSummary", HEFT_UNKNOWN, TRACES},
-    {"DecodeProtoV2", HEFT_UNKNOWN, "may read message descriptors at a path that the graph has"},
+    {"DecodeProtoV2", HEFT_UNKNOWN, "may read message descriptors at a path in the graph"},
     {"DistributedSave", HEFT_DANGER, WRITES_FILE},
     {"DumpTensor", HEFT_DANGER, WRITES_FILE},
     {"EagerPyFunc", HEFT_UNKNOWN, CALLS_PYTHON},
-    {"EncodeProto", HEFT_UNKNOWN, "may read message descriptors at a path that the graph has"},
+    {"EncodeProto", HEFT_UNKNOWN, "may read message descriptors at a path in the graph"},
     {"ExperimentalCSVDataset", HEFT_UNKNOWN, READS_DATA},
     {"ExperimentalDatasetToTFRecord", HEFT_DANGER, WRITES_FILE},
     {"ExperimentalLMDBDataset", HEFT_UNKNOWN, READS_DATA},
     {"ExperimentalMatchingFilesDataset", HEFT_UNKNOWN, "lists directories"},
-    {"ExperimentalSqlDataset", HEFT_UNKNOWN, "reads a data base"},
-    {"FileSystemSetConfiguration", HEFT_UNKNOWN, "changes how the process reaches file systems"},
+    {"ExperimentalSqlDataset", HEFT_UNKNOWN, "reads a database"},
+    {"FileSystemSetConfiguration", HEFT_UNKNOWN, "changes how the process accesses file systems"},
     {"FixedLengthRecordDataset", HEFT_UNKNOWN, READS_DATA},
     {"FixedLengthRecordDatasetV2", HEFT_UNKNOWN, READS_DATA},
     {"FixedLengthRecordReader", HEFT_UNKNOWN, READS_DATA},
     {"FixedLengthRecordReaderV2", HEFT_UNKNOWN, READS_DATA},
     {"GenerateVocabRemapping", HEFT_UNKNOWN, READS_TABLE},
-    {"ImmutableConst", HEFT_UNKNOWN, "maps a file at a path that the graph has"},
+    {"ImmutableConst", HEFT_UNKNOWN, "maps a file at a path in the graph"},
     {"InitializeTableFromTextFile", HEFT_UNKNOWN, READS_TABLE},
     {"InitializeTableFromTextFileV2", HEFT_UNKNOWN, READS_TABLE},
     {"LMDBDataset", HEFT_UNKNOWN, READS_DATA},
@@ -97,7 +97,7 @@ static const struct heft_scan_op JUDGED[] = {
     {"SnapshotDatasetReader", HEFT_UNKNOWN, READS_DATA},
     {"SnapshotDatasetV2", HEFT_DANGER, WRITES_FILE},
     {"SnapshotNestedDatasetReader", HEFT_UNKNOWN, READS_DATA},
-    {"SqlDataset", HEFT_UNKNOWN, "reads a data base"},
+    {"SqlDataset", HEFT_UNKNOWN, "reads a database"},
     {"TFRecordDataset", HEFT_UNKNOWN, READS_DATA},
     {"TFRecordDatasetV2", HEFT_UNKNOWN, READS_DATA},
     {"TFRecordReader", HEFT_UNKNOWN, READS_DATA},

@@ -66,8 +66,8 @@ static bool tell_pax(struct heft_scan *s, const struct heft_scan_place *place,
 
     if (pax->odd || all)
         return heft_scan_tell(s, place, m->data, HEFT_DANGER, "trick",
-                              all ? "a pax header that gives all members one name or size"
-                                  : "a pax header that readers disagree about");
+                              all ? "a pax header with a name or size for all members"
+                                  : "a pax header that readers interpret differently");
     return !pax->sparse ||
            heft_scan_tell(s, place, m->data, HEFT_DANGER, "trick", "a sparse member");
 }
@@ -182,7 +182,7 @@ static bool scan_turns(struct turns *t, bool tensors, struct heft_error *err)
         return false;
     if (!done) {
         heft_fail(&why, HEFT_MALFORMED, heft_scan_offset(t->place, t->at),
-                  "%s: pickles and numbers do not take turns as torch wrote them",
+                  "%s: pickles and numbers do not alternate as torch writes them",
                   t->place->record);
         heft_scan_break_off(t->s, &why);
         return true;
@@ -214,7 +214,7 @@ static bool scan_labelled(struct heft_scan *s, const struct heft_scan_place *pla
         return false;
     if ((m->name.p[0] == '/' || strstr(m->name.p, "../")) &&
         !heft_scan_tell(s, member, m->data - BLOCK, HEFT_DANGER, "trick",
-                        "its name leads out of the archive"))
+                        "its name points out of the archive"))
         return false;
     if (m->size == 0 || m->type == '5' || !heft_scan_pay(s, place, heft_min_u64(m->size, BLOCK)))
         return true;
@@ -242,7 +242,7 @@ static bool cut_off(struct heft_scan *s, const struct heft_scan_place *place, ui
     struct heft_error why = {0};
 
     heft_fail(&why, HEFT_MALFORMED, heft_scan_offset(place, at),
-              "a tar header that is none, or a member that reaches past the end");
+              "a malformed tar header, or a member that extends past the end of the file");
     heft_scan_break_off(s, &why);
     return true;
 }
@@ -271,7 +271,7 @@ static bool take_member(struct heft_scan *s, const struct heft_scan_place *place
 
     if ((empty && m->size > 0) || m->type == 'S') {
         if (!heft_scan_tell(s, place, m->data - BLOCK, HEFT_DANGER, "trick",
-                            empty ? "a link or directory that has a size" : "a sparse member"))
+                            empty ? "a link or directory with a size" : "a sparse member"))
             return false;
     }
     m->size = empty ? 0 : m->size;

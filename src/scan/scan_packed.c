@@ -210,8 +210,8 @@ static bool judge_unpacked(struct heft_scan *s, const struct heft_scan_place *pl
     if (!u->done &&
         !heft_scan_tell(s, place, 0, HEFT_UNKNOWN, "packed",
                         heft_arena_printf(&s->mem, err,
-                                          u->bad ? "%s data that is cut off or damaged"
-                                                 : "%s data, only its beginning was looked into",
+                                          u->bad ? "%s data that is truncated or damaged"
+                                                 : "%s data; only its beginning was scanned",
                                           name)))
         return false;
     inner.record = heft_scan_label(&label, place, heft_str_of(name), err);
@@ -270,7 +270,7 @@ bool heft_scan_packed(struct heft_scan *s, const struct heft_scan_place *place,
     *is_packed = other || joblib || ((gzip || zlib) && place->depth >= HEFT_SCAN_DEPTH);
     if (other)
         return heft_scan_tell(s, place, 0, HEFT_UNKNOWN, "packed",
-                              heft_arena_printf(&s->mem, err, "%s data, not looked into", other));
+                              heft_arena_printf(&s->mem, err, "%s data, not scanned", other));
     if (*is_packed && place->depth >= HEFT_SCAN_DEPTH)
         return heft_scan_tell(s, place, 0, HEFT_UNKNOWN, "packed", HEFT_SCAN_DEEP);
     if (joblib)

@@ -36,7 +36,7 @@
 #include "wire/zip.h"
 
 #define HEFT_SCAN_DEPTH    3 /* file, record, content of the record, content of that */
-#define HEFT_SCAN_DEEP     "packed within what is packed within others, not looked into"
+#define HEFT_SCAN_DEEP     "packed more than three levels deep, not scanned"
 #define HEFT_SCAN_UNPACKED ((uint64_t)32 << 20) /* bytes of one place that are held in memory */
 
 struct heft_scan;

@@ -228,7 +228,7 @@ static bool skip_storages(const struct legacy *l, const struct heft_scan_place *
             !heft_within(*at + sizeof count, bytes, place->src->size))
             return heft_fail(why, HEFT_MALFORMED, heft_scan_offset(place, *at),
                              "storage %" PRIu32 " of %" PRIu32 " has %" PRIu64
-                             " elements, the file ends before",
+                             " elements, the file ends before their last",
                              i + 1, l->n, heft_le64(count));
         *at += sizeof count + bytes;
     }
@@ -289,8 +289,8 @@ static bool too_many(struct heft_scan *s, const struct heft_scan_place *place, u
 {
     struct heft_error why = {0};
 
-    heft_fail(&why, HEFT_LIMIT, heft_scan_offset(place, at),
-              "more than %d pickles one behind the other", MOST_IN_ROW);
+    heft_fail(&why, HEFT_LIMIT, heft_scan_offset(place, at), "more than %d consecutive pickles",
+              MOST_IN_ROW);
     heft_scan_break_off(s, &why);
     return true;
 }
@@ -317,7 +317,7 @@ static bool scan_row(struct row *row, uint64_t at, bool told, struct heft_error 
             return false;
         if (run.real && !told &&
             !heft_scan_tell(s, place, first, HEFT_DANGER, "trick",
-                            "a pickle behind the STOP of what looks like none"))
+                            "a pickle after other bytes that end with STOP"))
             return false;
         told |= run.real;
         at += run.length;

@@ -57,9 +57,9 @@ bool heft_scan_pay(struct heft_scan *s, const struct heft_scan_place *place, uin
         s->budget -= n;
         return true;
     }
-    heft_fail(&why, HEFT_LIMIT, heft_scan_offset(place, 0),
-              "the parts of this file add up to much more than the file; the rest was not looked "
-              "into");
+    heft_fail(
+        &why, HEFT_LIMIT, heft_scan_offset(place, 0),
+        "the parts of this file have much more bytes than the file; the rest was not scanned");
     heft_scan_break_off(s, &why);
     return false;
 }

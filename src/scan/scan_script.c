@@ -55,9 +55,9 @@ static const struct {
 } reaching[] = {
     {"aten", "save", "writes a file", HEFT_DANGER},
     {"aten", "from_file", "maps a file, which it may create", HEFT_DANGER},
-    {"prim", "rpc_async", "talks to other processes", HEFT_UNKNOWN},
-    {"prim", "rpc_sync", "talks to other processes", HEFT_UNKNOWN},
-    {"prim", "rpc_remote", "talks to other processes", HEFT_UNKNOWN},
+    {"prim", "rpc_async", "communicates with other processes", HEFT_UNKNOWN},
+    {"prim", "rpc_sync", "communicates with other processes", HEFT_UNKNOWN},
+    {"prim", "rpc_remote", "communicates with other processes", HEFT_UNKNOWN},
 };
 
 /* ---- words ------------------------------------------------------------------------------- */
@@ -131,10 +131,9 @@ static bool judge_op(struct script *x, uint64_t at, struct heft_str library, str
         if (heft_str_is(library, reaching[i].library) && heft_str_is(name, reaching[i].name))
             return report_op(x, at, reaching[i].danger, library, name, reaching[i].why, err);
     return is_library(library) ||
-           report_op(
-               x, at, HEFT_UNKNOWN, library, name,
-               "torch has no such library of operations: it comes from another native library",
-               err);
+           report_op(x, at, HEFT_UNKNOWN, library, name,
+                     "torch has no such library of operations: it needs another native library",
+                     err);
 }
 
 /* Judges "torch.NAME", "ops.LIBRARY.NAME", "torch.classes.LIBRARY.NAME",
@@ -251,7 +250,7 @@ static bool tell_target(struct heft_scan *s, const struct heft_scan_place *place
 {
     struct heft_arena mem = {0};
     const char *sentence =
-        heft_arena_printf(&mem, err, "%.*s: a function of torch that no program needs",
+        heft_arena_printf(&mem, err, "%.*s: a function of torch that no exported program needs",
                           (int)heft_min_u64(target.n, 200), target.p);
     const bool ok = heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "op", sentence);
 

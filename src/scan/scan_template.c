@@ -5,7 +5,7 @@
  * Python from a Jinja without sandbox, and spellings that hide such attributes. */
 #include "scan/scan_parts.h"
 
-#define REACHES "Jinja template that reaches into Python"
+#define REACHES "Jinja template that accesses internals of Python"
 #define HIDES   "Jinja template that computes or hides the names of attributes"
 
 static bool is_letter(uint8_t c)

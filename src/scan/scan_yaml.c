@@ -93,13 +93,13 @@ static const struct {
     const char *word, *sentence;
     enum heft_danger danger;
 } words[] = {
-    {"%TAG", "YAML that gives its tags other names, not looked into", HEFT_UNKNOWN},
+    {"%TAG", "YAML that renames tags, not scanned", HEFT_UNKNOWN},
     {"!apply:", "HyperPyYAML imports and calls", HEFT_UNKNOWN},
     {"!new:", "HyperPyYAML imports and calls", HEFT_UNKNOWN},
     {"!name:", "HyperPyYAML imports", HEFT_UNKNOWN},
     {"!module:", "HyperPyYAML imports", HEFT_UNKNOWN},
     {"function_type: lambda", "Keras runs Python code of this file", HEFT_DANGER},
-    {"${eval:", "OmegaConf evaluates what a program's resolver is given", HEFT_UNKNOWN},
+    {"${eval:", "OmegaConf evaluates an expression with a resolver of the program", HEFT_UNKNOWN},
 };
 
 /* Reports the first tag found. */
@@ -108,13 +108,13 @@ static bool scan_tags(struct heft_scan *s, const struct heft_scan_place *place,
 {
     if (has_python_tag(text))
         return heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_DANGER, "code",
-                              "YAML that makes objects of Python");
+                              "YAML that creates Python objects");
     for (size_t i = 0; i < HEFT_COUNT(words); i++)
         if (heft_text_mentions(text, words[i].word))
             return heft_scan_tell(s, place, HEFT_NO_OFFSET, words[i].danger, "code",
                                   words[i].sentence);
     return !has_escaped_tag(text) || heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_DANGER, "code",
-                                                    "YAML with a tag that is spelled in escapes");
+                                                    "YAML with a tag written with escapes");
 }
 
 static bool is_wide(struct heft_bytes text)
@@ -128,6 +128,6 @@ bool heft_scan_yaml(struct heft_scan *s, const struct heft_scan_place *place,
 {
     if (is_wide(text))
         return heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
-                              "YAML that is not UTF-8, not looked into");
+                              "YAML that is not UTF-8, not scanned");
     return scan_tags(s, place, text) && heft_scan_targets(s, place, text, err);
 }

@@ -116,12 +116,12 @@ static bool tell_tricks(struct heft_scan *s, const struct heft_scan_place *place
 
     if (archive->other &&
         !heft_scan_tell_record(s, place, archive->other,
-                               "a second data.pkl, in another folder than the first"))
+                               "a second data.pkl, in another directory than the first"))
         return false;
     for (size_t i = 0; i < zip->count && (archive->data || archive->script); i++)
         if (!heft_str_starts(zip->entries[i].name, root))
             return heft_scan_tell_record(s, place, &zip->entries[i],
-                                         "records outside of the archive's folder");
+                                         "records outside of the archive's directory");
     return true;
 }
 
@@ -134,9 +134,9 @@ static bool tell_missing(struct heft_scan *s, const struct heft_scan_place *plac
     const char *sentence = NULL;
 
     if (is_keras && !archive->has_config)
-        sentence = "a Keras archive without config.json, which says what its layers run";
+        sentence = "a Keras archive without config.json, which defines the code of its layers";
     else if (archive->exported && !archive->program)
-        sentence = "a torch.export archive without models/….json, which says what it runs";
+        sentence = "a torch.export archive without models/….json, which contains its program";
     else if (archive->exported && !archive->has_version)
         sentence = "a torch.export archive without archive_version, which its loader needs";
     return !sentence || heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused", sentence);
@@ -173,11 +173,12 @@ static bool scan_held(struct heft_scan *s, const struct heft_scan_place *place,
         return true;
     crc = heft_crc32(0, bytes.p, bytes.n);
     return crc == entry->crc ||
-           heft_scan_tell(s, place, 0, HEFT_DANGER, "trick",
-                          heft_arena_printf(&s->mem, err,
-                                            "CRC-32 is %08" PRIx32 ", the directory has %08" PRIx32
-                                            ": others stop at it, torch does not look",
-                                            crc, entry->crc));
+           heft_scan_tell(
+               s, place, 0, HEFT_DANGER, "trick",
+               heft_arena_printf(&s->mem, err,
+                                 "CRC-32 is %08" PRIx32 ", the directory has %08" PRIx32
+                                 ": other readers refuse the record, torch ignores the CRC",
+                                 crc, entry->crc));
 }
 
 static bool fetch_record(struct heft_scan *s, const struct heft_scan_place *zip,
@@ -254,9 +255,9 @@ static bool scan_record(struct heft_scan *s, const struct heft_scan_place *zip,
     place.record = *zip->record ? heft_scan_label(&label, zip, entry->name, err) : entry->name.p;
     ok = place.record != NULL;
     if (ok && archive->package && heft_str_ends(entry->name, ".py"))
-        ok = heft_scan_tell(s, &place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "code",
-                            "Python that the importer of torch.package runs, whatever a pickle "
-                            "calls the module");
+        ok = heft_scan_tell(
+            s, &place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "code",
+            "Python module that the importer of torch.package may run under any name");
     ok = ok && scan_labelled(s, zip, entry, &place, err);
     heft_buf_release(&label);
     return ok;

@@ -176,13 +176,13 @@ def flow():
     case("map-of-danger.pkl", b"\x80\x02" + glob("builtins.map") + glob("os.system") + b"]\x86R.", 1, "danger",
          "import", "os.system")
     case("computed-module.pkl", b"\x80\x04" + stack_glob("builtins.str") + s4("os") + b"\x85R" + s4("system")
-         + b"\x93" + TRUE + b"R.", 1, "danger", "import", "a name that the pickle computes")
+         + b"\x93" + TRUE + b"R.", 1, "danger", "import", "a name computed by the pickle")
     case("computed-name.pkl", b"\x80\x04" + s4("os") + stack_glob("mylib.f") + b")R\x93" + TRUE + b"R.", 1,
-         "danger", "import", "a name that the pickle computes")
+         "danger", "import", "a name computed by the pickle")
     case("computed-by-persid.pkl", b"\x80\x04NQ" + s4("system") + b"\x93" + TRUE + b"R.", 1, "danger",
-         "import", "a name that the pickle computes")
+         "import", "a name computed by the pickle")
     case("extension-code.pkl", b"\x80\x02\x82\x07" + TRUE + b"R.", 1, "danger", "import",
-         "a name that the pickle computes", 2)
+         "a name computed by the pickle", 2)
     case("dotted.pkl", b"\x80\x04" + s4("torch.serialization") + s4("os.system") + b"\x93" + TRUE + b"R.", 1,
          "danger", "import", "torch.serialization.os.system")
     case("module-as-attribute.pkl", b"\x80\x04" + s4("mylib") + s4("os") + b"\x93.", 1, "danger", "import",
@@ -198,7 +198,7 @@ def flow():
                                                    for i in range(40)) + SYSTEM + b"a.", 1, "danger", "import",
          "os.system")
     case("frame-straddled.pkl", b"\x80\x04\x95" + struct.pack("<Q", 3) + stack_glob("os.system") + TRUE
-         + b"R." + bytes(4), 1, "danger", "trick", "an opcode that does not keep to its frame")
+         + b"R." + bytes(4), 1, "danger", "trick", "an opcode that extends beyond its frame")
     case("frame-nested.pkl", b"\x80\x04\x95" + struct.pack("<Q", 30) + b"\x95" + struct.pack("<Q", 8)
          + stack_glob("os.system") + TRUE + b"R." + bytes(16), 1, "danger", "import", "os.system")
 
@@ -230,9 +230,9 @@ def unpicklers():
     case("laxity-last-line.bin", b"Ncos\nsystem!", 1, "danger", "import", "os.system")
     case("laxity-last-inst.bin", b"(S'true'\nios\nsystem!", 1, "danger", "call", "os.system")
     case("laxity-attribute-as-name.bin", glob("mylib.__name__") + b"Vsystem\n\x93(S'true'\ntR.", 1, "danger", "import",
-         "a name that the pickle computes")
+         "a name computed by the pickle")
     case("laxity-string-encoding.bin", b"S'o\xe9'\nVsystem\n\x93)R.", 1, "danger", "import",
-         "a name that the pickle computes")
+         "a name computed by the pickle")
     case("laxity-name-too-long.bin", b"cmylib\n" + b"a." * 600 + b"b\n)R.", 1, "danger", "import",
          "a name of more than 1024 bytes")
     case("laxity-control.bin", b"cos\r\nsystem\r\n)R.", 1, "unknown", "import", "os")
@@ -255,7 +255,7 @@ def limits():
     case("limit-marks.gz", gzip.compress(b"(" * 1100000 + PROTO0, mtime=0), 1, "unknown", "refused",
          "MARK at pickle position 1000000: more than 1000000 open marks")
     case("limit-row.gz", gzip.compress(b"N." * 10100 + PROTO0, mtime=0), 1, "unknown", "refused",
-         "more than 10000 pickles one behind the other")
+         "more than 10000 consecutive pickles")
 
 
 def within():
@@ -298,7 +298,7 @@ def within():
     deep = NONE
     for _ in range(4):
         deep = b"\x80\x03B" + struct.pack("<I", len(deep)) + deep + b"."
-    case("bytes-deep.pkl", deep, 1, "unknown", "packed", "packed within what is packed within others, not looked into")
+    case("bytes-deep.pkl", deep, 1, "unknown", "packed", "packed more than three levels deep, not scanned")
     deep = EVIL
     for _ in range(2):
         deep = b"\x80\x03" + glob("pickle.loads") + b"B" + struct.pack("<I", len(deep)) + deep + b"\x85R."
@@ -372,9 +372,9 @@ def containers():
     case("zip-proto0-pkl.pt", torch_like(PROTO0), 1, "danger", "import", "os.system")
     case("zip-unclaimed-storage.pt", torch_like(NONE, [("a/data/0", EVIL)]), 1, "danger", "import", "os.system")
     case("zip-outside.pt", torch_like(NONE, [("b.pkl", EVIL)]), 1, "danger", "trick",
-         "records outside of the archive's folder")
+         "records outside of the archive's directory")
     case("zip-two-roots.pt", torch_like(NONE, [("b/data.pkl", EVIL)]), 1, "danger", "trick",
-         "a second data.pkl, in another folder than the first")
+         "a second data.pkl, in another directory than the first")
     case("zip-behind-stop.pt", torch_like(NONE + EVIL), 1, "danger", "import", "os.system")
     case("zip-in-zip.pt", torch_like(NONE, [("a/inner.bin", bytes(torch_like(EVIL)))]), 1, "danger", "import",
          "os.system")
@@ -390,9 +390,9 @@ def containers():
     package = [("p/.data/extern_modules", b"torch\nos\n"), ("p/.data/version", b"6\n"), ("p/version", b"6\n"),
                ("p/collections.py", b"import os\nos.system('true')\nclass OrderedDict(dict): pass\n"),
                ("p/m/m.pkl", b"\x80\2ccollections\nOrderedDict\n)R.")]
-    case("package-own-module.pt", zipped(package), 1, "unknown", "code", "Python that the importer of torch.package")
+    case("package-own-module.pt", zipped(package), 1, "unknown", "code", "Python module that the importer of torch.package")
     package[0] = ("p/.DATA/Extern_modules", b"torch\nos\n")
-    case("package-capitals.pt", zipped(package), 1, "unknown", "code", "Python that the importer of torch.package")
+    case("package-capitals.pt", zipped(package), 1, "unknown", "code", "Python module that the importer of torch.package")
     case("package-fine.pt", zipped([row for row in package if not row[0].endswith(".py")]), 0, "none")
     case("zip-in-tar.tar", tar_of([("model.pt", bytes(torch_like(EVIL)))]), 1, "danger", "import", "os.system")
     case("zip-script.pt", zipped([("a/constants.pkl", EVIL), ("a/data.pkl", NONE), ("a/version", b"3\n")]), 1,
@@ -416,14 +416,14 @@ def tricks():
         case(f"trick-local-flag-{bit:x}-judged.pt", bytes(data), 1, "danger", "import", "os.system")
     data = fresh()
     case("trick-central-flag.pt", edit(data, central_of(data, "a/data.pkl") + 8, b"\1\0"), 1, "danger", "trick",
-         "the directory says that it is encrypted or a patch")
+         "the directory marks it as encrypted or as a patch")
     data = fresh()
     data[14:18] = b"\1\2\3\4"
     case("trick-crc.pt", edit(data, central_of(data, "a/data.pkl") + 16, b"\1\2\3\4"), 1, "danger", "trick",
          "CRC-32 is ")
     data = fresh()
     case("trick-method.pt", edit(data, central_of(data, "a/other") + 10, b"\x0e\0"), 1, "danger", "trick",
-         "compression method 14, not looked into")
+         "compression method 14, not scanned")
     data = fresh()
     case("trick-twins.pt", data.replace(b"a/other", b"A/OTHER"), 0 + 1, "danger", "trick", "records outside")
     case("trick-same-name.pt", bytes(zipped([("a/data.pkl", NONE), ("a/other.p", EVIL), ("a/version", b"3\n")])
@@ -435,26 +435,26 @@ def tricks():
     case("trick-twice.pt", data.replace(b"a/date.pkl", b"a/data.pkl"), 1, "danger", "trick",
          "another record has the same name")
     case("trick-prefix.pt", b"GIF89a" + bytes(10) + bytes(fresh()), 1, "danger", "trick",
-         "a zip behind other bytes")
+         "a zip after other bytes")
     case("trick-prefix-judged.bin", b"GIF89a" + bytes(10) + bytes(fresh()), 1, "danger", "import", "os.system")
     case("trick-polyglot.pt", EVIL + bytes(torch_like(NONE)), 1, "danger", "import", "os.system", 2)
-    case("trick-pickle-then-zip.pt", NONE + bytes(torch_like(EVIL)), 1, "danger", "trick", "a zip behind other bytes")
+    case("trick-pickle-then-zip.pt", NONE + bytes(torch_like(EVIL)), 1, "danger", "trick", "a zip after other bytes")
     data = fresh()
     case("trick-overlap.pt", edit(data, central_of(data, "a/other") + 42, struct.pack("<I", 4)), 1, "danger",
-         "trick", "no local header where the directory has it")
+         "trick", "no local header at the offset in the directory")
     data = torch_like(NONE, [("a/data.pkm", EVIL)])
     inner = local_of(data, "a/data.pkm")
     case("trick-same-header.pt", edit(data, central_of(data, "a/data.pkl") + 42, struct.pack("<I", inner)), 1,
-         "danger", "trick", "it lies over another record")
+         "danger", "trick", "it overlaps another record")
     data = fresh()
     at = central_of(data, "a/other")
     data[at + 5] = 3
     case("trick-link.pt", edit(data, at + 38, struct.pack("<I", 0xA1FF << 16)), 1, "danger", "trick",
          "a symbolic link")
     case("trick-dotdot.pt", torch_like(EVIL, [("a/../../x", b"x")]), 1, "danger", "trick",
-         "its name leads out of the archive")
+         "its name points out of the archive")
     case("trick-absolute.pt", torch_like(EVIL, [("/x", b"x")]), 1, "danger", "trick",
-         "its name leads out of the archive")
+         "its name points out of the archive")
     case("trick-backslash.pt", torch_like(EVIL, [("a\\x", b"x")]), 1, "danger", "trick", "a backslash in its name")
     one, two = bytes(torch_like(NONE)), bytes(torch_like(EVIL))
     case("zips-in-a-row.zip", one + two, 1, "danger", "import", "os.system", 2)
@@ -505,7 +505,7 @@ def others():
     with tarfile.open(fileobj=out, mode="w") as tar:
         member(tar, "pickle", b"", type=tarfile.SYMTYPE, linkname="/etc/passwd")
     case("tar-link.tar", out.getvalue()[:-8192], 1, "danger", "trick", "a link")
-    case("tar-dotdot.tar", tar_of([("../x", b"x")]), 1, "danger", "trick", "its name leads out of the archive")
+    case("tar-dotdot.tar", tar_of([("../x", b"x")]), 1, "danger", "trick", "its name points out of the archive")
     def tar_edited(at, value, checksum=None, members=(("x/y", b""), ("model", EVIL))):
         data = bytearray(tar_of(members))
         data[at:at + len(value)] = value
@@ -532,9 +532,9 @@ def others():
             member(tar, "model", EVIL)
         return out.getvalue()[:-8192]
     case("tar-pax-decoy.tar", pax(b"x", b"24 comment=x size=1536\n\n"), 1, "danger", "import", "os.system")
-    case("tar-pax-odd.tar", pax(b"x", b"12 size=1_0\n"), 1, "danger", "trick", "a pax header that readers disagree about")
+    case("tar-pax-odd.tar", pax(b"x", b"12 size=1_0\n"), 1, "danger", "trick", "a pax header that readers interpret differently")
     case("tar-pax-all.tar", pax(b"g", b"10 size=1\n"), 1, "danger", "trick",
-         "a pax header that gives all members one name or size")
+         "a pax header with a name or size for all members")
     case("tar-pax-sparse.tar", pax(b"x", b"22 GNU.sparse.major=1\n"), 1, "danger", "trick", "a sparse member")
     case("tar-pax-solaris.tar", pax(b"X", b"13 path=a/b\n\n"), 1, "danger", "import", "os.system")
     case("tar-torch.pt", old_torch_tar(), 0, "none")
@@ -574,7 +574,7 @@ def others():
     case("npy-in-torch.pt", torch_like(NONE, [("a/x.npy", npy(objects))]), 1, "danger", "import", "posix.system")
     case("gzip.pkl.gz", gzip.compress(EVIL, mtime=0), 1, "danger", "import", "os.system", 2)
     case("gzip-torch.pt.gz", gzip.compress(bytes(torch_like(EVIL)), mtime=0), 1, "danger", "import", "os.system")
-    case("gzip-cut.pkl.gz", gzip.compress(EVIL, mtime=0)[:-12], 1, "danger", "packed", "gzip data that is cut off")
+    case("gzip-cut.pkl.gz", gzip.compress(EVIL, mtime=0)[:-12], 1, "danger", "packed", "gzip data that is truncated")
     case("gzip-fine.pkl.gz", gzip.compress(NONE, mtime=0), 0, "none")
     half = gzip.compress(b"N0", mtime=0), gzip.compress(PROTO0, mtime=0)
     case("gzip-members.gz", half[0] + half[1], 1, "danger", "import", "os.system", 2)
@@ -591,7 +591,7 @@ def others():
     deep = PROTO0
     for _ in range(4):
         deep = gzip.compress(deep, mtime=0)
-    case("gzip-deep.gz", deep, 1, "unknown", "packed", "packed within what is packed within others, not looked into")
+    case("gzip-deep.gz", deep, 1, "unknown", "packed", "packed more than three levels deep, not scanned")
     case("mark-like-zlib.bin", b"(\x91\x8b\1\0\0\0v" + PROTO0, 1, "danger", "import", "os.system", 8)
     name = b"N0" + glob("os.system") + b"(S'true'\ntR."
     out = io.BytesIO()
@@ -599,17 +599,17 @@ def others():
         member(tar, name.decode(), b"")
     case("tar-name-pickle.tar", out.getvalue()[:1024], 1, "danger", "import", "os.system", 2)
     case("lzma-dictionary.lzma", lzma.compress(EVIL, lzma.FORMAT_ALONE, filters=[
-        {"id": lzma.FILTER_LZMA1, "dict_size": 3 << 12, "lc": 0}]), 1, "unknown", "packed", "lzma data, not looked into")
-    case("zstd-skippable.zst", b"\x50\x2a\x4d\x18\4\0\0\0abcd", 1, "unknown", "packed", "zstd or lz4 data, not looked into")
+        {"id": lzma.FILTER_LZMA1, "dict_size": 3 << 12, "lc": 0}]), 1, "unknown", "packed", "lzma data, not scanned")
+    case("zstd-skippable.zst", b"\x50\x2a\x4d\x18\4\0\0\0abcd", 1, "unknown", "packed", "zstd or lz4 data, not scanned")
     case("integers.bin", struct.pack("<8q", 3, 5, 1 << 20, 7, 0, 0, 0, 0), 0, "none")
     case("zlib.pkl.z", zlib.compress(EVIL), 1, "danger", "import", "os.system", 2)
-    case("bzip2.pkl.bz2", bz2.compress(EVIL), 1, "unknown", "packed", "bzip2 data, not looked into")
-    case("xz.pkl.xz", lzma.compress(EVIL), 1, "unknown", "packed", "xz data, not looked into")
-    case("lzma.pkl.lzma", lzma.compress(EVIL, lzma.FORMAT_ALONE), 1, "unknown", "packed", "lzma data, not looked into")
-    case("lz4.pkl.lz4", b"\x04\x22\x4d\x18" + bytes(20), 1, "unknown", "packed", "lz4 data, not looked into")
-    case("7z.pt", b"7z\xbc\xaf\x27\x1c" + bytes(26), 1, "unknown", "packed", "7z data, not looked into")
+    case("bzip2.pkl.bz2", bz2.compress(EVIL), 1, "unknown", "packed", "bzip2 data, not scanned")
+    case("xz.pkl.xz", lzma.compress(EVIL), 1, "unknown", "packed", "xz data, not scanned")
+    case("lzma.pkl.lzma", lzma.compress(EVIL, lzma.FORMAT_ALONE), 1, "unknown", "packed", "lzma data, not scanned")
+    case("lz4.pkl.lz4", b"\x04\x22\x4d\x18" + bytes(20), 1, "unknown", "packed", "lz4 data, not scanned")
+    case("7z.pt", b"7z\xbc\xaf\x27\x1c" + bytes(26), 1, "unknown", "packed", "7z data, not scanned")
     case("bzip2-in-zip.pt", torch_like(NONE, [("a/x.bz2", bz2.compress(EVIL))]), 1, "unknown", "packed",
-         "bzip2 data, not looked into")
+         "bzip2 data, not scanned")
     case("safetensors.bin", struct.pack("<Q", 2) + b"{}", 0, "none")
     case("gguf.bin", b"GGUF\3\0\0\0" + bytes(16), 0, "none")
     case("hdf5.bin", b"\x89HDF\r\n\x1a\n" + bytes(24), 1, "unknown", "refused", "the superblock says")
