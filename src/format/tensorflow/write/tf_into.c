@@ -102,7 +102,7 @@ static bool check_fit(const struct heft_export_item *item, const struct heft_row
         const char *wanted = heft_dtype_name((enum heft_dtype)old->dtype);
 
         heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                  "is %s, the model expects %s; cast '%s=%s' converts it",
+                  "is %s, the model expects %s; cast '%s=%s' would do",
                   heft_dtype_name((enum heft_dtype)item->as), wanted, item->name.p, wanted);
         return heft_error_about(err, "tensor", item->name);
     }

@@ -216,9 +216,8 @@ static bool refuse_dtype(const struct search *s, const struct heft_export_item *
         heft_fail(s->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
                   "%s has no %s and no dtype to cast it to", format->name, heft_dtype_name(as));
     else
-        heft_fail(s->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                  "%s has no %s; cast '%s=%s' converts it", format->name, heft_dtype_name(as),
-                  item->name.p, heft_dtype_name(to));
+        heft_fail(s->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "%s has no %s; cast '%s=%s' would do",
+                  format->name, heft_dtype_name(as), item->name.p, heft_dtype_name(to));
     return heft_error_about(s->err, "tensor", item->name);
 }
 

@@ -47,7 +47,7 @@ static bool check_pairs(const struct heft_export_item *item, struct heft_error *
     if (item->as != HEFT_F4 || (row->rank > 0 && row->shape[row->rank - 1] % 2 == 0))
         return true;
     heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-              "torch stores F4 in pairs, and its last dimension is odd; cast '%s=F32' converts it",
+              "torch stores F4 in pairs, and its last dimension is odd; cast '%s=F32' would do",
               item->from.p);
     return heft_error_about(err, "tensor", item->name);
 }
