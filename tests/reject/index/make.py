@@ -50,7 +50,7 @@ def index(*names, total='"total_size": 3', mark=None):
 
 def text():
     sample("no-weight-map", '{"metadata": {"total_size": 0}}', "malformed",
-           "no format that heft knows", offset="0x0")
+           "a JSON text without weight_map", offset="0x0")
     sample("weight-map-array", '{"weight_map": ^[]}', "malformed", "weight_map is an array")
     sample("weight-map-twice", '{"weight_map": {}, ^"weight_map": {}}', "malformed",
            "weight_map is given twice")

@@ -28,7 +28,9 @@ def main():
     sample("no-opcode.pkl", "malformed", 2, "is no opcode", b"\x80\2\xff.")
     sample("protocol-6.pkl", "malformed", 0, "no format that heft knows", b"\x80\6N.")
     sample("trailing.pkl", "finding", len(good), "4 bytes after the pickle's STOP", good + b"more")
-    sample("zip-behind.pkl", "finding", len(good), "end as a zip archive", good + b"PK\5\6" + b"\0" * 18)
+    sample("zip-behind.pkl", "finding", len(good),
+           "these bytes end like a zip archive: torch reads the part before it, other readers would open the archive",
+           good + b"PK\5\6" + b"\0" * 18)
     for name, data in (("text", b"Nothing to see here.\n"), ("text-like-none", b"N. B. this is text\n"),
                        ("text-like-global", b"cat\ndog\nbird\n"), ("text-one-line", b"I " + b"am one long line " * 400),
                        ("text-of-lines", b"I1\n" * 3 + b"and then words\n" * 400), ("csv", b"1,2,3\n" * 1000),
@@ -45,7 +47,8 @@ def main():
     sample("joblib.pkl", "unsupported", len(wrapper), "a joblib file", wrapper + b"\xff" * 64 + b".")
     sample("global-of-system.pkl", "ok", "*", "", b"cos\nsystem\n(S'echo'\ntR.")
     call = b"\x80\3}X\1\0\0\0actorch.storage\n_load_from_bytes\nC\2"
-    sample("stream-of-nothing.pkl", "malformed", len(call), "first pickle is not the integer",
+    sample("stream-of-nothing.pkl", "malformed", len(call),
+           "tensor a: the first pickle is not the magic number 0x1950a86a20f9469cfc6c of legacy streams",
            call + b"N." + b"\x85Rs.")
     text = b"\x80\2}X\1\0\0\0actorch.storage\n_load_from_bytes\nc_codecs\nencode\nX"
     broken = text + struct.pack("<I", 3) + "\u00ff.".encode() + b"X\6\0\0\0latin1\x86R\x85Rs."

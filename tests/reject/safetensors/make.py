@@ -168,9 +168,9 @@ def entries():
         inside = ",".join(f'"{k}":{v}' for k, v in fields.items())
         header("no-" + missing, f'{{^"a":{{{inside}}}}}', "malformed",
                f"tensor a: entry has no {missing}", D4)
-    one("dtype-lower-case", "unsupported", 'dtype "f32" is none', dtype='^"f32"')
-    one("dtype-unknown", "unsupported", 'dtype "F8_E4M3FN" is none', dtype='^"F8_E4M3FN"')
-    one("dtype-c128", "unsupported", 'dtype "C128" is none', dtype='^"C128"')
+    one("dtype-lower-case", "malformed", 'dtype "f32" is none', dtype='^"f32"')
+    one("dtype-unknown", "malformed", 'dtype "F8_E4M3FN" is none', dtype='^"F8_E4M3FN"')
+    one("dtype-c128", "malformed", 'dtype "C128" is none', dtype='^"C128"')
     one("dtype-number", "malformed", "dtype is a number, must be a string", dtype="^7")
     one("dtype-object", "malformed", "dtype is an object", dtype='^{"F32":null}')
     one("shape-null", "malformed", "shape is null, must be an array", shape="^null")

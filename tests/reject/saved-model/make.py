@@ -59,8 +59,8 @@ TEXT = "saved_model_schema_version: 1\nmeta_graphs {\n"
 # ---- the binary form ----
 sample("ok-smallest", GOOD, "ok", "*", "")
 sample("ok-no-saver", saved(meta(field(5, attr(b"k", field(3, b"method"))))), "ok", "*", "")
-sample("ok-group", GOOD + b"\x7b\x08\x01\x7c", "note", "*", "fields that heft does not know")
-sample("ok-wrong-wire-type", saved(meta(b"\x18\x01")), "note", "*", "fields that heft does not know")
+sample("ok-group", GOOD + b"\x7b\x08\x01\x7c", "note", "*", "1 unknown fields were skipped")
+sample("ok-wrong-wire-type", saved(meta(b"\x18\x01")), "note", "*", "1 unknown fields were skipped")
 sample("ok-merged", saved(meta(field(2, node(b"m", b"NoOp")))), "ok", "*", "")
 sample("cut-in-a-length", GOOD[:-12], "malformed", "0x3", "a value of")
 sample("varint-cut-off", GOOD + b"\x08\x80", "malformed", "*", "a varint is cut off")
@@ -74,7 +74,7 @@ sample("schema-version-2", saved(meta(), version=2), "unsupported", "0x0", "sche
 sample("no-meta-graphs", "saved_model_schema_version: 1\n", "malformed", "0x0",
        "the SavedModel has no metagraph")
 sample("node-without-a-name", saved(meta(graph=field(1, field(2, b"NoOp")))), "malformed", "*",
-       "a node without a name")
+       "the node has no name or no op")
 sample("function-without-a-name", saved(meta(graph=NOOP + field(2, field(1, field(3, field(1, b"a")
        + field(2, b"b")))))), "malformed", "*", "the function has no name")
 sample("shape-of-rank-255", saved(meta(field(5, attr(b"k", field(1, attr(b"x", field(3,
@@ -109,7 +109,7 @@ def callable_of(value):
 
 sample("ok-arguments-nested", saved(meta(callable_of(structured(90)))), "ok", "*", "")
 sample("arguments-nested-too-deep", saved(meta(callable_of(structured(200)))), "limit", "*",
-       "nested deeper than 100")
+       "the function has more than 65536 arguments, or they nest deeper than 100")
 
 # ---- assets ----
 for name, path in {"asset-above": b"../../etc/x", "asset-absolute": b"/etc/x",
@@ -119,7 +119,7 @@ sample("asset-missing", saved(meta(asset(b"a.txt"))), "finding", "*", "the asset
 
 # ---- the text form ----
 sample("ok-text", TEXT + "  meta_info_def { tags: ['serve', \"tpu\"] } # last\r\n}", "ok", "*", "")
-sample("ok-text-unknown", TEXT + "new { x: [1, {}] } }", "note", "*", "fields that heft does not")
+sample("ok-text-unknown", TEXT + "new { x: [1, {}] } }", "note", "*", "1 unknown fields were skipped")
 sample("text-without-an-end", TEXT, "malformed", "0x2c", "ends in MetaGraphDef")
 sample("text-string-without-an-end", TEXT + 'meta_info_def { tags: "serve\n } }', "malformed", "*",
        "a string does not end in its line")

@@ -64,7 +64,8 @@ def main():
     sample("b03-array.pt2", "malformed", b"[", "expected an object", b"[]")
     sample("b04-config-array.pt2", "malformed", b"[", "expected an object", b'{"config": []}')
     sample("b05-two-documents.pt2", "malformed", "*", "", b'{"config": {}} {}')
-    sample("b06-not-utf8.pt2", "malformed", "*", "no UTF-8", b'{"config": {"\xff": 1}}')
+    sample("b06-not-utf8.pt2", "malformed", "*",
+           "a/data/weights/model_weights_config.json is not UTF-8", b'{"config": {"\xff": 1}}')
     sample("b07-deep.pt2", "malformed", "*", "", b'{"config": {"a": ' + b"[" * 500)
     sample("b08-deep-unknown.pt2", "limit", "*", "deeper than 127", b'{"x": ' + b"[" * 500)
     sample("b09-unknown-keys.pt2", "ok", "*", "", json.dumps({"new": [{}], "config": {"w": {**payload(), "new": {}}}}).encode())
@@ -74,13 +75,24 @@ def main():
     sample("b12-crc.pt2", "mismatch", "*", "CRC-32", one(), crc=7)
     sample("c01-no-path.pt2", "malformed", "*", "path_name, storage_offset", {"w": without(payload(), "path_name")})
     sample("c02-path-number.pt2", "malformed", b"5", "expected a string", one(path_name=5))
-    sample("c03-path-outside.pt2", "malformed", "*", "no record of the archive", one(path_name="../../.data/version"))
-    sample("c04-path-missing.pt2", "malformed", "*", "no record of the archive", one(path_name="weight_1"))
-    sample("c05-path-nul.pt2", "malformed", "*", "no record of the archive", one(path_name="weight_0\0"))
-    sample("c06-pickled.pt2", "note", "*", "pickled apart", one(use_pickle=True))
-    sample("c07-object.pt2", "note", "*", "pickled apart", one(tensor_meta=None))
+    sample("c03-path-outside.pt2", "malformed", "*",
+           "tensor w: a/data/weights/model_weights_config.json: path_name is not a record of the archive",
+           one(path_name="../../.data/version"))
+    sample("c04-path-missing.pt2", "malformed", "*",
+           "tensor w: a/data/weights/model_weights_config.json: path_name is not a record of the archive",
+           one(path_name="weight_1"))
+    sample("c05-path-nul.pt2", "malformed", "*",
+           "tensor w: a/data/weights/model_weights_config.json: path_name is not a record of the archive",
+           one(path_name="weight_0\0"))
+    sample("c06-pickled.pt2", "note", "*",
+           "tensor w: cannot be read: pickled separately, as torch.export does for custom classes",
+           one(use_pickle=True))
+    sample("c07-object.pt2", "note", "*",
+           "tensor w: cannot be read: pickled separately, as torch.export does for custom classes",
+           one(tensor_meta=None))
     sample("c08-pickle-word.pt2", "malformed", b'"yes"', "true or false", one(use_pickle="yes"))
-    sample("c09-unused.pt2", "note", "*", "data/weights/weight_1 of 3 bytes, unused", one(), more=[Entry("a/data/weights/weight_1", b"abc")])
+    sample("c09-unused.pt2", "note", "*", "storage data/weights/weight_1 (3 bytes) is not used by any tensor",
+           one(), more=[Entry("a/data/weights/weight_1", b"abc")])
     sample("d01-dtype-unknown.pt2", "unsupported", "-", "dtype 99", one(tensor_meta=meta(dtype=99)))
     sample("d02-dtype-text.pt2", "malformed", b'"f"', "expected a number", one(tensor_meta=meta(dtype="f")))
     sample("d03-dtype-missing.pt2", "unsupported", "-", "dtype 0", one(tensor_meta=without(meta(), "dtype")))
@@ -97,10 +109,13 @@ def main():
     sample("d14-shape-overflows.pt2", "malformed", "*", "", one(tensor_meta=meta(sizes=ints(2**33, 2**33), strides=ints(0, 0))))
     sample("d15-strides-overflow.pt2", "malformed", "weight", "overflow", one(tensor_meta=meta(sizes=ints(2), strides=ints(2**63))))
     sample("d16-as-int-and-more.pt2", "malformed", "*", "as_int and more", one(tensor_meta=meta(sizes=[{"as_int": 2, "x": 1}])))
-    sample("e01-no-program.pt2", "finding", "*", "no record models/model.json", one(), program=PROGRAM[1:])
-    sample("e02-no-version.pt2", "finding", "*", "no record archive_version", one(), program=PROGRAM[:1])
+    sample("e01-no-program.pt2", "finding", "*",
+           "record models/model.json is missing: torch.export.load needs it", one(), program=PROGRAM[1:])
+    sample("e02-no-version.pt2", "finding", "*",
+           "record archive_version is missing: torch.export.load needs it", one(), program=PROGRAM[:1])
     other = [Entry("a/models/other.json", b"{}")]
-    sample("e03-other-program.pt2", "finding", "*", "no record models/model.json", one(), more=other, program=PROGRAM[1:])
+    sample("e03-other-program.pt2", "finding", "*",
+           "record models/model.json is missing: torch.export.load needs it", one(), more=other, program=PROGRAM[1:])
     head = "# file\tcode\toffset\tpart of the text; written by make.py\n"
     SAMPLES.write(head)
 

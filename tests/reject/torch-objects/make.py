@@ -85,9 +85,12 @@ def modules():
     sample("s14-parameters-no-dict", "ok", "", PROTO + module(_parameters=b"K\1") + b".")
     sample("s14-buffers-no-dict", "ok", "", PROTO + module(_buffers=b"]" + t + b"a") + b".")
     sample("s14-parameter-no-tensor", "ok", "", PROTO + module(_parameters=b"}" + text("w") + b"K\1s") + b".")
-    sample("s14-outside", "note", "2 tensors of modules outside the state dict", PROTO + module(
+    sample("s14-outside", "note",
+           "2 tensors of modules outside the state dict (attributes, non-persistent buffers): listed as values",
+           PROTO + module(
         plain=t, _buffers=b"}" + text("b") + t + b"s", _non_persistent_buffers_set=b"\x8f(" + text("b") + b"\x90") + b".")
-    sample("s14-one-name-twice", "malformed", "two paths give this name: a.b and a / b", PROTO + module(
+    sample("s14-one-name-twice", "malformed",
+           "tensor a.b: two paths result in this name: a.b and a / b", PROTO + module(
         _parameters=b"}" + text("a.b") + t + b"s", _modules=b"}" + text("a") + module(_parameters=b"}" + text("b") + t + b"s") + b"s") + b".")
     sample("s14-attribute-and-parameter", "ok", "", PROTO + module(w=b"K\1", _parameters=b"}" + text("w") + t + b"s") + b".")
     sample("s14-parameter-wrong", "malformed", "tensor fc.w: 1 sizes but 2 strides",
@@ -113,7 +116,7 @@ def sparse(file, what, data, word="torch.sparse_coo", code="malformed"):
 
 
 def sparses():
-    bad = "do not fit each other"
+    bad = "indices, values and size do not match"
     sparse("coo", "", pack(longs(2, 4), floats(4), dims(3, 3), TRUE), code="ok")
     sparse("coo-three", "", pack(longs(1, 4), floats(4, 2), dims(3, 2)), code="ok")
     sparse("coo-more-values", bad, pack(longs(2, 4), floats(5), dims(3, 3), TRUE))
@@ -122,10 +125,17 @@ def sparses():
     sparse("coo-indices-of-rank-1", bad, pack(longs(4), floats(4), dims(3), TRUE))
     sparse("coo-indices-of-floats", bad, pack(floats(1, 4), floats(4), dims(3), TRUE))
     sparse("coo-scalar-values", bad, pack(longs(2, 4), floats(), dims(3, 3), TRUE))
-    sparse("coo-size-negative", "whose size is no tuple", pack(longs(2, 4), floats(4), dims(3, -3), TRUE))
-    sparse("coo-size-none", "whose size is no tuple", pack(longs(2, 4), floats(4), NONE, TRUE))
-    sparse("coo-size-of-65", "whose size is no tuple", pack(longs(2, 4), floats(4), dims(*[1] * 65), TRUE))
-    sparse("coo-indices-none", "a part is no tensor", pack(NONE, floats(4), dims(3, 3), TRUE))
+    sparse("coo-size-negative",
+           "tensor w: the size of the sparse tensor is not a tuple of at most 64 integers from 0 to 2^63-1",
+           pack(longs(2, 4), floats(4), dims(3, -3), TRUE))
+    sparse("coo-size-none",
+           "tensor w: the size of the sparse tensor is not a tuple of at most 64 integers from 0 to 2^63-1",
+           pack(longs(2, 4), floats(4), NONE, TRUE))
+    sparse("coo-size-of-65",
+           "tensor w: the size of the sparse tensor is not a tuple of at most 64 integers from 0 to 2^63-1",
+           pack(longs(2, 4), floats(4), dims(*[1] * 65), TRUE))
+    sparse("coo-indices-none",
+           "tensor w: a part of the sparse tensor is not a tensor", pack(NONE, floats(4), dims(3, 3), TRUE))
     meta = built("_rebuild_meta_tensor_no_storage", name("torch", "float32"), dims(4), dims(1), FALSE)
     sample("s09-coo-values-on-meta", "note", "tensor w.values: cannot be read: on the meta device", *in_dict(
         name(UTILS, "_rebuild_sparse_tensor") + pack(layout(), pack(longs(2, 4), meta, dims(3, 3), TRUE)) + b"R"))
@@ -142,14 +152,17 @@ def sparses():
     sparse("bsr-block-of-0", bad, pack(longs(3), longs(2), floats(2, 0, 2), dims(4, 4)), "torch.sparse_bsr")
     sparse("bsr-block-does-not-divide", bad, pack(longs(3), longs(1), floats(1, 2, 3), dims(4, 4)), "torch.sparse_bsr")
     sparse("strided", "bad arguments", pack(longs(2, 4), floats(4), dims(3, 3), TRUE), "torch.strided")
-    sparse("of-itself", "a part is no tensor", b"(" + b"N" * 3 + b"t")
+    sparse("of-itself", "tensor w: a part of the sparse tensor is not a tensor", b"(" + b"N" * 3 + b"t")
     in_w("s09-no-layout", "malformed", "bad arguments", name(UTILS, "_rebuild_sparse_tensor") + pack(text("torch.sparse_coo"), dims(1, 1, 1)))
     once = name(UTILS, "_rebuild_sparse_tensor") + b"q\x000" + layout() + b"q\x010"
     deep = once + b"h\0(h\1(" * 3000 + longs(2, 4) + b"NNttR" * 3000
-    sample("s09-sparse-of-sparse-3000-deep", "malformed", "a part is no tensor", PROTO + b"}" + text("w") + deep + b"s.")
+    sample("s09-sparse-of-sparse-3000-deep", "malformed",
+           "a part of the sparse tensor is not a tensor", PROTO + b"}" + text("w") + deep + b"s.")
     nested = name(UTILS, "_rebuild_nested_tensor")
-    in_w("s09-nested-sizes-differ", "malformed", "a nested tensor whose", nested + pack(floats(4), longs(2, 1), longs(1, 1), longs(2)))
-    in_w("s09-nested-of-numbers", "malformed", "a nested tensor whose", nested + dims(1, 2, 3, 4))
+    in_w("s09-nested-sizes-differ", "malformed", "tensor w: nested tensor: values, sizes and strides do not match",
+         nested + pack(floats(4), longs(2, 1), longs(1, 1), longs(2)))
+    in_w("s09-nested-of-numbers", "malformed",
+         "tensor w: nested tensor: values, sizes and strides do not match", nested + dims(1, 2, 3, 4))
     in_w("s09-nested-two-arguments", "malformed", "bad arguments", nested + dims(1, 2))
 
 
@@ -170,17 +183,24 @@ def quantizeds():
     quantized("channel-lists", "ok", "", pack(channel_wise, b"(" + number(0.5) * 3 + b"l", b"(K\1K\1K\1l", integer(1)))
     for word, scale in {"zero": number(0.0), "negative": number(-1.0), "nan": number(float("nan")), "infinite": number(float("inf"))}.items():
         quantized(f"scale-{word}", "finding", "its scale is not a positive number", pack(tensor_wise, scale, integer(0)))
-    quantized("axis-past-end", "finding", "its axis is no dimension", pack(channel_wise, floats(2), longs(2), integer(2)))
-    quantized("axis-negative", "finding", "its axis is no dimension", pack(channel_wise, floats(2), longs(2), integer(-1)))
-    quantized("scales-too-few", "finding", "one scale and zero point for each", pack(channel_wise, floats(3), longs(2), integer(0)))
-    quantized("zero-points-too-many", "finding", "one scale and zero point for each", pack(channel_wise, floats(2), longs(3), integer(0)))
-    quantized("scales-none", "finding", "one scale and zero point for each", pack(channel_wise, NONE, longs(2), integer(0)))
+    quantized("axis-past-end", "finding", "quantized tensor w: its axis is not one of its dimensions",
+              pack(channel_wise, floats(2), longs(2), integer(2)))
+    quantized("axis-negative", "finding", "quantized tensor w: its axis is not one of its dimensions",
+              pack(channel_wise, floats(2), longs(2), integer(-1)))
+    quantized("scales-too-few", "finding", "quantized tensor w: it needs one scale and one zero point per channel",
+              pack(channel_wise, floats(3), longs(2), integer(0)))
+    quantized("zero-points-too-many", "finding",
+              "quantized tensor w: it needs one scale and one zero point per channel",
+              pack(channel_wise, floats(2), longs(3), integer(0)))
+    quantized("scales-none", "finding", "quantized tensor w: it needs one scale and one zero point per channel",
+              pack(channel_wise, NONE, longs(2), integer(0)))
     quantized("scale-none", "malformed", "bad arguments", pack(tensor_wise, NONE, integer(0)))
     quantized("scheme-symmetric", "malformed", "bad arguments", pack(name("torch", "per_tensor_symmetric"), number(0.5), integer(0)))
     quantized("scheme-unknown", "malformed", "bad arguments", pack(name("my", "scheme"), number(0.5), integer(0)))
     quantized("qparams-none", "malformed", "bad arguments", NONE)
     quantized("qparams-of-two", "malformed", "bad arguments", pack(tensor_wise, number(0.5)))
-    quantized("on-floats", "malformed", "a quantized tensor on a storage of type torch.FloatStorage", good, cls="FloatStorage", numel=4)
+    quantized("on-floats", "malformed",
+              "tensor w: quantized tensor with a storage of type torch.FloatStorage", good, cls="FloatStorage", numel=4)
     quantized("past-end", "malformed", "storage 2 has 16 elements", good, size=(4, 5))
     quantized("four-bits", "note", "torch.QUInt4x2Storage", good, cls="QUInt4x2Storage")
     in_w("s10-five-arguments", "malformed", "bad arguments",
@@ -242,7 +262,8 @@ def structure():
     sample("p05-pop-of-a-mark", "ok", "", PROTO + b"}(0.")
     sample("p09-proto-late", "ok", "", b"}\x80\2.")
     sample("p11-key-tensor", "ok", "", PROTO + b"}" + floats(2) + b"Ns.")
-    sample("p11-key-tuple-of-list", "malformed", "could not hash", PROTO + b"}", AT, b"]\x85Ns.")
+    sample("p11-key-tuple-of-list", "malformed",
+           "value : a dictionary key is not hashable: a list, dict, set or bytearray", PROTO + b"}", AT, b"]\x85Ns.")
     sample("p15-newobj-of-text", "malformed", "", PROTO + text("C") + b")", AT, b"\x81.")
     sample("p15-newobj-without-tuple", "malformed", "", PROTO + name("my", "C") + b"N", AT, b"\x81.")
     sample("p15-newobj-ex-without-dict", "malformed", "", PROTO + name("my", "C") + b")N", AT, b"\x92.")

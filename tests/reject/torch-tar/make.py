@@ -171,18 +171,23 @@ def archives():
     sample("t1-pax-of-nothing.tar", "malformed", last + len(orphan), "none follows", tar(behind=orphan))
     sample("t1-size-by-pax-past-end.tar", "malformed", last + 1024, "tar member of 99999 bytes",
            tar(behind=member("x", pax((b"size", b"99999")), kind=b"x") + member("y", b"")))
-    sample("t1-member-twice.tar", "malformed", last, "a second member pickle", tar(behind=member("pickle", PARTS["pickle"])))
-    sample("t1-member-folder.tar", "malformed", 0, "tar member pickle is a folder",
+    sample("t1-member-twice.tar", "malformed", last,
+           "duplicate member pickle: the first one is at 0xc00", tar(behind=member("pickle", PARTS["pickle"])))
+    sample("t1-member-folder.tar", "malformed", 0, "tar member pickle is a directory",
            tar(header("pickle", 0, kind=b"5"), without=("pickle",)))
     for name in ("storages", "tensors", "pickle"):
         short = tar(without=(name,))
         sample(f"t1-no-{name}.tar", "malformed", len(short) - len(END), f"no member {name}", short)
     short = tar(without=("sys_info",))
     sample("t1-no-sys_info.tar", "note", len(short) - len(END), "no member sys_info", short)
-    sample("t1-other-member.tar", "note", last, "member notes belongs to no", tar(behind=member("notes", b"hello")))
-    sample("t1-other-tar.tar", "unsupported", 0, "no torch checkpoint", member("notes", b"hello") + END)
+    sample("t1-other-member.tar", "note", last,
+           "member notes is not part of a torch checkpoint", tar(behind=member("notes", b"hello")))
+    sample("t1-other-tar.tar", "unsupported", 0,
+           "this tar archive is not a torch checkpoint (no member storages, tensors or pickle): unpack it first",
+           member("notes", b"hello") + END)
     sample("t1-trailing-bytes.tar", "finding", len(whole), "4 bytes after the end of the tar", whole + b"more")
-    sample("t1-zip-behind.tar", "finding", len(whole), "end as a zip archive", whole + b"PK\5\6" + b"\0" * 18)
+    sample("t1-zip-behind.tar", "finding", len(whole),
+           "these bytes end like a zip archive", whole + b"PK\5\6" + b"\0" * 18)
 
 
 def in_storages():
@@ -193,26 +198,35 @@ def in_storages():
     def bad(name, code, offset, wrong, data):
         sample(f"t2-{name}.tar", code, front + offset, wrong, tar(storages=data))
 
-    bad("storages-negative", "malformed", 0, "no integer from 0", storages(storage(1, 2), n=-1))
+    bad("storages-negative", "malformed", 0,
+        "the number of storages is not a non-negative integer", storages(storage(1, 2), n=-1))
     bad("storages-2-to-40", "limit", 0, "number of storages: 1099511627776", storages(storage(1, 2), n=2**40))
-    bad("storages-text", "malformed", 0, "no integer from 0", dump(text("1")))
+    bad("storages-text", "malformed", 0, "the number of storages is not a non-negative integer", dump(text("1")))
     bad("storages-too-many", "malformed", counted + len(storage(1, 2)), "is not (key, location, class)", storages(storage(1, 2), n=2))
     bad("storage-key-text", "malformed", counted, "is not (key, location, class)", storages(storage(1, 2, node=text("1"))))
-    bad("storage-class-tensor", "malformed", counted, "no storage class", storages(storage(1, 2, cls=TENSOR)))
-    bad("storage-class-none", "malformed", counted, "no storage class", storages(storage(1, 2, cls=b"N")))
-    bad("storage-twice", "malformed", counted + len(storage(1, 2)), "a second storage or tensor 1",
+    bad("storage-class-tensor", "malformed", counted,
+        "storage 1: its class is not a storage class", storages(storage(1, 2, cls=TENSOR)))
+    bad("storage-class-none", "malformed", counted,
+        "storage 1: its class is not a storage class", storages(storage(1, 2, cls=b"N")))
+    bad("storage-twice", "malformed", counted + len(storage(1, 2)), "duplicate storage or tensor 1",
         storages(storage(1, 2), storage(3)))
     for name, count in (("negative", -1), ("2-to-62", 2**62), ("past-member", 99)):
-        bad(f"storage-count-{name}", "malformed", counted + head, f"of {count} elements", storages(storage(1, 2, count=count)))
+        bad(f"storage-count-{name}", "malformed", counted + head,
+            f"storage 1 needs {count} elements of 4 bytes, member storages has 14 bytes left",
+            storages(storage(1, 2, count=count)))
     cut = storages(storage(1, 2))[:counted + head + 5]
     bad("storage-cut-in-count", "malformed", counted + head, "ends before its count", cut)
     viewed = counted + len(storage(1, 2))
     for name, numbers, wrong in (("past-end", (7, 1, 1, 2), "elements 1 to +2"), ("unknown", (7, 3, 0, 1), "unknown storage 3"),
-                                 ("negative", (7, 1, -1, 1), "elements -1"), ("key-twice", (1, 1, 0, 1), "a second storage or tensor 1"),
-                                 ("of-three", (7, 1, 0), "a storage view that is not")):
+                                 ("negative", (7, 1, -1, 1), "elements -1"), ("key-twice", (1, 1, 0, 1),
+                                                                              "duplicate storage or tensor 1"),
+                                 ("of-three", (7, 1, 0),
+                                  "a storage view is not (key, storage, first element, elements)")):
         bad(f"view-{name}", "malformed", viewed, wrong, storages(storage(1, 2), views=view(*numbers)))
-    bad("view-of-view", "unsupported", viewed, "which is a view", storages(storage(1, 2), views=view(7, 1, 0, 2) + view(8, 7, 0, 1)))
-    bad("views-none", "malformed", viewed, "views are no list", storages(storage(1, 2))[:viewed] + dump(b"N"))
+    bad("view-of-view", "unsupported", viewed, "view 8 refers to another view, 7: not supported",
+        storages(storage(1, 2), views=view(7, 1, 0, 2) + view(8, 7, 0, 1)))
+    bad("views-none", "malformed", viewed,
+        "the storage views are not a list", storages(storage(1, 2))[:viewed] + dump(b"N"))
     bad("storages-tail", "finding", len(storages(storage(1, 2))), "3 bytes after the storage views", storages(storage(1, 2)) + b"abc")
 
 
@@ -224,10 +238,12 @@ def in_tensors():
     def bad(name, code, offset, wrong, data):
         sample(f"t2-{name}.tar", code, front + offset, wrong, tar(tensors=data))
 
-    bad("dims-negative", "malformed", head, "of -1 dimensions", tensors(tensor(dims=-1)))
-    bad("dims-2-to-31", "malformed", head, "of -2147483648 dimensions", tensors(tensor(dims=-2**31)))
-    bad("dims-65", "limit", head, "of 65 dimensions", tensors(tensor(dims=65)))
-    bad("dims-past-member", "malformed", head, "of 9 dimensions", tensors(tensor(dims=9)))
+    bad("dims-negative", "malformed", head, "tensor 9 has -1 dimensions, expected 0 to 64", tensors(tensor(dims=-1)))
+    bad("dims-2-to-31", "malformed", head,
+        "tensor 9 has -2147483648 dimensions, expected 0 to 64", tensors(tensor(dims=-2**31)))
+    bad("dims-65", "limit", head, "tensor 9 has 65 dimensions, expected 0 to 64", tensors(tensor(dims=65)))
+    bad("dims-past-member", "malformed", head,
+        "tensor 9 has 9 dimensions, member tensors has only 32 bytes left", tensors(tensor(dims=9)))
     bad("tensor-cut", "malformed", head, "ends here", tensors(tensor())[:head + 5])
     bad("size-negative", "malformed", head, "a negative size", tensors(tensor(size=(-2,))))
     bad("stride-negative", "malformed", head, "a negative stride", tensors(tensor(stride=(-1,))))
@@ -235,9 +251,11 @@ def in_tensors():
     bad("tensor-past-storage", "malformed", head, "storage 1 has 2 elements", tensors(tensor(size=(3,))))
     bad("tensor-overflow", "malformed", head, "overflow 64 bits", tensors(tensor(size=(2**62,), stride=(2**62,))))
     bad("tensor-of-nothing", "malformed", counted, "unknown storage 5", tensors(tensor(on=number(5))))
-    bad("tensor-storage-text", "malformed", counted, "is no key", tensors(tensor(on=text("1"))))
-    bad("tensor-key-twice", "malformed", counted, "a second storage or tensor 1", tensors(tensor(key=1)))
-    bad("tensor-without-class", "malformed", counted, "neither a storage nor a tensor class", tensors(tensor(on=b"N", cls=b"N")))
+    bad("tensor-storage-text", "malformed", counted,
+        "tensor 9: its storage is not a key", tensors(tensor(on=text("1"))))
+    bad("tensor-key-twice", "malformed", counted, "duplicate storage or tensor 1", tensors(tensor(key=1)))
+    bad("tensor-without-class", "malformed", counted,
+        "tensor 9 has no storage and its class is not a tensor class", tensors(tensor(on=b"N", cls=b"N")))
     bad("tensor-without-storage", "malformed", head - 1, "storage None has 0 elements", tensors(tensor(on=b"N")))
     bad("tensors-too-many", "malformed", counted + len(tensor()), "empty", tensors(tensor(), n=2))
     bad("tensor-of-two", "malformed", counted, "is not (key, storage, class)", dump(number(1)) + dump(pack(number(9), number(1))))
@@ -249,7 +267,8 @@ def in_pickle():
     for name, value, wrong in (("unknown", text("55") + b"Q", "no storage or tensor has that key"),
                                ("words", text("nine") + b"Q", "no storage or tensor has that key"),
                                ("none", b"NQ", "no storage or tensor has that key"),
-                               ("tuple-of-text", pack(text("9"), b"N", b"N") + b"Q", "names no class")):
+                               ("tuple-of-text", pack(text("9"), b"N", b"N") + b"Q",
+                                "persistent id does not refer to a class")):
         data = dump(b"}X\1\0\0\0a", value, b"s")
         sample(f"t2-id-{name}.tar", "malformed", front + data.rindex(b"Q"), wrong, tar(pickle=data))
     rebuilt = dump(b"}X\1\0\0\0actorch._utils\n_rebuild_tensor\n(", text("9"), b"QK\0K\1\x85K\1\x85tRs")

@@ -50,7 +50,8 @@ def records():
     z = Zip(*made.entries(GOOD, version=None), Entry("archive/.data/version", b"0\n"))
     sample("z20-hidden-version-0.pt", "malformed", z.data[b"archive/.data/version"], "from 1 to 10", z.bytes())
     z = Zip(*made.entries(GOOD), Entry("archive/data/0/x", b"abc"))
-    sample("z21-record-below-a-record.pt", "note", z.data[b"archive/data/0/x"], "unused by any tensor", z.bytes())
+    sample("z21-record-below-a-record.pt", "note", z.data[b"archive/data/0/x"],
+           "storage data/0/x (3 bytes) is not used by any tensor", z.bytes())
     z = Zip(*made.entries(GOOD), Entry("archive/" + "n" * 65000, b"x"))
     sample("z16-name-of-65008-bytes.pt", "ok", "*", "", z.bytes())
     twins = ["archive/caf\u00e9", "archive/cafe\u0301"]
@@ -76,7 +77,8 @@ def dialects():
     holds("z26-export-first-kind.pt2", "unsupported", "torch.export", "serialized_exported_program.json",
           "serialized_state_dict.pt", "version")
     holds("z26-model-archive.mar", "unsupported", "TorchServe", "MAR-INF/MANIFEST.json", "model.pt")
-    holds("z26-other.zip", "unsupported", "no PyTorch checkpoint", "metadata.json", "config.json", "weights.bin")
+    holds("z26-other.zip", "unsupported",
+          "this zip archive is not a PyTorch checkpoint (no data.pkl)", "metadata.json", "config.json", "weights.bin")
 
 
 def main():

@@ -294,11 +294,14 @@ def zip_names():
     z = Zip(*entries(GOOD), Entry("archive/data/x/", b"abc"))
     sample("z23-folder-with-bytes.pt", "malformed", "*", "a folder that holds bytes", z.bytes())
     z = Zip(*entries(GOOD), Entry("__MACOSX/x", b"x"))
-    sample("z24-outside-of-root.pt", "finding", z.header[b"__MACOSX/x"], "outside of the root", z.bytes())
+    sample("z24-outside-of-root.pt", "finding", z.header[b"__MACOSX/x"],
+           "record __MACOSX/x is outside the root archive/: torch refuses such an archive", z.bytes())
     z = Zip(Entry("a/x", b"x"), Entry("b/data.pkl", GOOD), Entry("c/data.pkl", GOOD))
-    sample("z24-two-pickles.pt", "malformed", z.header[b"b/data.pkl"], "2 records are called data.pkl", z.bytes())
+    sample("z24-two-pickles.pt", "malformed", z.header[b"b/data.pkl"],
+           "2 records are named data.pkl, and none is in the directory of the first record", z.bytes())
     z = Zip(Entry("data.pkl", GOOD), Entry("x/data.pkl.txt", b"x"))
-    sample("z24-no-folder.pt", "malformed", z.header[b"data.pkl"], "stands in no folder", z.bytes())
+    sample("z24-no-folder.pt", "malformed", z.header[b"data.pkl"],
+           "data.pkl is not in a directory: torch needs ARCHIVE/data.pkl", z.bytes())
 
 
 def deflate(data):
@@ -339,12 +342,14 @@ def zip_descriptors():
 def zip_strangers():
     whole = good().bytes()
     sample("z19-png-in-front.pt", "malformed", 0, "a PNG picture", b"\x89PNG\r\n\x1a\n" + b"\0" * 56 + whole)
-    sample("z19-pickle-in-front.pt", "finding", 4, "end as a zip archive", b"\x80\2N." + whole)
+    sample("z19-pickle-in-front.pt", "finding", 4,
+           "these bytes end like a zip archive: torch reads the part before it, other readers would open the archive",
+           b"\x80\2N." + whole)
     z = good(tail=b"0123456789")
     sample("z19-trailing-bytes.pt", "finding", len(z.out) - 10, "10 bytes", z.bytes())
     z = Zip(*entries(GOOD), Entry("archive/constants.pkl", b"\x80\2)."))
     sample("z25-torchscript.pt", "ok", "*", "", z.bytes())
-    sample("z25-empty-zip.pt", "note", 0, "the zip archive is empty", b"PK\5\6" + b"\0" * 18)
+    sample("z25-empty-zip.pt", "note", 0, "an empty zip archive", b"PK\5\6" + b"\0" * 18)
     sample("z25-empty-file.pt", "malformed", 0, "empty", b"")
 
 
@@ -354,18 +359,23 @@ def zip_records():
         sample(file, code, z.data[where] if where else z.directory, what, z.bytes())
 
     version = b"archive/version"
-    with_record("z20-no-version.pt", "malformed", None, "no record version", version=None)
+    with_record("z20-no-version.pt", "malformed", None, "record version is missing: torch needs it", version=None)
     with_record("z20-version-0.pt", "malformed", version, "from 1 to 10", version=b"0\n")
-    with_record("z20-version-11.pt", "unsupported", version, "1 to 10 are known", version=b"11\n")
-    with_record("z20-version-of-20-digits.pt", "unsupported", version, "1 to 10 are known", version=b"9" * 20)
+    with_record("z20-version-11.pt", "unsupported", version,
+                'record version contains "11\\n", expected 1 to 10', version=b"11\n")
+    with_record("z20-version-of-20-digits.pt", "unsupported", version,
+                'record version contains "99999999999999999999", expected 1 to 10', version=b"9" * 20)
     with_record("z20-version-no-number.pt", "malformed", version, "from 1 to 10", version=b"three")
     with_record("z20-version-huge-record.pt", "malformed", version, "5000 bytes", version=b"3" * 5000)
     with_record("z20-version-and-text.pt", "note", version, "3 bytes after the number", version=b"3abc")
-    for file, record, value, what in (("byteorder", "byteorder", b"BIG", "are allowed"),
-                                      ("byteorder-line", "byteorder", b"little\n", "are allowed"),
+    for file, record, value, what in (("byteorder", "byteorder", b"BIG",
+                                       'record byteorder contains "BIG", expected "little" or "big"'),
+                                      ("byteorder-line", "byteorder", b"little\n",
+                                       'record byteorder contains "little\\n", expected "little" or "big"'),
                                       ("alignment-0", ".storage_alignment", b"0", "1 to 2^30"),
                                       ("alignment-huge", ".storage_alignment", b"9" * 30, "1 to 2^30"),
-                                      ("format-version-text", ".format_version", b"one", "from 1 on")):
+                                      ("format-version-text", ".format_version", b"one",
+                                       'record .format_version contains "one", expected a positive number')):
         with_record(f"z20-{file}.pt", "malformed", f"archive/{record}".encode(), what,
                     more=[Entry(f"archive/{record}", value)])
     pkl, at = join(PROTO + b"}" + text("w") + V2 + b"(" + ident()[:-1], AT,
@@ -373,9 +383,12 @@ def zip_records():
     z = archive(pkl, data=None)
     sample("z21-no-storage.pt", "malformed", 64 + at, "has no record archive/data/0", z.bytes())
     storage = b"archive/data/0"
-    with_record("z21-storage-shorter.pt", "malformed", storage, "has 4 bytes, the pickle says 2", data=b"\0" * 4)
-    with_record("z21-storage-longer.pt", "malformed", storage, "has 12 bytes, the pickle says 2", data=b"\0" * 12)
-    with_record("z21-storage-unused.pt", "note", b"archive/data/9", "unused by any tensor", more=[Entry("archive/data/9", b"hidden")])
+    with_record("z21-storage-shorter.pt", "malformed", storage,
+                "record archive/data/0 has 4 bytes, the pickle expects 2 elements of 4 bytes", data=b"\0" * 4)
+    with_record("z21-storage-longer.pt", "malformed", storage,
+                "record archive/data/0 has 12 bytes, the pickle expects 2 elements of 4 bytes", data=b"\0" * 12)
+    with_record("z21-storage-unused.pt", "note", b"archive/data/9",
+                "storage data/9 (6 bytes) is not used by any tensor", more=[Entry("archive/data/9", b"hidden")])
 
 
 # ---- P: the structure of the pickle --------------------------------------------------------------
@@ -429,7 +442,9 @@ def pickle_targets():
     pickle("p10-append-on-tuple.pt", "malformed", "", PROTO + b")N", AT, b"a.")
     pickle("p10-build-on-int.pt", "malformed", "", PROTO + b"K\1}", AT, b"b.")
     for word, key in {"list": b"]", "dict": b"}", "set": b"\x8f"}.items():
-        pickle(f"p11-key-{word}.pt", "malformed", "could not hash", PROTO + b"}", AT, key + b"Ns.")
+        pickle(f"p11-key-{word}.pt", "malformed",
+               "value : a dictionary key is not hashable: a list, dict, set or bytearray",
+               PROTO + b"}", AT, key + b"Ns.")
     pickle("p11-key-nan.pt", "ok", "", PROTO + b"}G\x7f\xf8\0\0\0\0\0\0Ns.")
     pickle("p11-key-huge-int.pt", "ok", "", PROTO + b"}\x8a\x14" + b"\x7f" * 20 + b"Ns.")
     pickle("p11-key-object.pt", "ok", "", PROTO + b"}" + name("enum", "Colour") + b"K\1\x85RNs.")
@@ -452,7 +467,8 @@ def pickle_globals():
     pickle("p16-next-buffer.pt", "unsupported", "", PROTO, AT, b"\x97.")
     for word, raw in {"ext1": b"\x82\1", "ext2": b"\x83\1\0", "ext4": b"\x84\1\0\0\0"}.items():
         pickle(f"p16-{word}.pt", "unsupported", "", PROTO, AT, raw + b".")
-    pickle("p16-persid-text.pt", "malformed", "no tuple", PROTO, AT, b"Parchive\n.")
+    pickle("p16-persid-text.pt", "malformed",
+           'persistent id is not a tuple ("storage", class, key, location, elements)', PROTO, AT, b"Parchive\n.")
 
 
 def pickle_values():
@@ -501,27 +517,34 @@ def persistent_ids():
         pickle(f"s04-{file}.pt", options.pop("code", "malformed"), what,
                *in_dict(V2 + b"(" + ident(**options)[:-1], AT, b"Q" + integer(0) + dims(2) + dims(1) + FALSE + HOOKS + b"tR"))
 
-    pickle("s04-no-tuple.pt", "malformed", "no tuple", *in_dict(text("0"), AT, b"Q"))
-    pickle("s04-four-items.pt", "malformed", "persistent id of 4 items",
+    pickle("s04-no-tuple.pt", "malformed",
+           'persistent id is not a tuple ("storage", class, key, location, elements)', *in_dict(text("0"), AT, b"Q"))
+    pickle("s04-four-items.pt", "malformed",
+           'persistent id has 4 items; torch writes ("storage", class, key, location, elements)',
            *in_dict(pack(text("storage"), FLOATS, text("0"), text("cpu")), AT, b"Q"))
-    pickle("s04-module.pt", "malformed", "persistent id of 4 items",
+    pickle("s04-module.pt", "malformed",
+           'persistent id has 4 items and does not begin with "storage"; '
+           'torch writes ("storage", class, key, location, elements)',
            *in_dict(pack(text("module"), name("my", "Net"), text("a.py"), text("code")), AT, b"Q"))
-    bad("key-int", "key is no text", key=integer(0))
-    bad("key-none", "key is no text", key=b"N")
+    bad("key-int", "persistent id: its key is not text", key=integer(0))
+    bad("key-none", "persistent id: its key is not text", key=b"N")
     bad("key-outside", "has no record archive/data/../x", key=text("../x"))
     bad("key-with-nul", "has no record", key=text("0\0"))
     bad("key-huge", "has no record", key=text("0" * 4000))
-    bad("class-string", "is no class", cls=text("FloatStorage"))
-    bad("class-danger", "os.system for its storage class", cls=name("os", "system"), code="unsupported")
-    bad("class-of-tensor", "torch.FloatTensor for its storage class", cls=name("torch", "FloatTensor"))
-    bad("class-unknown", "torch.FancyStorage for its storage class", cls=name("torch", "FancyStorage"), code="unsupported")
+    bad("class-string", "persistent id: its storage class is not a class", cls=text("FloatStorage"))
+    bad("class-danger", "persistent id: unknown storage class os.system", cls=name("os", "system"), code="unsupported")
+    bad("class-of-tensor", "persistent id: unknown storage class torch.FloatTensor", cls=name("torch", "FloatTensor"))
+    bad("class-unknown", "persistent id: unknown storage class torch.FancyStorage",
+        cls=name("torch", "FancyStorage"), code="unsupported")
     for word, numel in {"negative": integer(-2), "bool": b"\x88", "float": b"G" + struct.pack(">d", 2.0), "2-to-63": integer(2**63),
                         "10-to-30": integer(10**30)}.items():
-        bad(f"numel-{word}", "no integer from 0 to 2^63-1", numel=numel)
-    bad("numel-wraps", "overflow 64 bits", numel=integer(0x4000000000000001))
+        bad(f"numel-{word}", "persistent id: the number of elements is not an integer from 0 to 2^63-1", numel=numel)
+    bad("numel-wraps",
+        "storage of 4611686018427387905 elements: its size overflows 64 bits", numel=integer(0x4000000000000001))
     first = V2 + b"(" + ident() + integer(0) + dims(2) + dims(1) + FALSE + HOOKS + b"tR"
     for word, options in {"classes": {"cls": name("torch", "IntStorage")}, "numels": {"numel": integer(1)}}.items():
-        pickle(f"s04-two-{word}.pt", "malformed", "storage 0 is", PROTO + b"}(" + text("a") + first + text("b") + V2 + b"(" +
+        pickle(f"s04-two-{word}.pt", "malformed", "here, class FloatStorage and 2 elements before",
+               PROTO + b"}(" + text("a") + first + text("b") + V2 + b"(" +
                ident(**options)[:-1], AT, b"Q" + integer(0) + dims(1) + dims(1) + FALSE + HOOKS + b"tRu.")
 
 
@@ -530,12 +553,12 @@ def geometry():
         pickle(f"s05-{file}.pt", code, what, *in_dict(*tensor(at=True, **options)))
 
     bad("ranks-differ", "tensor w: 1 sizes but 2 strides", stride=dims(1, 1))
-    bad("size-negative", "a size that is no integer", size=dims(-1))
-    bad("stride-negative", "a stride that is no integer", stride=dims(-1))
-    bad("size-bool", "a size that is no integer", size=dims(b"\x88"))
-    bad("size-huge", "a size that is no integer", size=dims(2**64))
-    bad("offset-negative", "a storage offset that is no integer", offset=integer(-1))
-    bad("offset-none", "a storage offset that is no integer", offset=b"N")
+    bad("size-negative", "tensor w: the size is not an integer from 0 to 2^63-1", size=dims(-1))
+    bad("stride-negative", "tensor w: the stride is not an integer from 0 to 2^63-1", stride=dims(-1))
+    bad("size-bool", "tensor w: the size is not an integer from 0 to 2^63-1", size=dims(b"\x88"))
+    bad("size-huge", "tensor w: the size is not an integer from 0 to 2^63-1", size=dims(2**64))
+    bad("offset-negative", "tensor w: the storage offset is not an integer from 0 to 2^63-1", offset=integer(-1))
+    bad("offset-none", "tensor w: the storage offset is not an integer from 0 to 2^63-1", offset=b"N")
     bad("size-none", "the shape or stride is not a tuple", size=b"N")
     bad("shape-overflows", "overflow", size=dims(2**62, 2**62), stride=dims(0, 0))
     bad("stride-overflows", "reaches 18446744073709551614 further", size=dims(3), stride=dims(2**63 - 1))
@@ -560,10 +583,11 @@ def third_version():
         pickle(f"s06-{file}.pt", code, what, *in_dict(V3 + b"(" + ident(cls=untyped, numel=integer(numel)) + integer(0) + size +
                dims(1) + FALSE + HOOKS + dtype + b"t", AT, b"R"), data=data)
 
-    v3("dtype-none", "malformed", "no torch dtype", b"N")
-    v3("dtype-string", "malformed", "no torch dtype", text("torch.float32"))
-    v3("dtype-class", "malformed", "no torch dtype", FLOATS)
-    v3("dtype-dotted", "malformed", "no torch dtype", b"\x8c\x05torch\x8c\x0dserialization\x93")
+    v3("dtype-none", "malformed", "tensor w: the dtype argument is not a torch dtype", b"N")
+    v3("dtype-string", "malformed", "tensor w: the dtype argument is not a torch dtype", text("torch.float32"))
+    v3("dtype-class", "malformed", "tensor w: the dtype argument is not a torch dtype", FLOATS)
+    v3("dtype-dotted", "malformed",
+       "tensor w: the dtype argument is not a torch dtype", b"\x8c\x05torch\x8c\x0dserialization\x93")
     v3("odd-bytes", "malformed", "storage 0 has 1 elements", name("torch", "uint32"), numel=7, data=b"\0" * 7)
     v3("bits", "note", "torch.bits8", name("torch", "bits8"))
     pickle("s06-quantized-storage.pt", "note", "torch.QInt8Storage",
@@ -582,7 +606,8 @@ def wrappers():
            *in_dict(name("torch._utils", "_rebuild_parameter") + pack(integer(1), b"\x88", HOOKS), AT, b"R"))
     pickle("s07-parameter-of-unknown.pt", "note", "built by my.maker",
            *in_dict(name("torch._utils", "_rebuild_parameter") + pack(name("my", "maker") + b")R", b"\x88", HOOKS), AT, b"R"))
-    pickle("s08-load-from-bytes.pt", "malformed", "the first pickle is not the integer",
+    pickle("s08-load-from-bytes.pt", "malformed",
+           "tensor w: the first pickle is not the magic number 0x1950a86a20f9469cfc6c of legacy streams",
            *in_dict(name("torch.storage", "_load_from_bytes") + b"C\4", AT, b"\x80\2N.\x85R"))
 
 
@@ -594,15 +619,19 @@ def arrays():
     def state(shape, raw):
         return pack(integer(1), shape, dtype, FALSE, raw) + b"b"
 
-    pickle("s11-array-too-short.pt", "malformed", "do not make its 4 bytes", *in_dict(make, AT, b"R" + state(dims(2), b"C\4abcd")))
-    pickle("s11-array-overflows.pt", "malformed", "do not make its 4 bytes",
+    pickle("s11-array-too-short.pt", "malformed", "tensor w: numpy array: shape and dtype F32 do not match its 4 bytes",
+           *in_dict(make, AT, b"R" + state(dims(2), b"C\4abcd")))
+    pickle("s11-array-overflows.pt", "malformed", "tensor w: numpy array: shape and dtype F32 do not match its 4 bytes",
            *in_dict(make, AT, b"R" + state(dims(2**62, 2**62), b"C\4abcd")))
-    pickle("s11-array-negative.pt", "malformed", "numpy array whose shape", *in_dict(make, AT, b"R" + state(dims(-1), b"C\4abcd")))
-    pickle("s11-array-without-bytes.pt", "malformed", "whose data are no bytes", *in_dict(make, AT, b"R" + state(dims(1), b"N")))
+    pickle("s11-array-negative.pt", "malformed",
+           "tensor w: numpy array: its shape contains something other than integers from 0 to 2^63-1",
+           *in_dict(make, AT, b"R" + state(dims(-1), b"C\4abcd")))
+    pickle("s11-array-without-bytes.pt", "malformed",
+           "tensor w: numpy array: its data is not bytes", *in_dict(make, AT, b"R" + state(dims(1), b"N")))
     pickle("s11-array-above-latin1.pt", "malformed", "above U+00FF",
            *in_dict(make + b"R" + pack(integer(1), dims(1), dtype, FALSE, name("_codecs", "encode") + b"(", )[:-1], AT,
                     text("\u0100bcd") + text("latin1") + b"tR" + b"tb"))
-    pickle("s11-scalar-too-short.pt", "malformed", "whose data are not 4 bytes",
+    pickle("s11-scalar-too-short.pt", "malformed", "value w: numpy scalar of F32: its data is not 4 bytes",
            *in_dict(name("numpy.core.multiarray", "scalar") + b"(" + dtype + b"C\2ab" + b"t", AT, b"R"))
     pickle("s11-array-of-objects.pt", "ok", "", *in_dict(make + b"R" + pack(integer(1), dims(1), name("numpy", "dtype") + pack(
         text("O8"), FALSE, b"\x88") + b"R", FALSE, b"]Na") + b"b"))
@@ -610,9 +639,11 @@ def arrays():
 
 def names():
     two = b"".join(tensor())
-    pickle("s12-one-name-two-paths.pt", "malformed", "two paths give this name: a / b and a.b", PROTO + b"}(" + text("a") +
+    pickle("s12-one-name-two-paths.pt", "malformed",
+           "tensor a.b: two paths result in this name: a / b and a.b", PROTO + b"}(" + text("a") +
            b"}" + text("b") + two + b"s" + text("a.b") + two + b"u.")
-    pickle("s12-int-and-text.pt", "malformed", "two paths give this name", PROTO + b"}(" + integer(1) + two + text("1") + two + b"u.")
+    pickle("s12-int-and-text.pt", "malformed", "tensor 1: two paths result in this name: 1 (an int) and 1 (a str)",
+           PROTO + b"}(" + integer(1) + two + text("1") + two + b"u.")
     pickle("s12-repeated-key.pt", "ok", "", PROTO + b"}(" + text("a") + b"N" + text("a") + two + b"u.")
     pickle("s12-escape-in-name.pt", "ok", "", PROTO + b"}" + text("a\n\x1b[31m") + two + b"s.")
     pickle("s12-name-not-utf8.pt", "malformed", "not valid UTF-8", PROTO + b"}" + text(b"\xed\xa0\x80") + two + b"s.")

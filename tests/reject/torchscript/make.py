@@ -58,14 +58,17 @@ def in_data(file, code, message, *parts, **options):
 
 def containers():
     sample("a01-good.pt", "ok", "*", "", *entries())
-    sample("a02-no-version.pt", "malformed", "*", "no record version", *entries(version=None))
+    sample("a02-no-version.pt", "malformed", "*", "record version is missing: torch needs it", *entries(version=None))
     sample("a03-no-data-pickle.pt", "unsupported", 0, "no data.pkl", *entries(drop=["a/data.pkl"]))
-    sample("a04-version-11.pt", "unsupported", ("version", 0), "1 to 10 are known", *entries(version=b"11"))
+    sample("a04-version-11.pt", "unsupported", ("version", 0),
+           'record version contains "11", expected 1 to 10', *entries(version=b"11"))
     sample("a05-no-storage.pt", "malformed", "*", "has no record a/data/0", *entries(drop=["a/data/0"]))
     sample("a06-storage-only-in-constants.pt", "malformed", "*", "has no record a/data/0",
            *entries(drop=["a/data/0"], more=[Entry("a/constants/0", EIGHT)]))
     sample("a07-data-cut.pt", "malformed", ("data.pkl", 3), "without STOP", *entries(PROTO + b"N"))
-    sample("a08-byteorder.pt", "malformed", ("byteorder", 0), "are allowed", *entries(more=[Entry("a/byteorder", b"middle")]))
+    sample("a08-byteorder.pt", "malformed", ("byteorder", 0),
+           'record byteorder contains "middle", expected "little" or "big"',
+           *entries(more=[Entry("a/byteorder", b"middle")]))
     sample("a09-second-module.pt", "malformed", "*", "differ only in upper and lower case",
            *entries(more=[Entry("a/DATA.pkl", PROTO + b"N.")]))
 
@@ -76,9 +79,11 @@ def constants():
     sample("b01-constants.pt", "ok", "*", "", *entries(constants=one, more=there))
     sample("b02-constant-missing.pt", "malformed", "*", "has no record a/constants/0", *entries(constants=one))
     sample("b03-constant-only-in-data.pt", "malformed", "*", "has no record a/constants/0", *entries(constants=one))
-    sample("b04-constant-too-short.pt", "malformed", ("constants/0", 0), "has 4 bytes, the pickle says 2",
+    sample("b04-constant-too-short.pt", "malformed", ("constants/0", 0),
+           "record a/constants/0 has 4 bytes, the pickle expects 2 elements of 4 bytes",
            *entries(constants=one, more=[Entry("a/constants/0", b"\0" * 4)]))
-    sample("b05-constant-unused.pt", "note", ("constants/7", 0), "storage constants/7 of 8 bytes, unused",
+    sample("b05-constant-unused.pt", "note", ("constants/7", 0),
+           "storage constants/7 (8 bytes) is not used by any tensor",
            *entries(constants=one, more=[*there, Entry("a/constants/7", EIGHT)]))
     sample("b06-constants-cut.pt", "malformed", ("constants.pkl", 3), "without STOP", *entries(constants=PROTO + b"N"))
     sample("b07-constants-empty.pt", "malformed", ("constants.pkl", 0), "the pickle is empty", *entries(constants=b""))
@@ -97,7 +102,8 @@ def bytecode():
     pkl = Entry("a/bytecode.pkl", code)
     sample("c01-in-constants.ptl", "ok", "*", "", *entries(more=[row, pkl]))
     sample("c02-in-bytecode.ptl", "ok", "*", "", *entries(more=[Entry("a/bytecode/0.storage", EIGHT), pkl]))
-    sample("c03-in-both.ptl", "note", ("constants/0.storage", 0), "unused by any tensor",
+    sample("c03-in-both.ptl", "note", ("constants/0.storage", 0),
+           "storage constants/0.storage (8 bytes) is not used by any tensor",
            *entries(more=[Entry("a/bytecode/0.storage", EIGHT), row, pkl]))
     sample("c04-in-neither.ptl", "malformed", "*", "has no record a/bytecode/0.storage", *entries(more=[pkl]))
     sample("c05-too-short.ptl", "malformed", ("bytecode/0.storage", 0), "has 2 bytes",
@@ -130,7 +136,8 @@ def files():
     sample("e03-extra-outside.pt", "unsafe", "*", '".."', *entries(more=[Entry("a/extra/../../x", b"text")]))
     large = b"n" * (17 << 20)
     squeezed = zlib.compress(large)[2:-4]
-    sample("e04-extra-of-17-mib.pt", "note", ("extra/x", 0), "those have 16 MiB in all",
+    sample("e04-extra-of-17-mib.pt", "note", ("extra/x", 0),
+           "extra file a/extra/x (17825792 bytes) is not shown as a value: the limit is 16 MiB in all",
            *entries(more=[Entry("a/extra/x", large, packed=squeezed, method=8)]))
     body = zlib.compress(b"pass\n" * 20)[2:-4]
     sample("e05-code-crc.pt", "finding", ("code/x.py", 0), "the file says 00000007",
@@ -144,7 +151,8 @@ def files():
 def objects():
     in_data("f01-cycle.pt", "ok", "", MODULE + b")\x81q\1}" + text("me") + b"h\1sb")
     in_data("f02-escape-in-name.pt", "ok", "", module(("a\n\x1b[31m", T)))
-    in_data("f03-two-paths.pt", "malformed", "two paths give this name: a / b and a.b", module(("a", module(("b", T))), ("a.b", T)))
+    in_data("f03-two-paths.pt", "malformed",
+            "tensor a.b: two paths result in this name: a / b and a.b", module(("a", module(("b", T))), ("a.b", T)))
     in_data("f04-name-not-utf8.pt", "malformed", "not valid UTF-8", module((b"\xed\xa0\x80", T)))
     in_data("f05-attribute-twice.pt", "ok", "", module(("a", b"N"), ("a", T)))
     in_data("f06-no-object.pt", "ok", "", T)
@@ -170,7 +178,7 @@ def calls():
     in_data("g11-list-of-no-list.pt", "ok", "", module(("a", name("torch.jit._pickle", "build_intlist") + integer(3) + b"\x85R")))
     in_data("g12-tensor-with-state.pt", "ok", "", module(("a", name("torch.jit._pickle", "build_tensorlist") + b"](" + T + b"e\x85R")))
     in_data("g13-tensor-bare.pt", "malformed", "bad arguments", made.V2 + integer(1), AT, b"R")
-    in_data("g14-storage-class-unknown.pt", "unsupported", "torch.FancyStorage for its storage class",
+    in_data("g14-storage-class-unknown.pt", "unsupported", "persistent id: unknown storage class torch.FancyStorage",
             b"".join(tensor(ident(cls=name("torch", "FancyStorage")))))
 
 
