@@ -1,5 +1,5 @@
-/* convert.h: one conversion from the user's wish to a checked plan: which format, which files,
- * which stale ones. */
+/* convert.h: a conversion, from the user's options to a checked plan: format, output files,
+ * stale files. */
 #ifndef HEFT_CONVERT_H
 #define HEFT_CONVERT_H
 
@@ -10,16 +10,17 @@ struct heft_conversion {
     const struct heft_model *model;
     struct heft_arena mem;
     const struct heft_format *format;
-    struct heft_export_list exports; /* sorted by shard once it is split */
+    struct heft_export_list exports; /* sorted by shard after split */
     struct heft_plan plan;
-    struct heft_row slice; /* --slice: the one row that is written */
+    struct heft_row slice; /* the row that is written, if the options have ranges */
     struct heft_exec_options exec;
-    const char *folder;          /* where the files go; NULL: beside nothing, a path of its own */
-    const char *prefix, *suffix; /* of the shard pattern; NULL where there is one file */
-    const char *index_name;      /* of the set, where it is not PREFIX SUFFIX .index.json */
+    const char *folder; /* output directory; NULL: the output is a single path */
+    /* parts of the shard pattern around {suffix}; NULL if there is one file */
+    const char *prefix, *suffix;
+    const char *index_name; /* name of the index; NULL: PREFIX SUFFIX .index.json */
     const char **notes;
     size_t n_notes, cap_notes;
-    struct heft_unread *lost; /* salvage */
+    struct heft_unread *lost; /* lost tensors, if options->salvage */
     size_t n_lost, cap_lost;
 };
 
@@ -28,8 +29,8 @@ HEFT_CHECKED bool heft_conversion_plan(struct heft_conversion *out, const struct
                                        struct heft_error *err);
 HEFT_CHECKED bool heft_conversion_run(struct heft_conversion *conversion, uint64_t *overflowed,
                                       struct heft_error *err);
-/* reread.c, after the run: whether what was written, opened anew, has each tensor by its name, with
- * its dtype, shape and elements, each tied name, and no other tensor. HEFT_MISMATCH where not. */
+/* reread.c: opens the written files and compares every tensor (name, dtype, shape, elements) and
+ * tied name with the source. HEFT_MISMATCH if one differs, is missing, or was added. */
 HEFT_CHECKED bool heft_conversion_reread(const struct heft_conversion *conversion,
                                          struct heft_error *err);
 /* format_options.c: the options of the format that was chosen, for its plan. HEFT_USAGE for one that no
@@ -37,28 +38,29 @@ HEFT_CHECKED bool heft_conversion_reread(const struct heft_conversion *conversio
 HEFT_CHECKED bool heft_conversion_take_options(struct heft_conversion *c,
                                                const struct heft_convert_options *options,
                                                struct heft_error *err);
-/* salvage_report.c. Before the exports is loaded: what is selected and cannot be read. */
+/* salvage_report.c: reports selected tensors that cannot be read. Called before the exports are
+ * loaded. */
 HEFT_CHECKED bool heft_conversion_lose_unreadable(struct heft_conversion *c,
                                                   const struct heft_convert_options *options,
                                                   struct heft_error *err);
-/* … and after it: takes out of the exports what lies on storages whose checksums are wrong. */
+/* salvage_report.c: removes exports whose storages have a checksum mismatch. Called after the
+ * exports are loaded. */
 HEFT_CHECKED bool heft_conversion_lose_damaged(struct heft_conversion *c, struct heft_error *err);
-/* excluded_values.c: notes of what is no tensor and is left out; where the format refuses that, HEFT_UNSUPPORTED
- * unless the user said so. */
+/* excluded_values.c: notes values, blobs and metadata that are left out. HEFT_UNSUPPORTED if the
+ * format refuses to lose them and the user has not allowed it. */
 HEFT_CHECKED bool heft_conversion_leave_values(struct heft_conversion *c,
                                                const struct heft_convert_options *options,
                                                struct heft_error *err);
-/* nothing.c: HEFT_USAGE where no tensor would be written, unless the user allows that. */
+/* nothing.c: HEFT_USAGE if no tensor would be written, unless the user allows that. */
 HEFT_CHECKED bool heft_conversion_refuse_nothing(const struct heft_conversion *c,
                                                  const struct heft_convert_options *options,
                                                  struct heft_error *err);
-/* note_casts.c: makes room for what casts lose, and after the run tells of it. */
+/* note_casts.c: allocates counters of cast losses; after the run, notes them. */
 HEFT_CHECKED bool heft_conversion_count_losses(struct heft_conversion *c, struct heft_error *err);
 HEFT_CHECKED bool heft_conversion_note_casts(struct heft_conversion *c, struct heft_error *err);
-/* note_ties.c: which names were dropped for whose sake, which came back, and which metadata may mean
- * such a name. */
+/* note_ties.c: notes dropped and restored tied names, and metadata that may record one. */
 HEFT_CHECKED bool heft_conversion_note_ties(struct heft_conversion *c, struct heft_error *err);
-/* A line for people. False where it is NULL, too. */
+/* Adds a note for the user. False if `note` is NULL, which means that memory ran out. */
 HEFT_CHECKED bool heft_conversion_note(struct heft_conversion *c, const char *note,
                                        struct heft_error *err);
 void heft_conversion_release(struct heft_conversion *conversion);

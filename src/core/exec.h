@@ -13,8 +13,8 @@ struct heft_exec_options {
     const char *folder;        /* directory to create if missing; NULL: none */
     const char *const *retire; /* stale files, deleted after the renames */
     size_t n_retire;
-    struct heft_cast_losses
-        *losses; /* heft_exec_run: losses of each op of the plan; NULL: not wanted */
+    /* heft_exec_run: losses of each op of the plan; NULL: not wanted */
+    struct heft_cast_losses *losses;
     bool (*progress)(void *ctx, uint64_t done,
                      uint64_t total); /* false stops the run (HEFT_CANCELLED, "interrupted") */
     void *progress_ctx;

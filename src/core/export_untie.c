@@ -24,8 +24,8 @@ struct alias {
 struct untier {
     struct heft_export_list *exports;
     const struct heft_convert_options *options;
-    uint32_t *head,
-        *next; /* linked list of the items of each storage, in order; HEFT_NONE ends it */
+    /* linked list of the items of each storage, in order; HEFT_NONE ends it */
+    uint32_t *head, *next;
     struct alias *aliases; /* space for all items */
     bool *dropped;
 };

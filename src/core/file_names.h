@@ -1,5 +1,5 @@
-/* file_names.h: what formats know of files by their names, for inputs that are folders, prefixes or
- * steps. It is data of the formats: locate.c chooses by it, and knows no name itself. */
+/* file_names.h: file names of formats, for inputs that are directories, prefixes or steps. The names are
+ * data of the formats; locate.c chooses files by them and knows no name itself. */
 #ifndef HEFT_FILE_NAMES_H
 #define HEFT_FILE_NAMES_H
 
@@ -8,98 +8,104 @@
 
 struct heft_folder {
     const char *path;
-    const char *const *names; /* sorted by bytes */
+    const char *const *names; /* sorted bytewise */
     size_t n;
 };
 
-/* Which files of a folder come first. The well-known stems are before all of these. */
+/* Rank of a file among the files of a directory; the lowest is opened. Well-known stems have
+ * lower ranks than these. */
 enum heft_file_rank {
-    HEFT_FILE_MANIFEST = 5000,  /* speaks for all files of the folder */
-    HEFT_FILE_LATEST = 6000,    /* says which of several checkpoints is the latest */
+    HEFT_FILE_MANIFEST = 5000,  /* describes all files of the directory */
+    HEFT_FILE_LATEST = 6000,    /* names the latest of several checkpoints */
     HEFT_FILE_INDEX = 7000,     /* names other files */
     HEFT_FILE_WEIGHTS = 8000,   /* a model by itself */
-    HEFT_FILE_DATA = 8500,      /* lies beside models for other reasons, too */
-    HEFT_FILE_PREFIX = 9000,    /* of one checkpoint among several; the others are not told of */
+    HEFT_FILE_DATA = 8500,      /* may lie beside a model for other reasons */
+    HEFT_FILE_PREFIX = 9000,    /* one of several checkpoints; the others are not mentioned */
     HEFT_FILE_GRAPH = 9100,     /* leads to such a checkpoint */
     HEFT_FILE_TEXT = 9300,      /* a graph as text */
     HEFT_FILE_FOREIGN = 9500,   /* of a format that heft does not read */
-    HEFT_FILE_COMPANION = 9900, /* what training writes beside a model, and what is no model */
+    HEFT_FILE_COMPANION = 9900, /* written by a training run beside the model; not a model */
 };
 
 enum heft_name_kind {
-    HEFT_NAME_EXTENSION, /* may follow a shard's number and a variant: "m-00001-of-00002.bin" */
-    HEFT_NAME_ENDING,    /* the name ends so, and nothing else is looked at */
+    /* extension; the stem may end in a shard number and a variant: "m-00001-of-00002.bin" */
+    HEFT_NAME_EXTENSION,
+    HEFT_NAME_ENDING, /* suffix of the whole name */
     HEFT_NAME_WHOLE
 };
 
-/* A row of a format's table of names; the last one's text is NULL. */
+/* A row of a format's table of file names; the text of the last row is NULL. */
 struct heft_file_name {
     const char *text;
-    uint16_t rank;   /* enum heft_file_rank */
-    uint8_t order;   /* among WEIGHTS of one well-known stem: the lowest is opened; at most 20 */
+    uint16_t rank; /* enum heft_file_rank */
+    /* rank among WEIGHTS with one well-known stem, at most 20: the lowest is opened */
+    uint8_t order;
     uint8_t kind;    /* enum heft_name_kind */
-    bool is_form;    /* one model may lie there in several such files: the lowest order is opened */
-    bool is_of_step; /* its checkpoint can be chosen by a step */
+    bool is_form;    /* one of several forms of the same model: the lowest order is opened */
+    bool is_of_step; /* belongs to a checkpoint that can be selected by its step */
 };
 
-/* How a format finds its files where names of a folder are not enough. Each may be NULL. Texts are
- * static, the caller's or in `mem`. */
+/* Callbacks by which a format finds its files if the table of names is not enough. Each may be
+ * NULL. Returned texts are static, the caller's, or in `mem`. */
 struct heft_locator {
-    /* The file that a path means: `given` where it is a file, or where nothing is known of it. NULL:
-     * an error. */
+    /* File to open for a path; `given` itself if the format does not know the path. NULL: an
+     * error. */
     const char *(*follow_path)(const char *given, enum heft_path_kind kind, struct heft_arena *mem,
                                struct heft_error *err);
-    /* The file that a folder is opened by, whatever else lies there; NULL: none. */
+    /* File that identifies a directory of this format, whatever else is in it; NULL: none. */
     const char *(*find_document)(const char *const *names, size_t n);
-    /* The file that a folder without candidates is opened by, relative to it, and a note for people
-     * or NULL. NULL: none, or an error. */
+    /* File to open, relative to a directory without candidates, and a note for the user or NULL.
+     * Returns NULL if there is none, or on an error. */
     const char *(*find_below)(const struct heft_folder *folder, struct heft_arena *mem,
                               const char **note, struct heft_error *err);
-    /* The file of a folder that is of that step; NULL: an error. */
+    /* File of a directory for that step; NULL: an error. */
     const char *(*find_step)(const char *const *names, size_t n, const char *step,
                              struct heft_error *err);
-    /* The folder in which a file that was named chooses a step; NULL: an error. */
+    /* Directory in which a named file selects a step; NULL: an error. */
     const char *(*find_step_folder)(const char *given, struct heft_arena *mem,
                                     struct heft_error *err);
-    /* The checkpoint of a file whose name goes on from `base`, which is not there; empty: none. */
+    /* Checkpoint that a file belongs to, if its name extends `base`, which does not exist;
+     * empty: none. */
     struct heft_str (*related_to)(const char *name, const char *base);
-    /* Takes off a name what makes it an index, "m.bin.index.json" → "m.bin". Sets *variant where it
-     * names one, changes nothing else where it is no index. */
+    /* Removes the ending of an index from a name: "m.bin.index.json" → "m.bin". Sets *variant if
+     * the ending has a variant. False, and the name is unchanged, if it is not an index. */
     bool (*cut_index)(struct heft_str *name, bool *variant);
-    /* Always false but where the folder is none that can be opened: *err says why. */
+    /* True, with *err filled, if the directory is of this format but cannot be opened. */
     bool (*refuse_folder)(const struct heft_folder *folder, struct heft_error *err);
 };
 
-/* Names that belong to no single format: in folders, of values and of metadata. */
+/* Naming conventions that do not belong to one format: of files in directories, of values and of
+ * metadata. */
 struct heft_conventions {
-    const char *const *stems;      /* the best known one first; NULL-terminated */
-    const char *const *companions; /* globs; NULL-terminated */
-    const char *expected;          /* "an index.json, … or .pkl": what a folder should hold */
-    /* Values that every state dict brings, and that are no user's: versions of modules. */
+    const char *const *stems; /* stems of well-known names, best known first; NULL-terminated */
+    /* globs of files that training writes beside a model; NULL-terminated */
+    const char *const *companions;
+    const char *expected; /* text for errors: "an index.json, … or .pkl" */
+    /* Name of values that every state dict has and that are not the user's: versions of modules. */
     const char *bookkeeping_value;
-    /* Keys of metadata that every target states anew; NULL-terminated. */
+    /* Keys of metadata that every target writes anew; NULL-terminated. */
     const char *const *bookkeeping_metadata;
-    /* Whether a tensor that is renamed so is transposed where the new name comes from; and how to say
-     * it. A square one loads there without an error. */
+    /* Whether the framework of the new name stores a renamed tensor transposed (a square one
+     * would load there without an error), and the note about it. */
     bool (*is_transposed)(struct heft_str from, struct heft_str to, unsigned rank);
     const char *transposed;
-    /* Enters the folder that stands for this one, as a cache's snapshot does: replaces *folder.
-     * Nothing where it stands for itself. */
+    /* Replaces *folder by the directory that it stands for, as a cache's snapshot. Does nothing
+     * for other directories. */
     bool (*enter)(struct heft_folder *folder, struct heft_arena *mem, struct heft_error *err);
-    /* True, with *err filled, where several files of the folder are no choice, but parts that cannot
-     * be put together. */
+    /* True, with *err filled, if several files of the directory are not alternatives but parts
+     * that cannot be joined. */
     bool (*refuse_parts)(const struct heft_folder *folder, struct heft_error *err);
 };
 
-/* Appends a name to a list in an error or a note; beyond the first few they are only counted. */
+/* Appends a name to a list for an error or note; after the first few, names are only counted. */
 void heft_list_name(struct heft_buf *text, size_t number, struct heft_str name);
 void heft_list_end(struct heft_buf *text, size_t count);
-/* "BEFORE a, b; AFTER": HEFT_USAGE. Releases the list. Always returns false. */
+/* HEFT_USAGE with the text "BEFORE a, b; AFTER". Releases the list. Always returns false. */
 bool heft_list_refuse(struct heft_buf *names, const char *before, const char *after,
                       struct heft_error *err);
 HEFT_CHECKED bool heft_folder_list(struct heft_folder *folder, const char *path,
                                    struct heft_arena *mem, struct heft_error *err);
-/* "FOLDER/NAME" */
+/* Path of a file in the directory: "FOLDER/NAME". */
 HEFT_CHECKED const char *heft_folder_join(const struct heft_folder *folder, const char *name,
                                           struct heft_arena *mem, struct heft_error *err);
 bool heft_folder_has(const struct heft_folder *folder, const char *name);

@@ -1,19 +1,18 @@
-/* locate.h: which file an input means: itself, or where it is a folder, the file in it that says what
- * the others are. */
+/* locate.h: finds the files of an input: the input itself, or the files of a directory. */
 #ifndef HEFT_LOCATE_H
 #define HEFT_LOCATE_H
 
 #include "core/registry.h"
 
 struct heft_located {
-    const char *const
-        *paths; /* to open, in this order: several where a numbered set has no index */
+    const char *const *paths; /* files to open, in order; several if a numbered set has no index */
     size_t n;
-    const char *note; /* for people: what of a folder was chosen, what not; NULL: no choice */
+    /* note for the user: which files of a directory were chosen; NULL: no choice */
+    const char *note;
 };
-/* The files that an input means to these formats, in `mem` or `given` itself. False where it means
- * nothing, or several things. `step` (or NULL) chooses among the checkpoints of a folder, where a
- * format has steps. */
+/* Finds the files of an input; their paths are in `mem`, or `given` itself. False if there are
+ * none, or several possibilities. `step` (or NULL) selects one of the checkpoints of a
+ * directory, for formats with steps. */
 HEFT_CHECKED bool heft_locate(const struct heft_formats *formats, const char *given,
                               const char *step, struct heft_arena *mem, struct heft_located *out,
                               struct heft_error *err);

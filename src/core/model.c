@@ -1,4 +1,4 @@
-/* model.c: appending to a model, and finding what is in it. */
+/* model.c: appends to a model, and looks up its rows and values. */
 #include "core/model.h"
 #include "core/tree.h"
 
@@ -48,29 +48,30 @@ struct heft_limits heft_limits_complete(const struct heft_limits *asked)
 }
 
 #define SMALL_INPUT (64ull << 20)
-#define NAME_SHARE  32         /* bytes of a name for each tensor that may be … */
-#define FREE_NAMES  (1u << 20) /* … and so many for a few with long ones */
-#define USUAL_RANK  4          /* dimensions above it count as 8 bytes of a name */
+#define NAME_SHARE  32         /* limit of name bytes: this many for each possible tensor … */
+#define FREE_NAMES  (1u << 20) /* … plus this many for few tensors with long names */
+#define USUAL_RANK  4          /* each further dimension counts as 8 bytes of a name */
 
-static uint64_t above_small(uint64_t file_bytes)
+static uint64_t bytes_above_small(uint64_t file_bytes)
 {
     return file_bytes > SMALL_INPUT ? file_bytes - SMALL_INPUT : 0;
 }
 
 uint64_t heft_limit_tensors(const struct heft_limits *limits, uint64_t file_bytes)
 {
-    return or_default(limits->tensors, 300000 + above_small(file_bytes) / 50);
+    return or_default(limits->tensors, 300000 + bytes_above_small(file_bytes) / 50);
 }
 
 uint64_t heft_limit_nodes(const struct heft_limits *limits, uint64_t file_bytes)
 {
-    return or_default(limits->nodes, heft_min_u64(2500000 + above_small(file_bytes) / 4, 20000000));
+    return or_default(limits->nodes,
+                      heft_min_u64(2500000 + bytes_above_small(file_bytes) / 4, 20000000));
 }
 
 uint64_t heft_limit_entries(const struct heft_limits *limits, uint64_t file_bytes)
 {
     return or_default(limits->entries,
-                      heft_min_u64(400000 + above_small(file_bytes) / 64, 1000000));
+                      heft_min_u64(400000 + bytes_above_small(file_bytes) / 64, 1000000));
 }
 
 void heft_model_init(struct heft_model *model, const struct heft_limits *limits,
@@ -122,8 +123,8 @@ static struct heft_model_source *new_source(struct heft_model *model, const char
     return &model->sources[model->n_sources++];
 }
 
-/* Slices to the files that they are of. */
-static inline void translate(const struct heft_model *model, uint32_t *source, uint64_t *off)
+/* Translates a source and an offset in a slice to the file of the slice. */
+static inline void translate_slice(const struct heft_model *model, uint32_t *source, uint64_t *off)
 {
     const struct heft_model_source *const s = &model->sources[*source];
 
@@ -131,7 +132,7 @@ static inline void translate(const struct heft_model *model, uint32_t *source, u
         return;
     *source = s->origin;
     if (*off != HEFT_NO_OFFSET && !heft_add(*off, s->origin_off, off))
-        *off = HEFT_NO_OFFSET; /* of no file: settle refuses it */
+        *off = HEFT_NO_OFFSET; /* outside the file; validation refuses it */
 }
 
 bool heft_model_add_file(struct heft_model *model, struct heft_source *source, const char *path,
@@ -146,7 +147,7 @@ bool heft_model_add_file(struct heft_model *model, struct heft_source *source, c
     slot->source = *source;
     slot->source.label = slot->path;
     if (!heft_add(model->file_bytes, slot->source.size, &model->file_bytes))
-        model->file_bytes = UINT64_MAX; /* sparse files can say so */
+        model->file_bytes = UINT64_MAX; /* saturated: sizes of sparse files can add up to 2^64 */
     slot->is_file = true;
     slot->number = model->n_files++;
     *source = (struct heft_source){0};
@@ -161,7 +162,7 @@ bool heft_model_add_memory(struct heft_model *model, struct heft_bytes bytes, co
 
     if (!slot)
         return false;
-    translate(model, &origin, &off);
+    translate_slice(model, &origin, &off);
     heft_source_open_memory(&slot->source, bytes, slot->path);
     slot->origin = origin;
     slot->origin_off = off;
@@ -181,7 +182,7 @@ bool heft_model_add_unpacked(struct heft_model *model, struct heft_source *sourc
         heft_source_close(source);
         return false;
     }
-    translate(model, &origin, &off);
+    translate_slice(model, &origin, &off);
     slot->source = *source;
     slot->source.label = slot->path;
     slot->origin = origin;
@@ -196,7 +197,8 @@ bool heft_model_add_unpacked(struct heft_model *model, struct heft_source *sourc
 bool heft_model_add_slice(struct heft_model *model, uint32_t origin, uint64_t off, uint64_t len,
                           uint32_t *index, struct heft_error *err)
 {
-    /* A copy, because the array of sources moves; the descriptor stays the file's. */
+    /* A copy, because the array of sources may be reallocated. The descriptor belongs to the
+     * file. */
     struct heft_source *parent = heft_arena_alloc(&model->mem, sizeof *parent, err);
     struct heft_source slice;
     struct heft_model_source *slot;
@@ -220,7 +222,7 @@ bool heft_model_blame_slice(const struct heft_model *model, uint32_t index, stru
 {
     const struct heft_model_source *const slice = &model->sources[index];
 
-    /* What the system refused was refused in the file. */
+    /* Errors of system calls already have the offset in the file. */
     if (err->code != HEFT_IO && err->offset != HEFT_NO_OFFSET)
         err->offset += slice->origin_off;
     return heft_error_file(err, model->sources[slice->origin].path);
@@ -288,7 +290,7 @@ bool heft_model_add_storage(struct heft_model *model, const struct heft_storage 
     *index = (uint32_t)model->n_storages++;
     added = &model->storages[*index];
     *added = *storage;
-    translate(model, &added->source, &added->off);
+    translate_slice(model, &added->source, &added->off);
     model->has_deflated |= storage->coding == HEFT_CODING_DEFLATE;
     return true;
 }
@@ -305,7 +307,7 @@ bool heft_model_add_more(struct heft_model *model, struct heft_storage *storage,
     return true;
 }
 
-/* A conversion holds each name and shape two or three times. */
+/* Counts name and shape against the limit. A conversion keeps each of them two or three times. */
 static inline bool weigh_name(struct heft_model *model, struct heft_str name, unsigned rank,
                               uint64_t tensors, struct heft_error *err)
 {
@@ -313,7 +315,7 @@ static inline bool weigh_name(struct heft_model *model, struct heft_str name, un
 
     if (!heft_mul(tensors, NAME_SHARE, &most) || !heft_add(most, FREE_NAMES, &most))
         most = UINT64_MAX;
-    model->name_bytes += name.n; /* of texts in memory: cannot wrap */
+    model->name_bytes += name.n; /* cannot overflow: the names are in memory */
     model->name_bytes += rank > USUAL_RANK ? 8u * (rank - USUAL_RANK) : 0;
     return model->name_bytes <= most ||
            heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
@@ -351,7 +353,7 @@ bool heft_model_claim_of(struct heft_model *model, uint32_t source, uint64_t off
     if (!heft_grow(&model->claims, &model->cap_claims, model->n_claims, 1, sizeof *model->claims,
                    err))
         return false;
-    translate(model, &source, &off);
+    translate_slice(model, &source, &off);
     model->claims[model->n_claims++] = (struct heft_claim){off, len, what, of, source};
     return true;
 }
@@ -362,7 +364,7 @@ bool heft_model_claim(struct heft_model *model, uint32_t source, uint64_t off, u
     return heft_model_claim_of(model, source, off, len, what, (struct heft_str){"", 0}, err);
 }
 
-/* Copies the texts. */
+/* Adds a pair; its texts are copied. */
 static bool add_pair(struct heft_model *model, struct heft_pair **pairs, size_t *n, size_t *cap,
                      const struct heft_pair *pair, struct heft_error *err)
 {
@@ -414,7 +416,7 @@ bool heft_model_add_doubt(struct heft_model *model, const struct heft_pair *tie,
     return add_pair(model, &model->doubts, &model->n_doubts, &model->cap_doubts, tie, err);
 }
 
-/* The note takes its text from the list. */
+/* Adds a note with the formatted text. */
 static bool add_note(struct heft_model *model, struct heft_note note, const char *format,
                      va_list args, struct heft_error *err)
 {
@@ -422,12 +424,12 @@ static bool add_note(struct heft_model *model, struct heft_note note, const char
     char line[1024];
 
     vsnprintf(line, sizeof line, format, args);
-    heft_fail(&text, HEFT_OK, note.offset, "%s", line); /* the one place that escapes lines */
+    heft_fail(&text, HEFT_OK, note.offset, "%s", line); /* escapes control characters */
     note.text = heft_arena_text(&model->mem, heft_str_of(text.text), err);
     if (!note.text ||
         !heft_grow(&model->notes, &model->cap_notes, model->n_notes, 1, sizeof *model->notes, err))
         return false;
-    translate(model, &note.source, &note.offset);
+    translate_slice(model, &note.source, &note.offset);
     model->notes[model->n_notes++] = note;
     return true;
 }
@@ -490,7 +492,7 @@ bool heft_model_lack(struct heft_model *model, enum heft_severity severity, uint
     return ok;
 }
 
-/* Many may be lost for one reason: those that follow each other have one text. */
+/* Copies a reason. Consecutive tensors that are lost for the same reason share one copy. */
 static const char *keep_reason(struct heft_model *model, const char *reason, struct heft_error *err)
 {
     const char *last =
@@ -516,7 +518,7 @@ bool heft_model_add_unreadable(struct heft_model *model, struct heft_str name, u
     if (!why || !heft_grow(&model->unreadable, &model->cap_unreadable, model->n_unreadable, 1,
                            sizeof *model->unreadable, err))
         return false;
-    translate(model, &source, &offset);
+    translate_slice(model, &source, &offset);
     model->unreadable[model->n_unreadable++] =
         (struct heft_unreadable){{n, name.n}, why, offset, source, false};
     return true;
@@ -589,8 +591,8 @@ uint32_t heft_model_find(const struct heft_model *model, struct heft_str name)
 
 /* ---- values ------------------------------------------------------------------------------- */
 
-/* The child whose key is the longest beginning of the path (keys may hold dots). */
-static const struct heft_value *step(const struct heft_value *from, const char **path)
+/* Child with the longest key that is a prefix of the path (keys may contain dots). */
+static const struct heft_value *find_longest_key(const struct heft_value *from, const char **path)
 {
     const struct heft_value *best = NULL;
 
@@ -608,6 +610,6 @@ static const struct heft_value *step(const struct heft_value *from, const char *
 const struct heft_value *heft_value_below(const struct heft_value *from, const char *path)
 {
     while (from && *path)
-        from = step(from, &path);
+        from = find_longest_key(from, &path);
     return from;
 }

@@ -26,8 +26,9 @@ struct heft_nd_view {
     unsigned unit; /* number of leading dims that one read covers */
     uint64_t from; /* byte offset of the first element in the storage */
     uint64_t to;   /* byte offset of the first element in the destination */
-    uint64_t
-        run; /* bytes of a contiguous run that is read straight into the destination, whose dimension is not in dims; 0: none */
+    /* bytes of a contiguous run that is read straight into the destination, whose dimension is
+     * not in dims; 0: none */
+    uint64_t run;
 };
 
 /* Odometer over the indexes of dims[lo] … dims[hi-1]; the first one changes fastest. */

@@ -42,8 +42,8 @@ struct heft_op {
     uint8_t kind, as;
     uint32_t file;
     uint32_t sum; /* number of the sum that includes its bytes, or HEFT_NONE */
-    uint32_t
-        name_n; /* length of name; kept apart from it, next to other 32-bit fields, to keep the struct small */
+    /* length of name; kept apart from it, next to other 32-bit fields, to keep the struct small */
+    uint32_t name_n;
     const char *name;  /* tensor's name, for errors; name_n is 0 if the op belongs to no tensor */
     uint64_t off, len; /* byte range in the output file */
     union {
@@ -84,8 +84,8 @@ struct heft_plan_request {
     size_t n_rules;
     uint64_t max_shard_size; /* bytes; valid if is_sharded */
     bool is_sharded;
-    const struct heft_option_value
-        *options; /* one for each entry of the format's table; NULL: none given */
+    /* one for each entry of the format's table; NULL: none given */
+    const struct heft_option_value *options;
 };
 
 struct heft_plan {
@@ -97,8 +97,8 @@ struct heft_plan {
     const char **notes; /* for the user: choices of the format that may surprise */
     struct heft_maker *makers;
     size_t n_files, n_ops, n_notes, n_makers, cap_files, cap_ops, cap_notes, cap_makers;
-    uint64_t *
-        item_offsets; /* byte offset of each item in its file, by item->number - 1; in the plan's arena */
+    /* byte offset of each item in its file, by item->number - 1; in the plan's arena */
+    uint64_t *item_offsets;
     size_t n_items;
     enum heft_sum sum; /* kind of CRC of its sums */
     /* Set by a format that names its files itself (plan_set): prefix of the paths of its set of

@@ -16,8 +16,8 @@ struct heft_provenance_storage {
 };
 
 struct heft_provenance_row {
-    uint64_t
-        pickle_at;    /* byte offset of its pickle, or of the record with the pickle, in the file */
+    /* byte offset of its pickle, or of the record with the pickle, in the file */
+    uint64_t pickle_at;
     uint32_t row;     /* index in the model */
     uint32_t storage; /* index in the provenance's storages; HEFT_NONE: no persistent id */
     uint32_t key_at;  /* position of the opcode that pushed its key; HEFT_NONE: no key */

@@ -16,7 +16,8 @@ struct heft_regex {
     unsigned groups;            /* number of capturing groups of the pattern */
     uint8_t place[HEFT_GROUPS]; /* number of each group in `compiled`, which counts (?:…), too */
     regmatch_t found
-        [HEFT_GROUPS]; /* match of heft_regex_find; rm_so is -1 for a group that did not take part */
+        /* match of heft_regex_find; rm_so is -1 for a group that did not take part */
+        [HEFT_GROUPS];
     bool is_compiled;
 };
 

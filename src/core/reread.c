@@ -12,7 +12,8 @@ struct rereading {
     struct heft_model written;
     struct heft_reader before, after;
     uint8_t *read, *cast,
-        *found; /* buffers for a piece of the source, of the cast source, and of the written tensor */
+        /* buffers for a piece of the source, of the cast source, and of the written tensor */
+        *found;
     struct heft_error *err;
 };
 

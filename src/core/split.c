@@ -14,7 +14,9 @@ struct splitter {
     uint32_t *shards;
     uint32_t *number; /* ticket → final number of the shard */
     uint32_t tickets, closed,
-        open; /* tickets and closed: counters; open: ticket of the open shard, HEFT_NONE before the first */
+        /* tickets and closed: counters; open: ticket of the open shard, HEFT_NONE before the
+         * first */
+        open;
 };
 
 static uint32_t new_ticket(struct splitter *s)

@@ -84,8 +84,8 @@ struct judge {
     const struct heft_tie_names *names;
     size_t first, end;
     struct heft_strmap listed; /* names listed by heft.ties */
-    struct heft_strmap
-        views;               /* kept names that did not cover their storage for some dropped name */
+    /* kept names that did not cover their storage for some dropped name */
+    struct heft_strmap views;
     bool is_marked, is_hubs; /* whether rule 1 and rule 3 apply */
 };
 

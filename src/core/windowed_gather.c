@@ -21,8 +21,8 @@ struct leaf {
 struct sweep {
     uint8_t *dst;
     const uint8_t *p; /* bytes of the window */
-    uint64_t begin,
-        end;       /* storage offsets at which elements inside the window start: [begin, end) */
+    /* storage offsets at which elements inside the window start: [begin, end) */
+    uint64_t begin, end;
     uint64_t next; /* smallest start of an element after the window */
     struct heft_nd_view *box;
     uint32_t each;
