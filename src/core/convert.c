@@ -1,4 +1,5 @@
-/* convert.c: wish → format and file names → exports → plan. Nothing here touches an output. */
+/* convert.c: plans a conversion: chooses format and file names, loads the exports, makes the
+ * plan. Planning writes nothing. */
 #include "core/convert.h"
 
 #include "core/locate_parts.h"
@@ -6,7 +7,7 @@
 
 #define DEFAULT_SHARD 5000000000u /* the hub's "5GB" */
 #define SUFFIX        "{suffix}"
-#define NAMES_SHOWN   8 /* of what is left out */
+#define NAMES_SHOWN   8 /* names in a note */
 #define SHARD_DIGITS  "-00000-of-00000"
 
 /* ---- format and names -------------------------------------------------------------------- */
@@ -65,7 +66,7 @@ static bool choose_format(struct heft_conversion *c, const struct heft_convert_o
     return true;
 }
 
-/* "model{suffix}.safetensors" → "model", ".safetensors". */
+/* Splits a shard pattern: "model{suffix}.safetensors" → "model", ".safetensors". */
 static bool split_pattern(struct heft_conversion *c, const char *pattern, struct heft_error *err)
 {
     const char *mark = strstr(pattern, SUFFIX);
@@ -82,13 +83,14 @@ static bool split_pattern(struct heft_conversion *c, const char *pattern, struct
         return false;
     if (strpbrk(c->prefix, "{}/") || strpbrk(c->suffix, "{}/"))
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "the filename pattern \"%s\" holds a brace or slash beside {suffix}",
+                         "the filename pattern \"%s\" has a brace or slash outside {suffix}",
                          pattern);
     return true;
 }
 
-/* The index of "model.fp16.safetensors" is called as transformers and diffusers look for it:
- * "model.safetensors.index.fp16.json". Of a pattern of the user's it is called as the hub has it. */
+/* Names the index of a variant as transformers and diffusers look for it:
+ * "model.safetensors.index.fp16.json" for "model.fp16.safetensors". With a pattern of the
+ * user's, the index is named as the hub does. */
 static bool name_variant_index(struct heft_conversion *c, struct heft_str stem, const char *dot,
                                struct heft_error *err)
 {
@@ -106,8 +108,8 @@ static bool name_variant_index(struct heft_conversion *c, struct heft_str stem, 
     return c->index_name != NULL;
 }
 
-/* "out/model.safetensors" that is to be sharded: folder "out", pattern "model{suffix}.safetensors".
- */
+/* Shard pattern of a single path: "out/model.safetensors" gives directory "out" and pattern
+ * "model{suffix}.safetensors". */
 static const char *pattern_of_file(struct heft_conversion *c, const char *path,
                                    struct heft_error *err)
 {
@@ -180,7 +182,8 @@ bool heft_conversion_note(struct heft_conversion *c, const char *note, struct he
 
 /* ---- exports ------------------------------------------------------------------------------- */
 
-/* Where there are no elements, a dimension may say what most readers cannot count to. */
+/* Refuses extents of 2^63 and more, which an empty tensor may have, if the format stores them as
+ * signed integers. */
 static bool refuse_extents(const struct heft_conversion *c, struct heft_error *err)
 {
     for (size_t i = 0; i < c->exports.n_items && !c->format->wide_extents; i++) {
@@ -197,8 +200,8 @@ static bool refuse_extents(const struct heft_conversion *c, struct heft_error *e
     return true;
 }
 
-/* Whether a cast of all floats to `to` mends what the format lacks, and takes from no tensor more than
- * it must; and how many lack it. */
+/* Whether casting all floats to `to` makes every tensor writable without narrowing a wider one.
+ * *n: number of tensors whose dtype the format lacks. */
 static bool serves_all(const struct heft_conversion *c, enum heft_dtype to, size_t *n)
 {
     *n = 0;
@@ -260,8 +263,8 @@ static const char *varying_kind(size_t n, size_t n_variants)
     return n_variants == n ? "variants" : "strings or variants";
 }
 
-/* Strings and the like are left out where the target has no place for them, and said; where there is
- * nothing else, they are refused like any other dtype. */
+/* Leaves out tensors of varying-length elements, with a note, if the target cannot store them.
+ * If there are no other tensors, they are refused like any dtype. */
 static bool leave_varying(struct heft_conversion *c, bool strict, struct heft_error *err)
 {
     struct heft_export_list *const exports = &c->exports;
@@ -314,8 +317,8 @@ static bool slice_one(struct heft_conversion *c, const struct heft_convert_optio
     return heft_row_size((enum heft_dtype)item->as, c->slice.rank, c->slice.shape, &item->bytes);
 }
 
-/* Tied names that were once dropped come back; a format of one tensor takes them only for want of
- * another. */
+/* Loads the exports and restores recorded ties. A format of a single tensor gets restored ties
+ * only if there is no other tensor. */
 static bool take_tensors(struct heft_conversion *c, const struct heft_convert_options *options,
                          struct heft_error *err)
 {
@@ -327,8 +330,8 @@ static bool take_tensors(struct heft_conversion *c, const struct heft_convert_op
             heft_export_retie(&c->exports, options, err));
 }
 
-/* One file into one file of the same kind keeps its tree; shards are flat, as their index is. What
- * the format has no dtype for may be no tensor there, its writer knows. */
+/* Whether the conversion preserves nesting and values: one file to one file of the same kind.
+ * Shards are flat, as their index is. */
 static bool keeps_tree(struct heft_conversion *c, const struct heft_convert_options *options)
 {
     c->exports.keeps_tree = c->format->keeps_tree && c->model->has_tree && c->model->n_files == 1 &&
@@ -381,7 +384,7 @@ static bool plan_index(struct heft_conversion *c, struct heft_error *err)
     return index->plan_index(&c->plan, file, &c->exports, err);
 }
 
-/* The folder and the beginning of the names that the format chose. */
+/* Sets directory and prefix from the names that the format chose. */
 static bool name_set(struct heft_conversion *c, struct heft_error *err)
 {
     const char *path = c->plan.prefix, *name = base_name(path);
@@ -408,7 +411,7 @@ static bool plan_files(struct heft_conversion *c, const char *output, struct hef
     return c->exports.n_shards == 1 || plan_index(c, err);
 }
 
-/* What the format had to say. */
+/* Takes over the notes of the plan. */
 static bool take_notes(struct heft_conversion *c, struct heft_error *err)
 {
     for (size_t i = 0; i < c->plan.n_notes; i++)
@@ -417,7 +420,7 @@ static bool take_notes(struct heft_conversion *c, struct heft_error *err)
     return true;
 }
 
-/* Tensors that the source should have and does not; one that is taken by itself is whole. */
+/* Refuses a source with missing tensors, unless a single tensor is selected by name. */
 static bool refuse_lacks(const struct heft_conversion *c, struct heft_error *err)
 {
     for (size_t i = 0; i < c->model->n_notes && !c->model->salvage && !c->format->one_tensor; i++) {
@@ -460,13 +463,14 @@ bool heft_conversion_plan(struct heft_conversion *c, const struct heft_model *mo
         !heft_plan_expect_items(&c->plan, c->exports.n_items, err) ||
         !plan_files(c, options->output, err))
         return false;
-    c->plan.request = (struct heft_plan_request){0}; /* the caller's */
+    c->plan.request = (struct heft_plan_request){0}; /* belongs to the caller */
     return take_notes(c, err) && heft_plan_check(&c->plan, err);
 }
 
 /* ---- run --------------------------------------------------------------------------------- */
 
-/* "-00001-of-00003" at p, as the hub's stale-file rule wants it: five digits each. */
+/* Whether "-00001-of-00003" is at p, with five digits each, as in the hub's rule for stale
+ * files. */
 static bool is_shard_number(const char *p)
 {
     const char *form = SHARD_DIGITS;
@@ -477,8 +481,8 @@ static bool is_shard_number(const char *p)
     return true;
 }
 
-/* prefix (-ddddd-of-ddddd)? suffix (.index.json)? and nothing else: the hub's rule since 2.0.
- */
+/* Whether a file belongs to the set: prefix (-ddddd-of-ddddd)? suffix (.index.json)?, the hub's
+ * rule since 2.0. */
 static bool belongs_to_set(const struct heft_conversion *c, const char *name)
 {
     const size_t prefix = strlen(c->prefix), suffix = c->suffix ? strlen(c->suffix) : 0;
@@ -504,7 +508,8 @@ static bool is_output(const struct heft_strmap *outputs, const char *path)
     return heft_strmap_get(outputs, heft_str_of(path)) != HEFT_MAP_NONE;
 }
 
-/* The files of an older set under this pattern: refused without overwrite, else to be retired. */
+/* Finds files of an earlier set with this pattern: an error without option overwrite, else
+ * deleted after the run. */
 static bool find_stale(struct heft_conversion *c, const struct heft_strmap *outputs,
                        struct heft_error *err)
 {
@@ -526,9 +531,8 @@ static bool find_stale(struct heft_conversion *c, const struct heft_strmap *outp
         if (!path)
             return false;
         if (!c->exec.overwrite) {
-            heft_fail(
-                err, HEFT_USAGE, HEFT_NO_OFFSET,
-                "belongs to a checkpoint that is there already; option overwrite replaces it");
+            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                      "belongs to an existing checkpoint; option overwrite replaces it");
             return heft_error_file(err, path);
         }
         if (!is_output(outputs, path))

@@ -1,11 +1,12 @@
-/* excluded_values.c: what a conversion leaves out because it is no tensor: values, blobs, metadata. Most
- * formats leave it with a note; one without any place for it is not to lose it in silence. */
+/* excluded_values.c: values, blobs and metadata that a conversion leaves out because the target
+ * cannot store them. Most formats do so with a note; formats without any place for them refuse,
+ * unless the user allows it. */
 #include "core/convert.h"
 #include "core/select.h"
 #include "core/tie_records.h"
 
 #define NAMES_SHOWN  8
-#define MOST_COUNTED 10000 /* values, so that paths of many bytes are not looked up for ever */
+#define MOST_COUNTED 10000 /* values: limits the time for looking up long paths */
 
 struct left_out {
     struct heft_buf names;
@@ -21,7 +22,7 @@ static void leave_out(struct left_out *left, struct heft_str name)
     left->n++;
 }
 
-/* The names as text; the list is used up. */
+/* Text of the list of names. Releases the list. */
 static bool take_names(struct left_out *left, struct heft_arena *mem, const char **out,
                        struct heft_error *err)
 {
@@ -37,7 +38,7 @@ static bool take_names(struct left_out *left, struct heft_arena *mem, const char
     return true;
 }
 
-/* "left out, not tensors: epoch, args"; nothing where there are none. */
+/* Adds the note "left out, not tensors: epoch, args", if the list is not empty. */
 static bool note_names(struct heft_conversion *c, struct left_out *left, const char *what,
                        struct heft_error *err)
 {
@@ -65,7 +66,8 @@ static bool has_key(const struct heft_value *value, const char *key)
     return key && strcmp(value->key, key) == 0;
 }
 
-/* Bookkeeping that every state dict brings, alone in dicts or not. `key`: of such values. */
+/* Whether a value is bookkeeping of every state dict, or a dict of nothing else. `key`: key of
+ * such values. */
 static bool is_bookkeeping(const struct heft_value *value, const char *key)
 {
     const struct heft_value *child = value->first_child;
@@ -76,7 +78,7 @@ static bool is_bookkeeping(const struct heft_value *value, const char *key)
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-/* A value whose children are next, and how long its path is. */
+/* Level of the walk: the next child to visit, and the length of the parent's path. */
 struct level {
     const struct heft_value *next;
     size_t path_n;
@@ -84,14 +86,15 @@ struct level {
 
 struct walk {
     struct left_out *left;
-    const char *bookkeeping;    /* key of values that are never told of; NULL: none */
-    struct heft_strmap holders; /* paths of rows, and of all that rows are below of */
+    const char *bookkeeping;    /* key of values that are left out without a note; NULL: none */
+    struct heft_strmap holders; /* paths of rows and of all their ancestors */
     struct heft_buf path;
     struct level *levels;
     size_t n_levels, cap_levels;
 };
 
-/* Paths end at dots. Where one is known, all shorter ones are. */
+/* Adds the ancestors of a name: all prefixes that end before a dot, longest first. If one is
+ * known, so are all shorter ones. */
 static bool add_holders(struct walk *w, struct heft_str name, struct heft_error *err)
 {
     uint32_t found = HEFT_MAP_NONE;
@@ -117,8 +120,8 @@ static bool find_holders(struct walk *w, const struct heft_model *model, const c
     return true;
 }
 
-/* The value's children come next if tensors are among them; else all of it is left out. */
-static bool visit(struct walk *w, const struct heft_value *value, struct heft_error *err)
+/* Visits a value: descends if it has tensors below it, else leaves out the whole value. */
+static bool visit_value(struct walk *w, const struct heft_value *value, struct heft_error *err)
 {
     const size_t path_n = w->path.n;
     struct heft_str path;
@@ -131,7 +134,7 @@ static bool visit(struct walk *w, const struct heft_value *value, struct heft_er
         return false;
     path = (struct heft_str){w->path.n ? w->path.p : "", w->path.n};
     if (heft_strmap_get(&w->holders, path) != HEFT_MAP_NONE) {
-        if (!value->first_child) { /* an object that holds nothing but tensors */
+        if (!value->first_child) { /* an object with nothing but tensors */
             w->path.n = path_n;
             return true;
         }
@@ -161,13 +164,14 @@ static bool visit_all(struct walk *w, const struct heft_value *from, struct heft
             continue;
         }
         level->next = value->next_sibling;
-        if (!visit(w, value, err))
+        if (!visit_value(w, value, err))
             return false;
     }
     return true;
 }
 
-/* The leaves of what is no tensor: values beside tensors are named one by one, others as a whole. */
+/* Collects the values that are left out: values beside tensors one by one, other subtrees as a
+ * whole. */
 static bool leave_values(const struct heft_model *model, const char *root,
                          const struct heft_value *from, struct left_out *left,
                          struct heft_error *err)
@@ -184,7 +188,7 @@ static bool leave_values(const struct heft_model *model, const char *root,
 
 /* ---- notes ---------------------------------------------------------------------------------- */
 
-static bool refuse(struct heft_conversion *c, struct left_out *left, struct heft_error *err)
+static bool refuse_values(struct heft_conversion *c, struct left_out *left, struct heft_error *err)
 {
     const char *names;
 
@@ -195,7 +199,7 @@ static bool refuse(struct heft_conversion *c, struct left_out *left, struct heft
                      c->format->name, names, c->format->drop_option);
 }
 
-/* What every target states anew, and this one does not state at all. */
+/* Notes bookkeeping that targets write anew, if this target does not write it. */
 static bool note_bookkeeping(struct heft_conversion *c, const struct heft_value *from,
                              struct heft_error *err)
 {
@@ -224,7 +228,7 @@ static bool is_given(const struct heft_convert_options *options, struct heft_str
     return false;
 }
 
-/* Of several files the first one's metadata is taken. */
+/* Notes that metadata differs between files; that of the first one is used. */
 static bool note_differing(struct heft_conversion *c, const struct heft_convert_options *options,
                            struct heft_error *err)
 {
@@ -248,7 +252,8 @@ static const char *keeper_of_strides(const struct heft_formats *formats)
     return NULL;
 }
 
-/* A program refuses weights that lie in another order than its own. */
+/* Notes tensors whose dim_order is lost; a program may refuse weights in another order than its
+ * own. */
 static bool note_orders(struct heft_conversion *c, struct heft_error *err)
 {
     const char *const keeper = keeper_of_strides(c->model->formats);
@@ -266,7 +271,7 @@ static bool note_orders(struct heft_conversion *c, struct heft_error *err)
     return note_names(c, &left, what, err);
 }
 
-/* What a program takes from a file that was not given. */
+/* Notes tensors that a program takes from another file that is not among the inputs. */
 static bool note_wanted(struct heft_conversion *c, bool strict, struct heft_error *err)
 {
     struct left_out left = {0};
@@ -289,7 +294,7 @@ static bool note_wanted(struct heft_conversion *c, bool strict, struct heft_erro
                      c->model->wanted_from, names);
 }
 
-/* Bytes that may have been meant for tensors. */
+/* Notes bytes that may have been meant for tensors; an error if strict. */
 static bool note_left(struct heft_conversion *c, bool strict, struct heft_error *err)
 {
     for (size_t i = 0; i < c->model->n_notes; i++) {
@@ -312,7 +317,7 @@ static bool note_left(struct heft_conversion *c, bool strict, struct heft_error 
     return true;
 }
 
-/* What the reader says of the tensors it hands out; a copy of the same format needs none of it. */
+/* Repeats the reader's notes about tensors; not needed if the output has the same format. */
 static bool note_told(struct heft_conversion *c, struct heft_error *err)
 {
     for (size_t i = 0; i < c->model->n_notes && !c->format->plan_set; i++)
@@ -359,7 +364,7 @@ bool heft_conversion_leave_values(struct heft_conversion *c,
     for (size_t i = 0; refuses && i < c->exports.n_metadata; i++)
         leave_out(&left, c->exports.metadata[i].key);
     if (refuses && left.n && !may_drop(c))
-        return refuse(c, &left, err);
+        return refuse_values(c, &left, err);
     for (size_t i = 0; !c->format->keeps_blobs && i < c->exports.n_blobs; i++)
         leave_out(&left, c->exports.blobs[i].name);
     return note_told(c, err) && note_differing(c, options, err) && note_transposed(c, err) &&

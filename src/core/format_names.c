@@ -1,6 +1,6 @@
-/* format_names.c: formats by name, as people call them, and by the extension of a file to write.
- * Words for what cannot be written are refused with what is possible instead. All of them are data of the
- * formats. */
+/* format_names.c: finds formats by the names that users give them and by the extension of the
+ * output. Names of formats that cannot be written are refused with an alternative. All names are
+ * data of the formats. */
 #include "base/text.h"
 #include "core/registry.h"
 
@@ -30,7 +30,7 @@ const struct heft_format *heft_registry_named(const struct heft_formats *formats
     return format;
 }
 
-/* What to do where that word is none of a format that can be written; NULL: nothing is known. */
+/* What to do instead of writing the format `word`; NULL if nothing is known. */
 static const char *instead_of(const struct heft_formats *formats, const char *word)
 {
     for (size_t i = 0; i <= formats->n; i++) {
@@ -45,7 +45,7 @@ static const char *instead_of(const struct heft_formats *formats, const char *wo
     return NULL;
 }
 
-/* "torch, safetensors, …" */
+/* Text of the formats that can be read or written: "torch, safetensors, …". */
 static void list_formats(const struct heft_formats *formats, char *text, size_t room, bool writes)
 {
     const struct heft_format *format;

@@ -133,7 +133,8 @@ bool heft_format_option_refuse_foreign(const struct heft_formats *formats,
 
 /* ---- the options of a conversion ----------------------------------------------------------- */
 
-/* An option that only other formats have: its table says what becomes of it. */
+/* Handles an option that only other formats have: ignored with a note, or refused, as its table
+ * says. */
 static bool pass_over(struct heft_conversion *c, const char *name, bool strict,
                       struct heft_error *err)
 {

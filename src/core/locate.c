@@ -1,5 +1,5 @@
-/* locate.c: which files an input means. A folder means the checkpoint in it whose name is best known
- * (locate_names.c); what is special to a format, that finds (struct heft_locator). */
+/* locate.c: finds the files of an input. For a directory that is the checkpoint with the best known name
+ * (locate_names.c), or what a format's own callbacks find (struct heft_locator). */
 #include "core/locate.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 enum {
     NAMES_SHOWN = 6,
-    FOLDERS_SEEN = 200 /* of sub-folders, to say which hold a checkpoint */
+    FOLDERS_SEEN = 200 /* subdirectories searched for checkpoints, for an error */
 };
 
 struct locating {
@@ -68,7 +68,7 @@ bool heft_list_refuse(struct heft_buf *names, const char *before, const char *af
     return false;
 }
 
-/* The k-th format's locator, or an empty one. */
+/* Locator of the k-th format; an empty one if it has none. */
 static const struct heft_locator *locator_of(const struct locating *l, size_t k)
 {
     static const struct heft_locator none;
@@ -101,7 +101,7 @@ static bool refuse_several(struct locating *l, const struct heft_candidates *all
         has_steps ? "name one of them, or its step with option step" : "name one of them", l->err);
 }
 
-/* The file that a folder is opened by, whatever else lies there; NULL: none. */
+/* File that identifies the directory for some format, whatever else is in it; NULL: none. */
 static const char *find_document(const struct locating *l, const struct heft_folder *folder)
 {
     const char *found = NULL;
@@ -112,7 +112,7 @@ static const char *find_document(const struct locating *l, const struct heft_fol
     return found;
 }
 
-/* Whether a sub-folder holds a checkpoint, or several. */
+/* Whether a subdirectory contains at least one checkpoint. */
 static bool holds_one(struct locating *l, const char *name, bool *holds)
 {
     const char *path = heft_arena_printf(l->mem, l->err, "%s/%s", l->folder.path, name);
@@ -131,7 +131,7 @@ static bool holds_one(struct locating *l, const char *name, bool *holds)
     return true;
 }
 
-/* The sub-folders that hold checkpoints, where there are some. */
+/* Fails with the subdirectories that contain checkpoints, if there are any. */
 static bool refuse_parent(struct locating *l)
 {
     struct heft_buf names = {0};
@@ -154,7 +154,7 @@ static bool refuse_parent(struct locating *l)
                             "name one of them", l->err);
 }
 
-/* Why a folder without a checkpoint of ours has none. */
+/* Fails for a directory without a checkpoint, with the reason. */
 static bool refuse_folder(struct locating *l)
 {
     const struct heft_conventions *const known = l->formats->conventions;
@@ -183,7 +183,8 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* "model-00002-of-00003.safetensors", made of the name of another file of the set. */
+/* Name of file `number` of a set, "model-00002-of-00003.safetensors", derived from the name of
+ * another file of it. */
 static const char *name_of_number(struct locating *l, const char *name, uint32_t number)
 {
     const char *const of = strstr(name, "-of-");
@@ -286,7 +287,7 @@ static size_t count_others(const struct heft_candidates *all)
     return n;
 }
 
-/* What is opened of a folder, where there was a choice. */
+/* Notes which checkpoint of a directory is opened, if there was a choice. */
 static bool note_choice(struct locating *l, const struct heft_candidates *all)
 {
     const struct heft_candidate *best = all->best;
@@ -326,7 +327,7 @@ static bool choose_below(struct locating *l, bool *found)
     return true;
 }
 
-static bool choose(struct locating *l, bool *found)
+static bool choose_candidate(struct locating *l, bool *found)
 {
     const struct heft_foreign *const foreign = l->formats->foreign;
     const char *document = find_document(l, &l->folder);
@@ -350,7 +351,7 @@ static bool choose(struct locating *l, bool *found)
 
 /* ---- steps ------------------------------------------------------------------------------- */
 
-/* The first format that has steps; NULL: none has. */
+/* Locator of the first format with steps; NULL if there is none. */
 static const struct heft_locator *step_locator(const struct locating *l)
 {
     for (size_t k = 0; k < l->formats->n; k++)
@@ -369,7 +370,7 @@ static bool locate_step(struct locating *l, const char *step)
     return name && take_file(l, name);
 }
 
-static bool inside(struct locating *l, const char *path, const char *step)
+static bool locate_inside(struct locating *l, const char *path, const char *step)
 {
     const struct heft_conventions *const known = l->formats->conventions;
     bool found;
@@ -380,12 +381,12 @@ static bool inside(struct locating *l, const char *path, const char *step)
         return false;
     if (step)
         return locate_step(l, step);
-    return choose(l, &found) && (found || refuse_folder(l));
+    return choose_candidate(l, &found) && (found || refuse_folder(l));
 }
 
 /* ---- paths ------------------------------------------------------------------------------- */
 
-/* "ckpt-3" of the name of one of its files, where `base` is "ckpt"; empty: none. */
+/* Checkpoint of a file whose name extends `base`: "ckpt-3" for "ckpt"; empty: none. */
 static struct heft_str related_to(const struct locating *l, const char *name, const char *base)
 {
     struct heft_str found = {name, 0};
@@ -396,7 +397,7 @@ static struct heft_str related_to(const struct locating *l, const char *name, co
     return found;
 }
 
-/* A path that is not there: the checkpoints beside it whose names go on from it. */
+/* Fails for a missing path, with the checkpoints beside it whose names extend it. */
 static bool refuse_missing(struct locating *l, const char *given)
 {
     const size_t base = heft_path_folder(given);
@@ -425,7 +426,7 @@ static bool refuse_missing(struct locating *l, const char *given)
                             l->err);
 }
 
-/* What the first format that knows of such names makes of the path; `given` where none does. */
+/* File to open for a path, by the first format that knows such names; `given` if none does. */
 static const char *follow_path(struct locating *l, const char *given, enum heft_path_kind kind)
 {
     const char *path = given;
@@ -457,10 +458,10 @@ bool heft_locate(const struct heft_formats *formats, const char *given, const ch
 
     *out = (struct heft_located){0};
     if (heft_path_kind(given) == HEFT_PATH_DIR)
-        return inside(&l, given, step);
+        return locate_inside(&l, given, step);
     if (!step)
         return locate_path(&l, given);
     locator = step_locator(&l);
     folder = locator ? locator->find_step_folder(given, mem, err) : NULL;
-    return folder && inside(&l, folder, step);
+    return folder && locate_inside(&l, folder, step);
 }

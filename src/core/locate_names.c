@@ -1,4 +1,4 @@
-/* locate_names.c: the names in a folder as checkpoints, and which of them is meant.
+/* locate_names.c: classifies the names in a directory as checkpoints, and chooses one.
  *
  *     model.safetensors                           a file
  *     model.safetensors.index.json                an index
@@ -6,9 +6,9 @@
  *     diffusion_pytorch_model.fp16.safetensors    a variant
  *
  * The lowest rank is chosen: well-known names in the order in which the frameworks look for them,
- * then what an index or a table names, then single files; what belongs to a training run beside the
- * model comes last. Names of the same rank are several checkpoints, unless they are forms of one.
- * The names themselves are data of the formats (file_names.h). */
+ * then what an index or a table names, then single files; files that a training run writes beside the
+ * model come last. Candidates of the same rank are several checkpoints, unless they are forms of one
+ * model. The names are data of the formats (file_names.h). */
 #include "core/locate_parts.h"
 
 #include "base/map.h"
@@ -17,7 +17,7 @@
 
 enum {
     PER_STEM = 100,
-    VARIANT = 50 /* "model.fp16" comes behind "model" */
+    VARIANT = 50 /* "model.fp16" ranks after "model" */
 };
 
 static bool fits_one(const char *const *globs, struct heft_str name)
@@ -40,7 +40,8 @@ static const char *const *stems_of(const struct heft_formats *formats)
     return formats->conventions && formats->conventions->stems ? formats->conventions->stems : none;
 }
 
-/* The k-th table of names: those of the formats, then of what is foreign; NULL: it has none. */
+/* k-th table of names: those of the formats, then that of foreign formats; NULL if there is
+ * none. */
 static const struct heft_file_name *names_of(const struct heft_formats *formats, size_t k)
 {
     if (k < formats->n)
@@ -53,7 +54,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Digits before the end of s, 4 to 9 of them, with `word` before them: both are cut off. */
+/* Cuts `word` and 4 to 9 digits off the end of s. */
 static bool cut_number(struct heft_str *s, const char *word, uint32_t *number)
 {
     const size_t n = strlen(word);
@@ -70,7 +71,8 @@ static bool cut_number(struct heft_str *s, const char *word, uint32_t *number)
     return true;
 }
 
-/* "model-00001-of-00003" → "model", 1 of 3; of: 0 where it has none. */
+/* Cuts the shard number off a stem: "model-00001-of-00003" → "model", 1 of 3. *of is 0 if there
+ * is none. */
 static void cut_shard(struct heft_str *stem, uint32_t *number, uint32_t *of)
 {
     struct heft_str s = *stem;
@@ -82,7 +84,7 @@ static void cut_shard(struct heft_str *stem, uint32_t *number, uint32_t *of)
         *stem = s;
 }
 
-/* "model-00001-of-00003.fp16" and "model.fp16-00001-of-00003": the variant is cut, too. */
+/* Also cuts the variant of a shard: "model-00001-of-00003.fp16", "model.fp16-00001-of-00003". */
 bool heft_stem_variant(const struct heft_formats *formats, struct heft_str *stem,
                        struct heft_str *variant)
 {
@@ -110,7 +112,7 @@ static bool cut_index(const struct heft_formats *formats, struct heft_str *name,
     return false;
 }
 
-/* The row of that kind that the name fits, or NULL. */
+/* Row of the tables, of that kind, that matches the name; NULL if none does. */
 static const struct heft_file_name *find_name(const struct heft_formats *formats,
                                               struct heft_str name, bool is_extension)
 {
@@ -126,7 +128,7 @@ static const struct heft_file_name *find_name(const struct heft_formats *formats
 
 struct judged {
     struct heft_candidate c;
-    uint32_t number; /* of a file of a set */
+    uint32_t number; /* number of the file in its set */
 };
 
 static uint32_t rank_of(const struct heft_formats *formats, const struct heft_candidate *c,
@@ -141,7 +143,8 @@ static uint32_t rank_of(const struct heft_formats *formats, const struct heft_ca
     return c->is_index || c->of ? HEFT_FILE_INDEX : c->rule->rank;
 }
 
-/* False where the name is none of a checkpoint. */
+/* Classifies names that are matched as a whole or by their ending. False if the name is not that
+ * of a checkpoint. */
 static bool judge_special(const struct heft_formats *formats, const char *name,
                           struct heft_candidate *out)
 {
@@ -185,8 +188,8 @@ static bool judge_name(const struct heft_formats *formats, const char *name, str
 struct judging {
     const struct heft_formats *formats;
     struct heft_candidates *out;
-    struct heft_strmap sets;    /* "STEM|OF|RANK.EXT" → its index in the list */
-    struct heft_strmap indexes; /* "STEM.EXT" */
+    struct heft_strmap sets;    /* "STEM|OF|RANK.EXT" → index of the set in the list */
+    struct heft_strmap indexes; /* "STEM.EXT" of each index */
     struct heft_arena *mem;
     struct heft_error *err;
 };
@@ -235,7 +238,7 @@ static const char *index_key(struct judging *j, const struct heft_candidate *c)
     return heft_arena_printf(j->mem, j->err, "%.*s%s", (int)c->stem.n, c->stem.p, extension_of(c));
 }
 
-/* An index names the files of its set. */
+/* Drops sets that an index covers. */
 static bool drop_indexed_sets(struct judging *j)
 {
     struct heft_candidates *all = j->out;
@@ -260,14 +263,14 @@ static bool drop_indexed_sets(struct judging *j)
 
 /* ---- choosing ---------------------------------------------------------------------------- */
 
-/* The same model in two forms. */
+/* Whether two candidates are forms of the same model. */
 static bool are_forms(const struct heft_candidate *a, const struct heft_candidate *b)
 {
     return a->rule != b->rule && a->rule->is_form && b->rule->is_form &&
            heft_str_eq(a->stem, b->stem);
 }
 
-static void choose(struct heft_candidates *all)
+static void choose_best(struct heft_candidates *all)
 {
     for (size_t i = 0; i < all->n; i++) {
         const struct heft_candidate *c = &all->list[i];
@@ -327,6 +330,6 @@ bool heft_folder_judge(const struct heft_formats *formats, const struct heft_fol
     heft_strmap_release(&j.sets);
     heft_strmap_release(&j.indexes);
     if (ok)
-        choose(out);
+        choose_best(out);
     return ok;
 }

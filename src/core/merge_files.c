@@ -1,17 +1,17 @@
-/* merge_files.c: metadata, recorded ties and values of several files as one, each key once.
+/* merge_files.c: merges metadata, recorded ties and values of several files, so that each key is there once.
  *
  *     a   {"format": "pt", "step": "1"}
  *     b   {"format": "pt", "step": "2", "author": "me"}
  *     →   {"format": "pt", "step": "1", "author": "me"}     differing: step is 2 in b
  *
- * Dictionaries are merged member by member at any depth. Of all else the first file's is kept, and
- * what later files have instead is listed beside it. All dictionaries at one path are merged at
- * once, so that the time is linear in the values of all files. */
+ * Dictionaries are merged member by member at any depth. For anything else the first file takes
+ * precedence, and differing entries of later files are listed. All dictionaries at one path are merged
+ * together, so the time is linear in the number of values of all files. */
 #include "base/text.h"
 #include "core/model.h"
 
 enum {
-    MOST_LISTED = 10000, /* differing entries; the others are counted */
+    MOST_LISTED = 10000, /* entries in the list of differences; further ones are only counted */
     LONGEST_PATH = 1024
 };
 
@@ -97,7 +97,7 @@ static bool is_text_equal(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* By bits: NaN is itself, and 0 is not -0. */
+/* Compares bits, so that NaN equals itself and 0 differs from -0. */
 static bool is_number_equal(double a, double b)
 {
     uint64_t bits_a, bits_b;
@@ -122,7 +122,7 @@ static bool is_scalar_equal(const struct heft_value *a, const struct heft_value 
     }
 }
 
-/* Both without their keys and children. */
+/* Whether two values are equal, ignoring keys and children. */
 static bool is_node_equal(const struct heft_value *a, const struct heft_value *b)
 {
     return a->kind == b->kind && is_text_equal(a->type_name, b->type_name) && is_scalar_equal(a, b);
@@ -134,7 +134,7 @@ static bool is_key_equal(const struct heft_value *a, const struct heft_value *b)
                        (struct heft_str){b->key, b->key_len});
 }
 
-/* Whether two trees are equal, in the order of their members, too. */
+/* Whether two trees are equal, including the order of members. */
 static bool compare_values(const struct heft_value *a, const struct heft_value *b, bool *is_equal,
                            struct heft_error *err)
 {
@@ -156,22 +156,22 @@ static bool compare_values(const struct heft_value *a, const struct heft_value *
 
 /* ---- values: merging --------------------------------------------------------------------- */
 
-/* One of the dictionaries that are merged into one. Those of a path are chained. */
+/* One of several dictionaries to merge. Those of one path form a linked list. */
 struct part {
     const struct heft_value *dict;
     uint32_t source;
-    size_t next; /* part; 0: the last. Part 0 begins the chain of the root */
+    size_t next; /* next part of the list; 0 ends it. Part 0 is the head of the root's list */
 };
 
-/* A path at which several files have a dictionary. */
+/* A path at which several files have dictionaries. */
 struct place {
-    size_t first, last; /* parts */
-    size_t above;       /* place; of the root itself */
+    size_t first, last; /* head and tail of the list of parts */
+    size_t above;       /* index of the parent's place; the root's is its own */
 };
 
 struct member {
     struct heft_value *value;
-    size_t place; /* where dictionaries are merged into it; else 0 */
+    size_t place; /* index of its place, if dictionaries are merged; else 0 */
     uint32_t source;
 };
 
@@ -179,7 +179,7 @@ struct merging {
     struct heft_model *model;
     struct part *parts;
     struct place *places;
-    struct member *members; /* of the place that is merged */
+    struct member *members; /* members of the place being merged */
     size_t n_parts, cap_parts, n_places, cap_places, n_members, cap_members;
     struct heft_error *err;
 };
@@ -199,7 +199,8 @@ static bool add_part(struct merging *m, size_t place, const struct heft_value *d
     return true;
 }
 
-/* A long path loses its front: a deep tree must not cost the square of its depth. */
+/* Builds the dotted path of a value. Only the end of a long path is kept, so that a deep tree
+ * does not take quadratic time. */
 static bool build_path(struct merging *m, size_t place, const struct heft_value *value,
                        struct heft_str *out)
 {
@@ -228,7 +229,7 @@ static bool build_path(struct merging *m, size_t place, const struct heft_value 
     return out->p != NULL;
 }
 
-/* The place of a member that several files have as a dictionary. */
+/* Creates the place of a member that is a dictionary in several files. */
 static bool open_place(struct merging *m, size_t above, struct member *member)
 {
     if (member->place)
@@ -240,7 +241,7 @@ static bool open_place(struct merging *m, size_t above, struct member *member)
     return add_part(m, member->place, member->value, member->source);
 }
 
-/* A value where an earlier file has one, too. */
+/* Merges a value with that of an earlier file: dictionaries are merged, other values compared. */
 static bool join_member(struct merging *m, size_t place, struct member *member,
                         const struct heft_value *value, uint32_t source)
 {
@@ -272,7 +273,7 @@ static bool add_member(struct merging *m, size_t place, struct heft_strmap *keys
     return true;
 }
 
-/* All members become those of the first dictionary. */
+/* Links all members into the first dictionary. */
 static void link_members(const struct merging *m, const struct heft_value *dict)
 {
     const struct heft_value *next = NULL;
@@ -281,7 +282,8 @@ static void link_members(const struct merging *m, const struct heft_value *dict)
         m->members[i].value->next_sibling = next;
         next = m->members[i].value;
     }
-    ((struct heft_value *)dict)->first_child = next; /* a reader made it, in the model's memory */
+    ((struct heft_value *)dict)->first_child =
+        next; /* not const in fact: made by a reader in the model's memory */
 }
 
 static bool merge_place(struct merging *m, size_t place)
