@@ -88,14 +88,14 @@ static void take_item(void *ctx, const struct heft_scan_item *item)
     w->visitor->item(w->visitor->ctx, item);
 }
 
-static void tell_result(struct walk *w, const struct heft_scan_result *result)
+static void report_result(struct walk *w, const struct heft_scan_result *result)
 {
     w->judged += result->judged;
     w->visitor->result(w->visitor->ctx, result);
 }
 
 /* Reports an unreadable path, both as a finding and as a file that was not judged. */
-static bool tell_unread(struct walk *w, const char *path, const struct heft_error *why)
+static bool report_unread(struct walk *w, const char *path, const struct heft_error *why)
 {
     const struct heft_scan_item item = {.danger = HEFT_UNKNOWN,
                                         .file = path,
@@ -108,16 +108,16 @@ static bool tell_unread(struct walk *w, const char *path, const struct heft_erro
     if (w->failed++ == 0)
         w->first = *why;
     w->visitor->item(w->visitor->ctx, &item);
-    tell_result(w, &(struct heft_scan_result){path, "unread", HEFT_UNKNOWN, false, false, why});
+    report_result(w, &(struct heft_scan_result){path, "unread", HEFT_UNKNOWN, false, false, why});
     return true;
 }
 
-static bool tell_sentence(struct walk *w, const char *path, const char *sentence)
+static bool report_sentence(struct walk *w, const char *path, const char *sentence)
 {
     struct heft_error why = {0};
 
     heft_fail(&why, HEFT_USAGE, HEFT_NO_OFFSET, "%s", sentence);
-    return tell_unread(w, path, &why);
+    return report_unread(w, path, &why);
 }
 
 /* True if the file's name decides how scan judges it. Such a file is judged once more under each
@@ -170,9 +170,9 @@ static bool judge_source(struct walk *w, struct heft_source *source, const char 
     if (!ok || !complete)
         heft_error_file(&why, path);
     if (!ok)
-        return tell_unread(w, path, &why);
-    tell_result(w, &(struct heft_scan_result){path, kind.name, w->worst, kind.judged, complete,
-                                              complete ? NULL : &why});
+        return report_unread(w, path, &why);
+    report_result(w, &(struct heft_scan_result){path, kind.name, w->worst, kind.judged, complete,
+                                                complete ? NULL : &why});
     return true;
 }
 
@@ -183,10 +183,11 @@ static bool judge_file(struct walk *w, const char *path, struct heft_error *err)
     bool ok;
 
     if (!heft_source_open_file(&source, path, &why))
-        return tell_unread(w, path, &why);
+        return report_unread(w, path, &why);
     ok = true;
     if (source.size == 0)
-        tell_result(w, &(struct heft_scan_result){path, "empty", HEFT_ALLOWED, false, true, NULL});
+        report_result(w,
+                      &(struct heft_scan_result){path, "empty", HEFT_ALLOWED, false, true, NULL});
     else
         ok = judge_source(w, &source, path, err);
     heft_source_close(&source);
@@ -216,7 +217,7 @@ static bool push_directory(struct walk *w, const char *path, struct heft_error *
         *err = why;
         return false;
     }
-    return tell_unread(w, path, &why);
+    return report_unread(w, path, &why);
 }
 
 static bool keep_link(struct walk *w, const struct heft_os_stat *st, const char *path,
@@ -242,14 +243,14 @@ static bool visit_path(struct walk *w, const char *path, struct heft_error *err)
         struct heft_error why = {0};
 
         heft_fail_errno(&why, "cannot be examined");
-        return tell_unread(w, path, &why);
+        return report_unread(w, path, &why);
     }
     if (link.is_link && heft_os->stat_path(path, &st) != 0)
-        return tell_sentence(w, path, "a link whose target does not exist");
+        return report_sentence(w, path, "a link whose target does not exist");
     if (st.is_dir && link.is_link)
         return keep_link(w, &st, path, err);
     if (!st.is_dir && !st.is_file)
-        return tell_sentence(w, path, "not a regular file, not scanned");
+        return report_sentence(w, path, "not a regular file, not scanned");
     if (!is_new(w, &st, st.is_file && is_deciding(path), NULL, &fresh, err))
         return false;
     if (!fresh)
@@ -280,11 +281,11 @@ static bool walk_levels(struct walk *w, struct heft_error *err)
     return true;
 }
 
-static bool tell_links(struct walk *w)
+static bool report_links(struct walk *w)
 {
     for (size_t i = 0; i < w->n_links; i++)
         if (heft_strmap_get(&w->seen, w->links[i].key) == HEFT_MAP_NONE &&
-            !tell_sentence(w, w->links[i].path, "a link to a directory outside, not scanned"))
+            !report_sentence(w, w->links[i].path, "a link to a directory outside, not scanned"))
             return false;
     return true;
 }
@@ -297,7 +298,7 @@ static bool walk_directory(struct walk *w, const char *path, struct heft_error *
     if (heft_os->stat_path(path, &st) != 0)
         return heft_fail_errno(err, "cannot be examined");
     return is_new(w, &st, false, NULL, &fresh, err) && push_directory(w, path, err) &&
-           walk_levels(w, err) && tell_links(w);
+           walk_levels(w, err) && report_links(w);
 }
 
 static void release_walk(struct walk *w)
@@ -326,7 +327,7 @@ static bool judge_shard(void *ctx, const char *directory, struct heft_str name,
     heft_buf_char(&path, 0);
     ok = heft_buf_ok(&path, err);
     if (ok && !heft_registry_check_relative(name, &why))
-        ok = tell_unread(w, path.p, &why);
+        ok = report_unread(w, path.p, &why);
     else if (ok)
         ok = visit_path(w, path.p, err);
     heft_buf_release(&path);
@@ -344,7 +345,7 @@ static bool scan_input(struct walk *w, const char *path, struct heft_error *err)
         return false;
     ok = judge_source(w, &source, source.label, err) &&
          (strcmp(path, "-") == 0 || heft_scan_index(&source, path, judge_shard, w, err)) &&
-         walk_levels(w, err) && tell_links(w); /* an index may name a directory */
+         walk_levels(w, err) && report_links(w); /* an index may name a directory */
     heft_source_close(&source);
     return ok;
 }

@@ -65,7 +65,7 @@ static bool scan_tar(struct heft_scan *s, const struct heft_scan_place *place,
 {
     if (place->depth < HEFT_SCAN_DEPTH)
         return heft_scan_tar(s, place, err);
-    return heft_scan_tell(s, place, 0, HEFT_UNKNOWN, "packed", HEFT_SCAN_DEEP);
+    return heft_scan_report_text(s, place, 0, HEFT_UNKNOWN, "packed", HEFT_SCAN_DEEP);
 }
 
 /* Scans a place that is neither a zip nor a tar, by its first bytes. */
@@ -83,8 +83,8 @@ static bool scan_begin(struct heft_scan *s, const struct heft_scan_place *place,
     return set_kind(s, place, "compressed") && scan_also(s, place, err);
 }
 
-static bool look_at(struct heft_scan *s, const struct heft_scan_place *place,
-                    struct heft_error *err)
+static bool scan_place(struct heft_scan *s, const struct heft_scan_place *place,
+                       struct heft_error *err)
 {
     uint8_t room[HEAD];
     struct heft_bytes head;
@@ -94,7 +94,7 @@ static bool look_at(struct heft_scan *s, const struct heft_scan_place *place,
     if (!read_head(place, room, &head, err))
         return false;
     if (begins_with(head, "PK\3\4", 4) && place->depth >= HEFT_SCAN_DEPTH)
-        return heft_scan_tell(s, place, 0, HEFT_UNKNOWN, "packed", HEFT_SCAN_DEEP);
+        return heft_scan_report_text(s, place, 0, HEFT_UNKNOWN, "packed", HEFT_SCAN_DEEP);
     if (begins_with(head, "PK\3\4", 4))
         return set_kind(s, place, "zip") && heft_scan_zip(s, place, err);
     if (heft_scan_is_tar(head))
@@ -129,7 +129,7 @@ bool heft_scan_source(const struct heft_source *src, const char *path,
     struct heft_error first = {0}, fatal = {0};
     struct heft_scan s = {.path = path,
                           .limits = limits,
-                          .look = look_at,
+                          .look = scan_place,
                           .each = each,
                           .ctx = ctx,
                           .complete = true,
@@ -147,7 +147,7 @@ bool heft_scan_source(const struct heft_source *src, const char *path,
     if (!heft_mul(src->size, 3, &s.budget) ||
         !heft_add(s.budget, 4 * HEFT_SCAN_UNPACKED, &s.budget))
         s.budget = UINT64_MAX;
-    ok = look_at(&s, &place, &fatal) && scan_user_block(&s, &place, &fatal);
+    ok = scan_place(&s, &place, &fatal) && scan_user_block(&s, &place, &fatal);
     *kind = s.kind;
     heft_strmap_release(&s.keys);
     heft_arena_release(&s.mem);

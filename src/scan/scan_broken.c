@@ -144,16 +144,16 @@ static bool find_directories(struct loose *l)
 /* ---- entries ----------------------------------------------------------------------------- */
 
 /* Reports a trick of one record, up to MOST_TOLD in an archive. */
-static bool tell(struct loose *l, const struct heft_zip_entry *e, const char *sentence)
+static bool report_trick(struct loose *l, const struct heft_zip_entry *e, const char *sentence)
 {
     if (l->told == MOST_TOLD)
         return true;
     l->told++;
-    return heft_scan_tell_record(l->s, l->place, e, sentence);
+    return heft_scan_report_trick(l->s, l->place, e, sentence);
 }
 
 /* Reports names and kinds of entries that readers interpret differently. */
-static bool tell_faults(struct loose *l, const struct heft_zip_entry *e, unsigned faults)
+static bool report_faults(struct loose *l, const struct heft_zip_entry *e, unsigned faults)
 {
     static const struct {
         unsigned fault;
@@ -167,13 +167,13 @@ static bool tell_faults(struct loose *l, const struct heft_zip_entry *e, unsigne
     };
 
     for (size_t i = 0; i < HEFT_COUNT(tricks); i++)
-        if ((faults & tricks[i].fault) && !tell(l, e, tricks[i].sentence))
+        if ((faults & tricks[i].fault) && !report_trick(l, e, tricks[i].sentence))
             return false;
     return true;
 }
 
 /* Reports names that readers cannot tell apart; torch ignores the case of letters. */
-static bool check_twice(struct loose *l, const struct heft_zip_entry *e)
+static bool check_name(struct loose *l, const struct heft_zip_entry *e)
 {
     uint32_t found;
 
@@ -182,10 +182,10 @@ static bool check_twice(struct loose *l, const struct heft_zip_entry *e)
         return false;
     if (found == HEFT_MAP_NONE)
         return true;
-    return tell(l, e,
-                heft_str_eq(l->zip.entries[found].name, e->name)
-                    ? "another record has the same name"
-                    : "another record's name differs only in upper and lower case");
+    return report_trick(l, e,
+                        heft_str_eq(l->zip.entries[found].name, e->name)
+                            ? "another record has the same name"
+                            : "another record's name differs only in upper and lower case");
 }
 
 /* Reports differences between the local header and the directory. */
@@ -197,24 +197,26 @@ static bool check_local(struct loose *l, struct heft_zip_entry *e,
     struct heft_bytes name;
 
     if ((local->faults & HEFT_ZIP_ENCRYPTED) &&
-        !tell(l, e,
-              heft_arena_printf(mem, l->err,
-                                "its local header has flags 0x%04x (encrypted, patched): other "
-                                "readers refuse them, torch ignores them",
-                                local->flags)))
+        !report_trick(
+            l, e,
+            heft_arena_printf(mem, l->err,
+                              "its local header has flags 0x%04x (encrypted, patched): other "
+                              "readers refuse them, torch ignores them",
+                              local->flags)))
         return false;
     if (local->method != e->method &&
-        !tell(l, e,
-              heft_arena_printf(mem, l->err, "its local header has method %u, the directory has %u",
-                                local->method, e->method)))
+        !report_trick(l, e,
+                      heft_arena_printf(mem, l->err,
+                                        "its local header has method %u, the directory has %u",
+                                        local->method, e->method)))
         return false;
     if (!heft_within(e->header + LOCAL, n, l->place->src->size))
-        return tell(l, e, "its local header extends past the end of the file");
+        return report_trick(l, e, "its local header extends past the end of the file");
     if (!heft_source_fetch(l->place->src, e->header + LOCAL, n, &l->mem, &name, l->err))
         return false;
     if (n == e->name.n && memcmp(name.p, e->name.p, n) == 0)
         return true;
-    return tell(
+    return report_trick(
         l, e,
         heft_arena_printf(
             mem, l->err,
@@ -231,7 +233,7 @@ static bool place_payload(struct loose *l, struct heft_zip_entry *e)
 
     if (!has_magic(l->place->src, e->header, "PK\3\4") || !heft_within(e->header, LOCAL, size)) {
         e->size = e->packed = 0;
-        return tell(l, e, "no local header at the offset in the directory");
+        return report_trick(l, e, "no local header at the offset in the directory");
     }
     if (!heft_source_read(l->place->src, e->header, head, LOCAL, l->err))
         return false;
@@ -246,11 +248,11 @@ static bool place_payload(struct loose *l, struct heft_zip_entry *e)
 static bool check_coding(struct loose *l, struct heft_zip_entry *e, unsigned faults)
 {
     if ((faults & HEFT_ZIP_ENCRYPTED) &&
-        !tell(l, e, "the directory marks it as encrypted or as a patch"))
+        !report_trick(l, e, "the directory marks it as encrypted or as a patch"))
         return false;
     if (!(faults & HEFT_ZIP_METHOD))
         return true;
-    if (!tell(
+    if (!report_trick(
             l, e,
             heft_arena_printf(&l->s->mem, l->err, "compression method %u, not scanned", e->method)))
         return false;
@@ -274,7 +276,7 @@ static bool add_entry(struct loose *l, const struct directory *d, const struct h
     if (has_magic(l->place->src, e->header + d->shift, "PK\3\4"))
         e->header += d->shift; /* Python adds the shift, too; other readers use the stored offset */
     e->header = heft_min_u64(e->header, l->place->src->size);
-    return tell_faults(l, e, r->faults) && check_twice(l, e) && check_coding(l, e, r->faults) &&
+    return report_faults(l, e, r->faults) && check_name(l, e) && check_coding(l, e, r->faults) &&
            place_payload(l, e);
 }
 
@@ -284,7 +286,7 @@ static void too_many(const struct loose *l, uint64_t at)
 
     heft_fail(&why, HEFT_LIMIT, heft_scan_offset(l->place, at),
               "more than %d entries in a malformed directory", MOST_LISTED);
-    heft_scan_break_off(l->s, &why);
+    heft_scan_report_failure(l->s, &why);
 }
 
 /* Reads the entries of one directory up to the first malformed one. */
@@ -339,7 +341,7 @@ static bool check_overlap(struct loose *l)
         const struct heft_zip_entry *before = sorted[i - 1];
 
         if (sorted[i]->header < before->data + before->packed &&
-            !tell(l, sorted[i], "it overlaps another record"))
+            !report_trick(l, sorted[i], "it overlaps another record"))
             return false;
         if (sorted[i]->header == before->header && sorted[i]->packed == before->packed)
             sorted[i]->is_folder = true;
@@ -469,20 +471,22 @@ bool heft_scan_broken_zip(struct heft_scan *s, const struct heft_scan_place *pla
     if (!find_directories(&l))
         return false;
     if (l.n_dirs == 0) {
-        heft_scan_break_off(s, why);
+        heft_scan_report_failure(s, why);
         return carve(s, place, err) &&
                heft_scan_pickles(s, place, 0, err); /* as a pickle, "PK\3\4" begins with PERSID */
     }
-    if (l.n_dirs > 1 && !heft_scan_tell(s, place, l.dirs[1].at, HEFT_DANGER, "trick",
-                                        "two directories: readers disagree on which one counts"))
+    if (l.n_dirs > 1 &&
+        !heft_scan_report_text(s, place, l.dirs[1].at, HEFT_DANGER, "trick",
+                               "two directories: readers disagree on which one counts"))
         return false;
     if (!scan_directories(&l))
         return false;
     return l.told || l.n_dirs > 1 ||
-           heft_scan_tell(s, place, 0, HEFT_DANGER, "trick",
-                          heft_arena_printf(
-                              &s->mem, err,
-                              "a zip that heft refuses but other readers may open: %s", why->text));
+           heft_scan_report_text(
+               s, place, 0, HEFT_DANGER, "trick",
+               heft_arena_printf(&s->mem, err,
+                                 "a zip that heft refuses but other readers may open: %s",
+                                 why->text));
 }
 
 bool heft_scan_second_zip(struct heft_scan *s, const struct heft_scan_place *place, bool *second,
@@ -508,8 +512,9 @@ bool heft_scan_hidden_zip(struct heft_scan *s, const struct heft_scan_place *pla
         return false;
     if (l.n_dirs == 0)
         return true;
-    return heft_scan_tell(s, place, l.dirs[0].at, HEFT_DANGER, "trick",
-                          "a zip after other bytes: Python's zipfile opens the zip, torch reads "
-                          "the bytes before it") &&
+    return heft_scan_report_text(
+               s, place, l.dirs[0].at, HEFT_DANGER, "trick",
+               "a zip after other bytes: Python's zipfile opens the zip, torch reads "
+               "the bytes before it") &&
            scan_directories(&l);
 }

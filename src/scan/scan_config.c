@@ -123,7 +123,8 @@ static bool scan_decoded(struct heft_config *c, struct heft_str text, struct hef
     bool ok;
 
     if (c->place->depth >= HEFT_SCAN_DEPTH)
-        return heft_config_tell(c, HEFT_UNKNOWN, "base64, not scanned", (struct heft_str){0}, err);
+        return heft_config_report(c, HEFT_UNKNOWN, "base64, not scanned", (struct heft_str){0},
+                                  err);
     if (!heft_scan_pay(c->s, c->place, most))
         return true;
     bytes = heft_alloc(most, err);
@@ -150,8 +151,8 @@ static bool judge_any(struct heft_config *c, struct heft_str text, struct heft_e
     n = decode_base64((struct heft_str){text.p, (size_t)heft_min_u64(text.n, 64)}, head,
                       sizeof head);
     if (is_marshal(head, n) || is_marshal_text(text))
-        return heft_config_tell(c, HEFT_DANGER, "marshalled Python bytecode", (struct heft_str){0},
-                                err);
+        return heft_config_report(c, HEFT_DANGER, "marshalled Python bytecode",
+                                  (struct heft_str){0}, err);
     return !is_packed(head, n) || scan_decoded(c, text, err);
 }
 
@@ -187,31 +188,32 @@ static bool judge_keyed(struct heft_config *c, const struct heft_config_frame *f
                         struct heft_str text, struct heft_error *err)
 {
     if (frame->in_auto_map || is_word(&frame->key, "auto_map"))
-        return heft_config_tell(c, HEFT_UNKNOWN, "auto_map, which trust_remote_code runs", text,
-                                err);
+        return heft_config_report(c, HEFT_UNKNOWN, "auto_map, which trust_remote_code runs", text,
+                                  err);
     if (frame->in_pipelines && is_word(&frame->key, "impl"))
-        return heft_config_tell(c, HEFT_UNKNOWN, "custom_pipelines, which trust_remote_code runs",
-                                text, err);
+        return heft_config_report(c, HEFT_UNKNOWN, "custom_pipelines, which trust_remote_code runs",
+                                  text, err);
     if (is_word(&frame->key, "target") && !heft_scan_target(c->s, c->place, text, err))
         return false;
     if (is_word(&frame->key, "target") || is_word(&frame->key, "class_path"))
         return heft_config_path(c, text) != HEFT_DANGER ||
-               heft_config_tell(c, HEFT_DANGER, "a program may call", text, err);
+               heft_config_report(c, HEFT_DANGER, "a program may call", text, err);
     if (is_word(&frame->key, "expr_str") || is_word(&frame->key, "guards_code"))
         return heft_config_expression(c, text, err);
     if (is_word(&frame->key, "parent_library") && !is_usual_library(text))
-        return heft_config_tell(c, HEFT_UNKNOWN, "PEFT imports", text, err);
+        return heft_config_report(c, HEFT_UNKNOWN, "PEFT imports", text, err);
     if (ends_as_attention(&frame->key) && text.n && memchr(text.p, '/', text.n))
-        return heft_config_tell(c, HEFT_UNKNOWN, "transformers fetches and runs kernels of", text,
-                                err);
+        return heft_config_report(c, HEFT_UNKNOWN, "transformers fetches and runs kernels of", text,
+                                  err);
     if (is_word(&frame->key, "_target_"))
-        return heft_config_tell(c, heft_config_path(c, text), "Hydra calls", text, err);
+        return heft_config_report(c, heft_config_path(c, text), "Hydra calls", text, err);
     if (is_word(&frame->key, "custom_pipeline"))
-        return heft_config_tell(c, HEFT_UNKNOWN, "a pipeline in Python, custom_pipeline", text,
-                                err);
+        return heft_config_report(c, HEFT_UNKNOWN, "a pipeline in Python, custom_pipeline", text,
+                                  err);
     for (size_t i = 0; i < HEFT_COUNT(imports); i++)
         if (is_word(&frame->key, imports[i]))
-            return heft_config_tell(c, heft_config_path(c, text), "jsonpickle imports", text, err);
+            return heft_config_report(c, heft_config_path(c, text), "jsonpickle imports", text,
+                                      err);
     return true;
 }
 
@@ -279,8 +281,8 @@ static bool take_key(struct heft_config *c, struct heft_error *err)
     frame->has_idx |= is_word(&frame->key, "idx");
     frame->has_path |= is_word(&frame->key, "path");
     if (is_word(&frame->key, "py/reduce") || is_word(&frame->key, "py/repr"))
-        return heft_config_tell(c, HEFT_DANGER, "jsonpickle calls or evaluates the value of",
-                                c->json.text, err);
+        return heft_config_report(c, HEFT_DANGER, "jsonpickle calls or evaluates the value of",
+                                  c->json.text, err);
     return true;
 }
 
@@ -298,8 +300,8 @@ static bool take_plain(struct heft_config *c, enum heft_json_token token, struct
     if (token == HEFT_JSON_NULL && is_word(&frame->key, "registered_name"))
         frame->registered.is_set = false;
     if (token == HEFT_JSON_TRUE && is_word(&frame->key, "trust_remote_code"))
-        return heft_config_tell(c, HEFT_UNKNOWN, "trust_remote_code is on", (struct heft_str){0},
-                                err);
+        return heft_config_report(c, HEFT_UNKNOWN, "trust_remote_code is on", (struct heft_str){0},
+                                  err);
     return true;
 }
 
@@ -363,7 +365,7 @@ bool heft_scan_config(struct heft_scan *s, const struct heft_scan_place *place,
     heft_arena_release(&c.mem);
     /* Python may accept deeper nesting, but it refuses all other malformed JSON, too. */
     if (why.code == HEFT_LIMIT)
-        heft_scan_break_off(s, &why);
+        heft_scan_report_failure(s, &why);
     *what = (struct heft_scan_json){why.code == HEFT_OK, c.templates};
     if (why.code != HEFT_NOMEM)
         return ok;

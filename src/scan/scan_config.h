@@ -47,9 +47,9 @@ static inline struct heft_str heft_config_str(const struct heft_config_text *tex
 /* ---- scan_config_report.c ---- */
 
 /* Reports a finding "sentence: detail". */
-HEFT_CHECKED bool heft_config_tell(struct heft_config *c, enum heft_danger danger,
-                                   const char *sentence, struct heft_str detail,
-                                   struct heft_error *err);
+HEFT_CHECKED bool heft_config_report(struct heft_config *c, enum heft_danger danger,
+                                     const char *sentence, struct heft_str detail,
+                                     struct heft_error *err);
 
 /* Danger of a dotted path. Sets c->full if the budget does not suffice to judge it. */
 enum heft_danger heft_config_path(struct heft_config *c, struct heft_str path);

@@ -19,12 +19,12 @@ static bool refuse_rest(struct heft_config *c)
     c->full = true;
     heft_fail(&why, HEFT_LIMIT, heft_scan_offset(c->place, c->json.where),
               "more than %d findings in one configuration; the rest was not scanned", MOST_TOLD);
-    heft_scan_break_off(c->s, &why);
+    heft_scan_report_failure(c->s, &why);
     return true;
 }
 
-bool heft_config_tell(struct heft_config *c, enum heft_danger danger, const char *sentence,
-                      struct heft_str detail, struct heft_error *err)
+bool heft_config_report(struct heft_config *c, enum heft_danger danger, const char *sentence,
+                        struct heft_str detail, struct heft_error *err)
 {
     const int n = (int)heft_min_u64(detail.n, 200);
     struct heft_scan_item item = {.danger = danger,

@@ -183,8 +183,8 @@ static bool scan_json(struct heft_scan *s, const struct heft_scan_place *place,
     *what = (struct heft_scan_json){.is_json = place->src->size <= LONGEST_JSON};
     if (!what->is_json)
         return heft_str_ends(heft_scan_name(s, place), ".jsonl") ||
-               heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
-                              "JSON of more than 64 MiB, not scanned");
+               heft_scan_report_text(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
+                                     "JSON of more than 64 MiB, not scanned");
     if (!heft_scan_pay(s, place, place->src->size))
         return true;
     ok = (bytes.p || heft_source_fetch(place->src, 0, place->src->size, &mem, &bytes, err)) &&
@@ -210,9 +210,10 @@ static bool scan_text(struct heft_scan *s, const struct heft_scan_place *place, 
     else if (ok)
         heft_scan_template(s, place, 0, bytes);
     if (ok && n < place->src->size)
-        ok = heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
-                            is_yaml ? "YAML of more than 64 MiB; the rest was not scanned"
-                                    : "a template of more than 64 MiB; the rest was not scanned");
+        ok = heft_scan_report_text(
+            s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
+            is_yaml ? "YAML of more than 64 MiB; the rest was not scanned"
+                    : "a template of more than 64 MiB; the rest was not scanned");
     heft_arena_release(&mem);
     return ok;
 }
@@ -290,13 +291,13 @@ bool heft_scan_content(struct heft_scan *s, const struct heft_scan_place *place,
     if (native || python)
         set_kind(s, place, native ? "native code" : "Python", true);
     if (native)
-        return heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "native", native);
+        return heft_scan_report_text(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "native", native);
     if (python)
-        return heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "code", python);
+        return heft_scan_report_text(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "code", python);
     if (is_wide_json(head)) {
         set_kind(s, place, "JSON", true);
-        return heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
-                              "JSON that is not UTF-8, not scanned");
+        return heft_scan_report_text(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
+                                     "JSON that is not UTF-8, not scanned");
     }
     if (heft_scan_is_yaml(name)) {
         set_kind(s, place, "YAML", true);

@@ -231,5 +231,6 @@ bool heft_config_expression(struct heft_config *c, struct heft_str text, struct 
     const enum heft_danger danger = danger_of(c, text);
 
     return danger == HEFT_ALLOWED ||
-           heft_config_tell(c, danger, "Python expression that torch.export evaluates", text, err);
+           heft_config_report(c, danger, "Python expression that torch.export evaluates", text,
+                              err);
 }

@@ -165,9 +165,10 @@ bool heft_scan_gguf(struct heft_scan *s, const struct heft_scan_place *place, bo
     if (!g.in.p)
         ok = heft_source_fetch(place->src, 0, n, &mem, &g.in, err);
     if (ok && !walk_metadata(&g))
-        ok = heft_scan_tell(s, place, g.at, HEFT_UNKNOWN, "refused",
-                            g.cut ? "GGUF whose entries do not end in its first 64 MiB"
-                                  : "GGUF with an entry of an unknown type, or nested too deeply");
+        ok = heft_scan_report_text(
+            s, place, g.at, HEFT_UNKNOWN, "refused",
+            g.cut ? "GGUF whose entries do not end in its first 64 MiB"
+                  : "GGUF with an entry of an unknown type, or nested too deeply");
     *templates = g.templates;
     heft_arena_release(&mem);
     return ok;

@@ -41,14 +41,14 @@ struct text {
 };
 
 /* A node that is reported later, if at all. */
-struct stranger {
+struct pending_node {
     struct heft_str op, node;
     uint64_t where;
 };
 
 /* A node that writes files in a scope that may be a saver's. */
 struct saving {
-    struct stranger node;
+    struct pending_node node;
     const struct heft_scan_op *op;
     uint32_t saver;
 };
@@ -59,8 +59,8 @@ struct graph {
     struct heft_proto p;
     struct heft_arena mem;
     struct heft_strmap told, functions;
-    struct stranger *strangers;
-    size_t n_strangers, cap_strangers;
+    struct pending_node *unregistered;
+    size_t n_unregistered, cap_unregistered;
     struct text function;              /* function being read; empty in the graph itself */
     struct text name, op, key, stream; /* of the current node */
     uint64_t where;                    /* offset of the current node in the place, in bytes */
@@ -68,8 +68,8 @@ struct graph {
     bool saves;                        /* the current node uses an output of the saver */
     bool sure, odd; /* kind of the message is known; an operation has an impossible name */
     uint64_t nodes, assets, configs;
-    uint64_t tables;       /* number of tables that are initialised from text files */
-    struct stranger table; /* first node among those */
+    uint64_t tables;           /* number of tables that are initialised from text files */
+    struct pending_node table; /* first node among those */
     struct saving *savings;
     size_t n_savings, cap_savings;
     struct heft_savers savers; /* scopes of the savings */
@@ -91,7 +91,7 @@ static struct heft_str text_of(const struct text *text)
 
 /* ---- reporting --------------------------------------------------------------------------- */
 
-static bool report_op(struct graph *g, const struct stranger *at, enum heft_danger danger,
+static bool report_op(struct graph *g, const struct pending_node *at, enum heft_danger danger,
                       const char *why, struct heft_error *err)
 {
     struct heft_scan_place place = *g->place;
@@ -172,7 +172,7 @@ static bool refuse_rest(struct graph *g)
     g->full = true;
     heft_fail(&why, HEFT_LIMIT, heft_scan_offset(g->place, g->where),
               "more than %d findings in one graph; the rest was not scanned", MOST_TOLD);
-    heft_scan_break_off(g->s, &why);
+    heft_scan_report_failure(g->s, &why);
     return true;
 }
 
@@ -197,9 +197,10 @@ static bool is_first(struct graph *g, bool *first, struct heft_error *err)
     return true;
 }
 
-static bool copy_node(struct graph *g, struct stranger *out, struct heft_error *err)
+static bool copy_node(struct graph *g, struct pending_node *out, struct heft_error *err)
 {
-    *out = (struct stranger){.op = text_of(&g->op), .node = text_of(&g->name), .where = g->where};
+    *out =
+        (struct pending_node){.op = text_of(&g->op), .node = text_of(&g->name), .where = g->where};
     out->op.p = heft_arena_text(&g->mem, out->op, err);
     out->node.p = heft_arena_text(&g->mem, out->node, err);
     return out->op.p && out->node.p;
@@ -214,7 +215,7 @@ static bool is_table(struct heft_str op)
 
 static bool judge_known(struct graph *g, const struct heft_scan_op *op, struct heft_error *err)
 {
-    struct stranger node;
+    struct pending_node node;
 
     if (prints_to_file(g))
         return copy_node(g, &node, err) &&
@@ -285,9 +286,9 @@ static bool judge_node(struct graph *g, struct heft_error *err)
         return true;
     if (op)
         return judge_known(g, op, err);
-    return heft_grow(&g->strangers, &g->cap_strangers, g->n_strangers, 1, sizeof *g->strangers,
-                     err) &&
-           copy_node(g, &g->strangers[g->n_strangers++], err);
+    return heft_grow(&g->unregistered, &g->cap_unregistered, g->n_unregistered, 1,
+                     sizeof *g->unregistered, err) &&
+           copy_node(g, &g->unregistered[g->n_unregistered++], err);
 }
 
 /* ---- the walk ---------------------------------------------------------------------------- */
@@ -320,9 +321,9 @@ static bool take_metadata(struct graph *g, struct heft_error *err)
 
 /* Reports an absolute path inside a saver: the path is supposed to come from the program that
  * saves. */
-static bool tell_path(struct graph *g, struct heft_error *err)
+static bool report_saver_path(struct graph *g, struct heft_error *err)
 {
-    struct stranger node;
+    struct pending_node node;
     bool first;
 
     if (!is_in_saver(g))
@@ -335,9 +336,9 @@ static bool tell_path(struct graph *g, struct heft_error *err)
 /* Reports a node that uses outputs of the saver or calls it: it saves whenever the graph runs.
  * The saver itself is run by name, or by nodes of the graph outside of functions. Nodes that
  * save are judged elsewhere ("name/save" of the oldest savers uses "name/save/tensor_names"). */
-static bool tell_saving(struct graph *g, struct heft_error *err)
+static bool report_saver_use(struct graph *g, struct heft_error *err)
 {
-    struct stranger node;
+    struct pending_node node;
     bool first;
 
     if (is_in_saver(g) || heft_scan_op_saves(text_of(&g->op)))
@@ -357,9 +358,9 @@ static bool takes_saver(struct heft_str input)
 
 /* Takes a tensor of a signature: every caller of the model fetches it, so it must not be one of
  * a saver. */
-static bool tell_fetched(struct graph *g, struct heft_error *err)
+static bool judge_fetched(struct graph *g, struct heft_error *err)
 {
-    struct stranger node = {.op = HEFT_STR("a signature"), .where = g->p.where};
+    struct pending_node node = {.op = HEFT_STR("a signature"), .where = g->p.where};
 
     if (g->again) {
         if (!heft_savers_take(&g->savers, g->p.text, err))
@@ -390,7 +391,7 @@ static bool take_value(struct graph *g, struct heft_error *err)
     else if (in == &heft_tf_tensor && number == 8)
         g->has_path |= heft_saver_is_path(g->p.text);
     else if (in == &heft_tf_tensor_info && number == 1)
-        return tell_fetched(g, err);
+        return judge_fetched(g, err);
     else if (in == &heft_tf_name_attrs && number == 1 && g->function.n &&
              is_saver_function(g->p.text))
         g->saves = true;
@@ -450,8 +451,8 @@ static bool take_event(struct graph *g, enum heft_proto_event event, struct heft
                 heft_savers_judge(&g->savers, text_of(&g->name), text_of(&g->op), g->has_path);
             return true;
         }
-        return judge_node(g, err) && (!g->saves || tell_saving(g, err)) &&
-               (!g->has_path || tell_path(g, err));
+        return judge_node(g, err) && (!g->saves || report_saver_use(g, err)) &&
+               (!g->has_path || report_saver_path(g, err));
     } else if (event == HEFT_PROTO_LEAVE && g->p.field && g->p.field->sub == &heft_tf_function) {
         g->function.n = 0;
     }
@@ -474,8 +475,8 @@ static bool walk_document(struct graph *g, const struct heft_proto_doc *doc,
 }
 
 /* Second pass: reports the savings whose scopes are not savers. */
-static bool tell_savings(struct graph *g, const struct heft_proto_doc *doc,
-                         const struct heft_proto_message *root, struct heft_error *err)
+static bool report_savings(struct graph *g, const struct heft_proto_doc *doc,
+                           const struct heft_proto_message *root, struct heft_error *err)
 {
     struct heft_error told = {0}; /* already reported by the first pass */
     bool ok = true, first;
@@ -502,11 +503,11 @@ static bool tell_savings(struct graph *g, const struct heft_proto_doc *doc,
     return ok;
 }
 
-static bool tell_strangers(struct graph *g, struct heft_error *err)
+static bool report_unregistered(struct graph *g, struct heft_error *err)
 {
-    for (size_t i = 0; i < g->n_strangers; i++)
-        if (heft_strmap_get(&g->functions, g->strangers[i].op) == HEFT_MAP_NONE &&
-            !report_op(g, &g->strangers[i], HEFT_UNKNOWN,
+    for (size_t i = 0; i < g->n_unregistered; i++)
+        if (heft_strmap_get(&g->functions, g->unregistered[i].op) == HEFT_MAP_NONE &&
+            !report_op(g, &g->unregistered[i], HEFT_UNKNOWN,
                        "TensorFlow has no such operation: it needs another native library", err))
             return false;
     return !g->tables || g->assets ||
@@ -516,7 +517,7 @@ static bool tell_strangers(struct graph *g, struct heft_error *err)
 
 static void release_graph(struct graph *g)
 {
-    heft_free(g->strangers);
+    heft_free(g->unregistered);
     heft_free(g->savings);
     heft_savers_release(&g->savers);
     heft_strmap_release(&g->told);
@@ -538,9 +539,9 @@ static bool try_root(struct heft_scan *s, const struct heft_scan_place *place,
     *found =
         ok && !g.odd &&
         (g.nodes > 0 || g.configs > 0 || (why.code == HEFT_OK && (g.functions.count || g.assets)));
-    ok = ok && (!*found || (tell_savings(&g, doc, root, err) && tell_strangers(&g, err)));
+    ok = ok && (!*found || (report_savings(&g, doc, root, err) && report_unregistered(&g, err)));
     if (ok && *found && why.code != HEFT_OK)
-        heft_scan_break_off(s, &why);
+        heft_scan_report_failure(s, &why);
     release_graph(&g);
     if (why.code == HEFT_NOMEM || why.code == HEFT_IO) {
         *err = why;
@@ -593,7 +594,7 @@ static bool try_form(struct heft_scan *s, const struct heft_scan_place *place, b
         *err = why;
         return false;
     }
-    heft_scan_break_off(s, &why);
+    heft_scan_report_failure(s, &why);
     return true;
 }
 

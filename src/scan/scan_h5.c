@@ -58,11 +58,11 @@ static bool judge_texts(struct heft_scan *s, const struct heft_scan_place *place
         }
         heft_buf_release(&label);
         if (ok && value->kind == HEFT_VALUE_NULL && is_config(value))
-            ok = heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
-                                "a configuration of a type that heft cannot read");
+            ok = heft_scan_report_text(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
+                                       "a configuration of a type that heft cannot read");
         if (ok && is_pickled(value))
-            ok = heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "packed",
-                                "pickles in an array of PyTables, not scanned");
+            ok = heft_scan_report_text(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "packed",
+                                       "pickles in an array of PyTables, not scanned");
         if (!ok || (depth < 8 && !judge_texts(s, place, value->first_child, depth + 1, err)))
             return false;
     }
@@ -70,8 +70,8 @@ static bool judge_texts(struct heft_scan *s, const struct heft_scan_place *place
 }
 
 /* Reports links and data in other files: Keras and h5py read them, whatever they are. */
-static bool tell_others(struct heft_scan *s, const struct heft_scan_place *place,
-                        const struct heft_model *model, struct heft_error *err)
+static bool report_other_files(struct heft_scan *s, const struct heft_scan_place *place,
+                               const struct heft_model *model, struct heft_error *err)
 {
     for (size_t i = 0; i < model->n_unreadable; i++) {
         const struct heft_unreadable *lost = &model->unreadable[i];
@@ -82,7 +82,7 @@ static bool tell_others(struct heft_scan *s, const struct heft_scan_place *place
         sentence =
             heft_arena_printf(&s->mem, err, "%.*s reads another file, whose path is in this one",
                               (int)heft_min_u64(lost->name.n, 200), lost->name.p);
-        if (!heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "code", sentence))
+        if (!heft_scan_report_text(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "code", sentence))
             return false;
     }
     return true;
@@ -108,11 +108,12 @@ bool heft_scan_h5(struct heft_scan *s, const struct heft_scan_place *place, stru
     ok = heft_model_add_file(&model, &slice, s->path, &index, &why) &&
          heft_registry_open_source(&model, index, "h5", &why) && heft_model_merge(&model, &why);
     if (ok)
-        ok = judge_texts(s, place, model.values, 0, err) && tell_others(s, place, &model, err);
+        ok = judge_texts(s, place, model.values, 0, err) &&
+             report_other_files(s, place, &model, err);
     else if (why.code == HEFT_NOMEM || why.code == HEFT_IO)
         *err = why;
     else
-        heft_scan_break_off(s, &why);
+        heft_scan_report_failure(s, &why);
     heft_model_release(&model);
     return ok || (why.code != HEFT_OK && why.code != HEFT_NOMEM && why.code != HEFT_IO);
 }

@@ -145,7 +145,7 @@ static bool judge_value(struct targets *t, size_t at, size_t key)
 /* ---- keys -------------------------------------------------------------------------------- */
 
 /* Returns the position after a quote, blanks and the colon of a key; 0 if the word is not a key. */
-static size_t behind_colon(const struct targets *t, size_t at)
+static size_t after_colon(const struct targets *t, size_t at)
 {
     at += is_quote(t, at);
     while (at < t->text.n && is_blank(t->text.p[at]))
@@ -171,7 +171,7 @@ static bool is_key_elsewhere(const struct targets *t, size_t at)
 
 static bool judge_key(struct targets *t, size_t at, size_t end, size_t key)
 {
-    const size_t value = behind_colon(t, end);
+    const size_t value = after_colon(t, end);
 
     if (value)
         return judge_value(t, value, key);
@@ -237,8 +237,8 @@ bool heft_scan_targets(struct heft_scan *s, const struct heft_scan_place *place,
     for (size_t i = 0; ok && !t.unpaid && i < text.n && t.told.count < MOST_TOLD; i++)
         ok = !memchr("\"_tcl", text.p[i], 5) || judge_here(&t, i);
     if (ok && t.told.count == MOST_TOLD)
-        ok = heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
-                            "more than 10000 targets; the rest was not scanned");
+        ok = heft_scan_report_text(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
+                                   "more than 10000 targets; the rest was not scanned");
     heft_strmap_release(&t.told);
     heft_arena_release(&t.mem);
     return ok;

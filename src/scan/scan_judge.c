@@ -275,8 +275,8 @@ static bool judge_bytes(struct judged *j, uint32_t node, struct heft_bytes bytes
     struct heft_scan_place place = *j->place;
 
     if (j->place->depth >= HEFT_SCAN_DEPTH)
-        return heft_scan_tell(j->scan, j->place, j->at + at, HEFT_UNKNOWN, "packed",
-                              HEFT_SCAN_DEEP);
+        return heft_scan_report_text(j->scan, j->place, j->at + at, HEFT_UNKNOWN, "packed",
+                                     HEFT_SCAN_DEEP);
     if (!heft_scan_pay(j->scan, j->place, bytes.n))
         return true;
     j->name.n = 0;
@@ -534,7 +534,7 @@ bool heft_scan_judge(struct heft_scan *s, const struct heft_scan_place *place, u
         ok = judge_node(&j, i, err);
     s->nodes += taken;
     if (ok && pickle->bent != HEFT_PICKLE_NIL)
-        ok = heft_scan_tell(
+        ok = heft_scan_report_text(
             s, place, at + pickle->bent, HEFT_DANGER, "trick",
             "an opcode that extends beyond its frame: readers interpret it differently");
     if (ok)

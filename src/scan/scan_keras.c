@@ -95,13 +95,13 @@ static bool judge_module(struct heft_config *c, const struct heft_config_frame *
         return false;
     if (is_keras_module(module))
         return (!is_unfit(name) && heft_config_path(c, path) != HEFT_DANGER) ||
-               heft_config_tell(c, HEFT_DANGER, "Keras calls a function that no layer needs", path,
-                                err);
+               heft_config_report(c, HEFT_DANGER, "Keras calls a function that no layer needs",
+                                  path, err);
     if (heft_scan_danger(module, name) == HEFT_DANGER)
-        return heft_config_tell(c, HEFT_DANGER, "Keras imports and calls", path, err);
+        return heft_config_report(c, HEFT_DANGER, "Keras imports and calls", path, err);
     if (is_value(module, heft_config_str(&f->class_name)))
         return true;
-    return heft_config_tell(c, HEFT_UNKNOWN, "Keras needs the class or function", path, err);
+    return heft_config_report(c, HEFT_UNKNOWN, "Keras needs the class or function", path, err);
 }
 
 /* ---- classes ----------------------------------------------------------------------------- */
@@ -142,12 +142,12 @@ static bool judge_class(struct heft_config *c, const struct heft_config_frame *f
 
     for (size_t i = 0; i < HEFT_COUNT(classes); i++)
         if (heft_str_is(name, classes[i].name))
-            return heft_config_tell(c, classes[i].danger, classes[i].sentence, name, err);
+            return heft_config_report(c, classes[i].danger, classes[i].sentence, name, err);
     if (memchr(name.p, '>', name.n))
-        return heft_config_tell(c, HEFT_UNKNOWN, "Keras needs the registered class", name, err);
+        return heft_config_report(c, HEFT_UNKNOWN, "Keras needs the registered class", name, err);
     if (f->registered.is_set && memchr(registered.p, '>', registered.n))
-        return heft_config_tell(c, HEFT_UNKNOWN, "Keras needs the registered class", registered,
-                                err);
+        return heft_config_report(c, HEFT_UNKNOWN, "Keras needs the registered class", registered,
+                                  err);
     return true;
 }
 
@@ -157,22 +157,22 @@ bool heft_config_judge(struct heft_config *c, const struct heft_config_frame *f,
     const struct heft_str function = heft_config_str(&f->function);
 
     if (is_word(&f->function_type, "lambda") &&
-        !heft_config_tell(c, HEFT_DANGER, "Keras runs Python code of this file", HEFT_STR("lambda"),
-                          err))
+        !heft_config_report(c, HEFT_DANGER, "Keras runs Python code of this file",
+                            HEFT_STR("lambda"), err))
         return false;
     if (f->has_idx && f->has_path && f->type.is_set &&
         !heft_str_starts(heft_config_str(&f->type), HEFT_STR("sentence_transformers.")) &&
-        !heft_config_tell(c, HEFT_UNKNOWN, "sentence-transformers imports",
-                          heft_config_str(&f->type), err))
+        !heft_config_report(c, HEFT_UNKNOWN, "sentence-transformers imports",
+                            heft_config_str(&f->type), err))
         return false;
     if (is_word(&f->class_name, "TFOpLambda") && f->function.is_set && !is_plain_op(function) &&
-        !heft_config_tell(c, HEFT_UNKNOWN, "Keras calls the TensorFlow function", function, err))
+        !heft_config_report(c, HEFT_UNKNOWN, "Keras calls the TensorFlow function", function, err))
         return false;
     if (!f->class_name.is_set || !f->has_config)
         return true;
     if (f->vocabulary.is_set && f->vocabulary.n &&
-        !heft_config_tell(c, HEFT_UNKNOWN, "Keras layer that reads a file of words",
-                          heft_config_str(&f->vocabulary), err))
+        !heft_config_report(c, HEFT_UNKNOWN, "Keras layer that reads a file of words",
+                            heft_config_str(&f->vocabulary), err))
         return false;
     return judge_class(c, f, err) && (!f->module.is_set || judge_module(c, f, err));
 }
@@ -216,10 +216,11 @@ bool heft_config_pair(struct heft_config *c, struct heft_config_frame *f, struct
     if (!c->is_index || c->n_frames != 2 || f->strings != 2)
         return true;
     if (is_word(&f->key, "_class_name"))
-        return heft_config_tell(c, HEFT_UNKNOWN, "a pipeline in Python, _class_name",
-                                heft_config_str(&f->first), err);
+        return heft_config_report(c, HEFT_UNKNOWN, "a pipeline in Python, _class_name",
+                                  heft_config_str(&f->first), err);
     for (size_t i = 0; i < HEFT_COUNT(libraries); i++)
         if (heft_str_is(heft_config_str(&f->first), libraries[i]))
             return true;
-    return heft_config_tell(c, HEFT_UNKNOWN, "diffusers imports", heft_config_str(&f->first), err);
+    return heft_config_report(c, HEFT_UNKNOWN, "diffusers imports", heft_config_str(&f->first),
+                              err);
 }

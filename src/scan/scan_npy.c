@@ -180,6 +180,6 @@ bool heft_scan_npy(struct heft_scan *s, const struct heft_scan_place *place, str
         if (!scan_data(s, place, &array, &at, err))
             return false;
     }
-    return heft_scan_tell(s, place, at, HEFT_UNKNOWN, "refused",
-                          "more than 10000 consecutive arrays");
+    return heft_scan_report_text(s, place, at, HEFT_UNKNOWN, "refused",
+                                 "more than 10000 consecutive arrays");
 }

@@ -45,13 +45,13 @@ static const char *member_name(struct heft_scan *s, const uint8_t *head, const c
 }
 
 /* Properties of the next member from headers before its own. */
-struct before {
+struct extension {
     const char *name; /* NULL if absent */
     uint64_t size;
     bool has_size;
 };
 
-static bool keep_name(struct heft_scan *s, struct before *before, struct heft_str name,
+static bool keep_name(struct heft_scan *s, struct extension *before, struct heft_str name,
                       struct heft_error *err)
 {
     before->name = heft_arena_text(&s->mem, name, err);
@@ -59,27 +59,27 @@ static bool keep_name(struct heft_scan *s, struct before *before, struct heft_st
 }
 
 /* Reports properties of a member that readers interpret differently. */
-static bool tell_pax(struct heft_scan *s, const struct heft_scan_place *place,
-                     const struct member *m, const struct heft_scan_pax *pax)
+static bool report_pax(struct heft_scan *s, const struct heft_scan_place *place,
+                       const struct member *m, const struct heft_scan_pax *pax)
 {
     const bool all = m->type == 'g' && (pax->has_size || pax->has_path || pax->sparse);
 
     if (pax->odd || all)
-        return heft_scan_tell(s, place, m->data, HEFT_DANGER, "trick",
-                              all ? "a pax header with a name or size for all members"
-                                  : "a pax header that readers interpret differently");
+        return heft_scan_report_text(s, place, m->data, HEFT_DANGER, "trick",
+                                     all ? "a pax header with a name or size for all members"
+                                         : "a pax header that readers interpret differently");
     return !pax->sparse ||
-           heft_scan_tell(s, place, m->data, HEFT_DANGER, "trick", "a sparse member");
+           heft_scan_report_text(s, place, m->data, HEFT_DANGER, "trick", "a sparse member");
 }
 
 static bool take_pax(struct heft_scan *s, const struct heft_scan_place *place,
-                     const struct member *m, struct heft_bytes bytes, struct before *before,
+                     const struct member *m, struct heft_bytes bytes, struct extension *before,
                      struct heft_error *err)
 {
     struct heft_scan_pax pax;
 
     heft_scan_read_pax(bytes, &pax);
-    if (!tell_pax(s, place, m, &pax))
+    if (!report_pax(s, place, m, &pax))
         return false;
     if (m->type == 'g')
         return true;
@@ -91,8 +91,8 @@ static bool take_pax(struct heft_scan *s, const struct heft_scan_place *place,
 }
 
 /* Reads a header about the next member, or about all following ones. */
-static bool take_before(struct heft_scan *s, const struct heft_scan_place *place,
-                        const struct member *m, struct before *before, struct heft_error *err)
+static bool take_extension(struct heft_scan *s, const struct heft_scan_place *place,
+                           const struct member *m, struct extension *before, struct heft_error *err)
 {
     const uint64_t n = heft_min_u64(m->size, LONGEST);
     struct heft_arena mem = {0};
@@ -112,7 +112,7 @@ static bool take_before(struct heft_scan *s, const struct heft_scan_place *place
 
 /* ---- tar: the oldest torch checkpoints --------------------------------------------------- */
 
-struct turns {
+struct parts {
     struct heft_scan *s;
     struct heft_scan_place *place; /* the tar, under the member's name */
     uint64_t at, end;
@@ -123,7 +123,7 @@ struct turns {
 static bool keep_root(void *ctx, const struct heft_pickle *pickle, struct heft_error *err)
 {
     const struct heft_pickle_node *root = heft_pickle_at(pickle, pickle->root);
-    struct turns *t = ctx;
+    struct parts *t = ctx;
 
     (void)err;
     t->integer = root->kind == HEFT_PICKLE_INT ? root->u.integer : -1;
@@ -135,7 +135,7 @@ static bool keep_root(void *ctx, const struct heft_pickle *pickle, struct heft_e
 }
 
 /* Runs the next pickle of the member. */
-static bool scan_next_pickle(struct turns *t, bool *done, struct heft_error *err)
+static bool scan_next_pickle(struct parts *t, bool *done, struct heft_error *err)
 {
     struct heft_scan_run run = {.visit = keep_root, .ctx = t};
 
@@ -147,7 +147,7 @@ static bool scan_next_pickle(struct turns *t, bool *done, struct heft_error *err
 }
 
 /* Skips the numbers after a pickle; false if they exceed the member. */
-static bool step_numbers(struct turns *t, bool tensors)
+static bool step_numbers(struct parts *t, bool tensors)
 {
     struct heft_error ignored = {0}; /* past the end of the file; the caller reports it */
     uint64_t n = 0, bytes;
@@ -164,7 +164,7 @@ static bool step_numbers(struct turns *t, bool tensors)
     return true;
 }
 
-static bool scan_turns(struct turns *t, bool tensors, struct heft_error *err)
+static bool scan_parts(struct parts *t, bool tensors, struct heft_error *err)
 {
     struct heft_error why = {0};
     bool done;
@@ -184,14 +184,14 @@ static bool scan_turns(struct turns *t, bool tensors, struct heft_error *err)
         heft_fail(&why, HEFT_MALFORMED, heft_scan_offset(t->place, t->at),
                   "%s: pickles and numbers do not alternate as torch writes them",
                   t->place->record);
-        heft_scan_break_off(t->s, &why);
+        heft_scan_report_failure(t->s, &why);
         return true;
     }
     return t->at == t->end ||
-           heft_scan_tell(t->s, t->place, t->at, HEFT_DANGER, "trick",
-                          heft_arena_printf(&t->s->mem, err,
-                                            "%" PRIu64 " bytes after the last of its parts",
-                                            t->end - t->at));
+           heft_scan_report_text(t->s, t->place, t->at, HEFT_DANGER, "trick",
+                                 heft_arena_printf(&t->s->mem, err,
+                                                   "%" PRIu64 " bytes after the last of its parts",
+                                                   t->end - t->at));
 }
 
 /* ---- tar: members ------------------------------------------------------------------------ */
@@ -207,19 +207,19 @@ static bool scan_labelled(struct heft_scan *s, const struct heft_scan_place *pla
                           struct heft_error *err)
 {
     const bool tensors = heft_str_is(m->name, "tensors");
-    struct turns turns = {.s = s, .place = member, .at = m->data, .end = m->data + m->size};
+    struct parts parts = {.s = s, .place = member, .at = m->data, .end = m->data + m->size};
 
     if ((m->type == '1' || m->type == '2') &&
-        !heft_scan_tell(s, member, m->data - BLOCK, HEFT_DANGER, "trick", "a link"))
+        !heft_scan_report_text(s, member, m->data - BLOCK, HEFT_DANGER, "trick", "a link"))
         return false;
     if ((m->name.p[0] == '/' || strstr(m->name.p, "../")) &&
-        !heft_scan_tell(s, member, m->data - BLOCK, HEFT_DANGER, "trick",
-                        "its name points out of the archive"))
+        !heft_scan_report_text(s, member, m->data - BLOCK, HEFT_DANGER, "trick",
+                               "its name points out of the archive"))
         return false;
     if (m->size == 0 || m->type == '5' || !heft_scan_pay(s, place, heft_min_u64(m->size, BLOCK)))
         return true;
     if (is_torch_name(m->name.p) && (tensors || heft_str_is(m->name, "storages")))
-        return scan_turns(&turns, tensors, err);
+        return scan_parts(&parts, tensors, err);
     return heft_scan_within(s, member, m->data, m->size, member->record, err);
 }
 
@@ -237,13 +237,13 @@ static bool scan_member(struct heft_scan *s, const struct heft_scan_place *place
     return ok;
 }
 
-static bool cut_off(struct heft_scan *s, const struct heft_scan_place *place, uint64_t at)
+static bool report_cut(struct heft_scan *s, const struct heft_scan_place *place, uint64_t at)
 {
     struct heft_error why = {0};
 
     heft_fail(&why, HEFT_MALFORMED, heft_scan_offset(place, at),
               "a malformed tar header, or a member that extends past the end of the file");
-    heft_scan_break_off(s, &why);
+    heft_scan_report_failure(s, &why);
     return true;
 }
 
@@ -265,18 +265,18 @@ static bool has_no_data(const struct member *m, const uint8_t head[BLOCK])
 
 /* Scans a member. head: its header. */
 static bool take_member(struct heft_scan *s, const struct heft_scan_place *place, struct member *m,
-                        const uint8_t head[BLOCK], struct before *before, struct heft_error *err)
+                        const uint8_t head[BLOCK], struct extension *before, struct heft_error *err)
 {
     const bool empty = has_no_data(m, head);
 
     if ((empty && m->size > 0) || m->type == 'S') {
-        if (!heft_scan_tell(s, place, m->data - BLOCK, HEFT_DANGER, "trick",
-                            empty ? "a link or directory with a size" : "a sparse member"))
+        if (!heft_scan_report_text(s, place, m->data - BLOCK, HEFT_DANGER, "trick",
+                                   empty ? "a link or directory with a size" : "a sparse member"))
             return false;
     }
     m->size = empty ? 0 : m->size;
     m->name.p = member_name(s, head, before->name, err);
-    *before = (struct before){0};
+    *before = (struct extension){0};
     if (!m->name.p)
         return false;
     m->name.n = strlen(m->name.p);
@@ -285,7 +285,7 @@ static bool take_member(struct heft_scan *s, const struct heft_scan_place *place
 
 /* Decodes a header. False if it is malformed or the member is truncated. */
 static bool read_member(const struct heft_scan_place *place, const uint8_t head[BLOCK],
-                        const struct before *before, struct member *m)
+                        const struct extension *before, struct member *m)
 {
     int64_t size;
 
@@ -300,8 +300,8 @@ static bool read_member(const struct heft_scan_place *place, const uint8_t head[
 }
 
 /* Scans the bytes after the last member: zeros, and possibly a zip after them. */
-static bool scan_behind(struct heft_scan *s, const struct heft_scan_place *place, uint64_t at,
-                        struct heft_error *err)
+static bool scan_after(struct heft_scan *s, const struct heft_scan_place *place, uint64_t at,
+                       struct heft_error *err)
 {
     return heft_scan_within(s, place, at, place->src->size - at, place->record, err);
 }
@@ -309,7 +309,7 @@ static bool scan_behind(struct heft_scan *s, const struct heft_scan_place *place
 bool heft_scan_tar(struct heft_scan *s, const struct heft_scan_place *place, struct heft_error *err)
 {
     const uint64_t end = place->src->size, most = heft_limit_entries(s->limits, end);
-    struct before before = {0};
+    struct extension before = {0};
     uint64_t at = 0, members = 0;
 
     for (; end - at >= BLOCK && members < most; members++) {
@@ -320,11 +320,11 @@ bool heft_scan_tar(struct heft_scan *s, const struct heft_scan_place *place, str
         if (!heft_source_read(place->src, at, head, BLOCK, err))
             return false;
         if (is_zero(head))
-            return scan_behind(s, place, at, err);
+            return scan_after(s, place, at, err);
         if (!read_member(place, head, &before, &m))
-            return cut_off(s, place, at);
+            return report_cut(s, place, at);
         if (m.type && memchr("LKxXg", m.type, 5)) {
-            if (!take_before(s, place, &m, &before, err))
+            if (!take_extension(s, place, &m, &before, err))
                 return false;
         } else if (!take_member(s, place, &m, head, &before, err)) {
             return false;
@@ -332,5 +332,5 @@ bool heft_scan_tar(struct heft_scan *s, const struct heft_scan_place *place, str
         padded = m.size + (BLOCK - m.size % BLOCK) % BLOCK;
         at = heft_within(m.data, padded, end) ? m.data + padded : end;
     }
-    return members < most ? scan_behind(s, place, at, err) : cut_off(s, place, at);
+    return members < most ? scan_after(s, place, at, err) : report_cut(s, place, at);
 }

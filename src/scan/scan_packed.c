@@ -208,11 +208,11 @@ static bool judge_unpacked(struct heft_scan *s, const struct heft_scan_place *pl
     if (!heft_scan_pay(s, place, u->out.n))
         return true;
     if (!u->done &&
-        !heft_scan_tell(s, place, 0, HEFT_UNKNOWN, "packed",
-                        heft_arena_printf(&s->mem, err,
-                                          u->bad ? "%s data that is truncated or damaged"
-                                                 : "%s data; only its beginning was scanned",
-                                          name)))
+        !heft_scan_report_text(s, place, 0, HEFT_UNKNOWN, "packed",
+                               heft_arena_printf(&s->mem, err,
+                                                 u->bad ? "%s data that is truncated or damaged"
+                                                        : "%s data; only its beginning was scanned",
+                                                 name)))
         return false;
     inner.record = heft_scan_label(&label, place, heft_str_of(name), err);
     inner.base = HEFT_NO_OFFSET;
@@ -269,10 +269,11 @@ bool heft_scan_packed(struct heft_scan *s, const struct heft_scan_place *place,
 
     *is_packed = other || joblib || ((gzip || zlib) && place->depth >= HEFT_SCAN_DEPTH);
     if (other)
-        return heft_scan_tell(s, place, 0, HEFT_UNKNOWN, "packed",
-                              heft_arena_printf(&s->mem, err, "%s data, not scanned", other));
+        return heft_scan_report_text(
+            s, place, 0, HEFT_UNKNOWN, "packed",
+            heft_arena_printf(&s->mem, err, "%s data, not scanned", other));
     if (*is_packed && place->depth >= HEFT_SCAN_DEPTH)
-        return heft_scan_tell(s, place, 0, HEFT_UNKNOWN, "packed", HEFT_SCAN_DEEP);
+        return heft_scan_report_text(s, place, 0, HEFT_UNKNOWN, "packed", HEFT_SCAN_DEEP);
     if (joblib)
         return heft_scan_within(s, place, joblib, place->src->size - joblib, place->record, err);
     return (!gzip && !zlib) || inflate_place(s, place, gzip, is_packed, err);

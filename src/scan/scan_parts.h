@@ -48,7 +48,7 @@ typedef bool heft_scan_look(struct heft_scan *s, const struct heft_scan_place *p
 struct heft_scan {
     const char *path;
     const struct heft_limits *limits;
-    heft_scan_look *look; /* look_at of scan.c, for places within others */
+    heft_scan_look *look; /* scan_place of scan.c, for places within others */
     void (*each)(void *ctx, const struct heft_scan_item *item);
     void *ctx;
     bool complete;
@@ -95,13 +95,13 @@ struct heft_scan_run {
 
 /* Reports a failure as a finding; scanning continues. heft_scan_source returns the first
  * failure. */
-void heft_scan_break_off(struct heft_scan *s, const struct heft_error *why);
+void heft_scan_report_failure(struct heft_scan *s, const struct heft_error *why);
 void heft_scan_report(struct heft_scan *s, struct heft_scan_item *item);
 /* Reports a sentence as a finding; `what` is "trick", "packed" … Returns false if sentence is
  * NULL: its maker ran out of memory and has set the error. */
-HEFT_CHECKED bool heft_scan_tell(struct heft_scan *s, const struct heft_scan_place *place,
-                                 uint64_t position, enum heft_danger danger, const char *what,
-                                 const char *sentence);
+HEFT_CHECKED bool heft_scan_report_text(struct heft_scan *s, const struct heft_scan_place *place,
+                                        uint64_t position, enum heft_danger danger,
+                                        const char *what, const char *sentence);
 /* Takes n bytes from the budget. Returns false if it does not suffice, and reports that. */
 bool heft_scan_pay(struct heft_scan *s, const struct heft_scan_place *place, uint64_t n);
 uint64_t heft_scan_offset(const struct heft_scan_place *place, uint64_t position);
@@ -226,8 +226,8 @@ HEFT_CHECKED bool heft_scan_encode(const struct heft_pickle *pickle, uint32_t ca
 HEFT_CHECKED bool heft_scan_zip(struct heft_scan *s, const struct heft_scan_place *place,
                                 struct heft_error *err);
 bool heft_scan_is_named(struct heft_str name);
-HEFT_CHECKED bool heft_scan_tell_record(struct heft_scan *s, const struct heft_scan_place *zip,
-                                        const struct heft_zip_entry *entry, const char *sentence);
+HEFT_CHECKED bool heft_scan_report_trick(struct heft_scan *s, const struct heft_scan_place *zip,
+                                         const struct heft_zip_entry *entry, const char *sentence);
 /* Scans the records of an archive, and reports tricks with their names. */
 HEFT_CHECKED bool heft_scan_entries(struct heft_scan *s, const struct heft_scan_place *place,
                                     const struct heft_zip *zip, struct heft_error *err);

@@ -82,7 +82,7 @@ static bool judge_pickle(struct heft_scan *s, const struct heft_scan_place *plac
     if (!run->real)
         return true;
     if (!run->done)
-        heft_scan_break_off(s, why);
+        heft_scan_report_failure(s, why);
     return heft_scan_judge(s, place, at, pickle, err) &&
            (!run->visit || !run->done || run->visit(run->ctx, pickle, err));
 }
@@ -235,14 +235,14 @@ static bool skip_storages(const struct legacy *l, const struct heft_scan_place *
     return true;
 }
 
-static bool scan_behind(struct heft_scan *s, const struct heft_scan_place *place, uint64_t at,
-                        const char *what, struct heft_error *err)
+static bool scan_after(struct heft_scan *s, const struct heft_scan_place *place, uint64_t at,
+                       const char *what, struct heft_error *err)
 {
     struct heft_scan_run run = {0};
 
-    return heft_scan_tell(s, place, at, HEFT_DANGER, "trick",
-                          heft_arena_printf(&s->mem, err, "%" PRIu64 " bytes after %s",
-                                            place->src->size - at, what)) &&
+    return heft_scan_report_text(s, place, at, HEFT_DANGER, "trick",
+                                 heft_arena_printf(&s->mem, err, "%" PRIu64 " bytes after %s",
+                                                   place->src->size - at, what)) &&
            heft_scan_pickle(s, place, at, &run, err);
 }
 
@@ -254,10 +254,10 @@ static bool scan_storages(struct heft_scan *s, const struct legacy *l,
     if (!l->known)
         return true; /* the end of the storages is not known */
     if (!skip_storages(l, place, &at, &why)) {
-        heft_scan_break_off(s, &why);
+        heft_scan_report_failure(s, &why);
         return true;
     }
-    return at == place->src->size || scan_behind(s, place, at, "the last storage", err);
+    return at == place->src->size || scan_after(s, place, at, "the last storage", err);
 }
 
 /* Scans the legacy stream after the magic number. */
@@ -291,7 +291,7 @@ static bool too_many(struct heft_scan *s, const struct heft_scan_place *place, u
 
     heft_fail(&why, HEFT_LIMIT, heft_scan_offset(place, at), "more than %d consecutive pickles",
               MOST_IN_ROW);
-    heft_scan_break_off(s, &why);
+    heft_scan_report_failure(s, &why);
     return true;
 }
 
@@ -304,10 +304,10 @@ static bool scan_row(struct row *row, uint64_t at, bool told, struct heft_error 
     struct heft_scan *s = row->s;
     struct heft_scan_run run = {.done = true};
 
-    if (told &&
-        !heft_scan_tell(s, place, at, HEFT_DANGER, "trick",
-                        heft_arena_printf(&s->mem, err, "%" PRIu64 " bytes after the pickle's STOP",
-                                          place->src->size - at)))
+    if (told && !heft_scan_report_text(
+                    s, place, at, HEFT_DANGER, "trick",
+                    heft_arena_printf(&s->mem, err, "%" PRIu64 " bytes after the pickle's STOP",
+                                      place->src->size - at)))
         return false;
     for (unsigned i = 0; run.done && at < place->src->size; i++) {
         if (i == MOST_IN_ROW)
@@ -316,8 +316,8 @@ static bool scan_row(struct row *row, uint64_t at, bool told, struct heft_error 
         if (!run_pickle(row, at, NEXT_WINDOW, &run, err))
             return false;
         if (run.real && !told &&
-            !heft_scan_tell(s, place, first, HEFT_DANGER, "trick",
-                            "a pickle after other bytes that end with STOP"))
+            !heft_scan_report_text(s, place, first, HEFT_DANGER, "trick",
+                                   "a pickle after other bytes that end with STOP"))
             return false;
         told |= run.real;
         at += run.length;

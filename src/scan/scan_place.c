@@ -13,7 +13,7 @@ void heft_scan_report(struct heft_scan *s, struct heft_scan_item *item)
     s->each(s->ctx, item);
 }
 
-void heft_scan_break_off(struct heft_scan *s, const struct heft_error *why)
+void heft_scan_report_failure(struct heft_scan *s, const struct heft_error *why)
 {
     struct heft_scan_item item = {.danger = HEFT_UNKNOWN,
                                   .record = "",
@@ -34,8 +34,9 @@ uint64_t heft_scan_offset(const struct heft_scan_place *place, uint64_t position
                                                                        : place->base + position;
 }
 
-bool heft_scan_tell(struct heft_scan *s, const struct heft_scan_place *place, uint64_t position,
-                    enum heft_danger danger, const char *what, const char *sentence)
+bool heft_scan_report_text(struct heft_scan *s, const struct heft_scan_place *place,
+                           uint64_t position, enum heft_danger danger, const char *what,
+                           const char *sentence)
 {
     struct heft_scan_item item = {.danger = danger,
                                   .record = place->record,
@@ -60,7 +61,7 @@ bool heft_scan_pay(struct heft_scan *s, const struct heft_scan_place *place, uin
     heft_fail(
         &why, HEFT_LIMIT, heft_scan_offset(place, 0),
         "the parts of this file have much more bytes than the file; the rest was not scanned");
-    heft_scan_break_off(s, &why);
+    heft_scan_report_failure(s, &why);
     return false;
 }
 

@@ -52,7 +52,7 @@ static const char *const libraries[] = {
 static const struct {
     const char *library, *name, *why;
     enum heft_danger danger;
-} reaching[] = {
+} unsafe_ops[] = {
     {"aten", "save", "writes a file", HEFT_DANGER},
     {"aten", "from_file", "maps a file, which it may create", HEFT_DANGER},
     {"prim", "rpc_async", "communicates with other processes", HEFT_UNKNOWN},
@@ -127,9 +127,9 @@ static bool is_library(struct heft_str library)
 static bool judge_op(struct script *x, uint64_t at, struct heft_str library, struct heft_str name,
                      struct heft_error *err)
 {
-    for (size_t i = 0; i < HEFT_COUNT(reaching); i++)
-        if (heft_str_is(library, reaching[i].library) && heft_str_is(name, reaching[i].name))
-            return report_op(x, at, reaching[i].danger, library, name, reaching[i].why, err);
+    for (size_t i = 0; i < HEFT_COUNT(unsafe_ops); i++)
+        if (heft_str_is(library, unsafe_ops[i].library) && heft_str_is(name, unsafe_ops[i].name))
+            return report_op(x, at, unsafe_ops[i].danger, library, name, unsafe_ops[i].why, err);
     return is_library(library) ||
            report_op(x, at, HEFT_UNKNOWN, library, name,
                      "torch has no such library of operations: it needs another native library",
@@ -245,14 +245,14 @@ static bool is_usual_target(struct heft_str target)
     return false;
 }
 
-static bool tell_target(struct heft_scan *s, const struct heft_scan_place *place,
-                        struct heft_str target, struct heft_error *err)
+static bool report_target(struct heft_scan *s, const struct heft_scan_place *place,
+                          struct heft_str target, struct heft_error *err)
 {
     struct heft_arena mem = {0};
     const char *sentence =
         heft_arena_printf(&mem, err, "%.*s: a function of torch that no exported program needs",
                           (int)heft_min_u64(target.n, 200), target.p);
-    const bool ok = heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "op", sentence);
+    const bool ok = heft_scan_report_text(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "op", sentence);
 
     heft_arena_release(&mem);
     return ok;
@@ -265,5 +265,5 @@ bool heft_scan_target(struct heft_scan *s, const struct heft_scan_place *place,
         return begin_walk(s, place, (struct heft_bytes){(const uint8_t *)target.p, target.n}, false,
                           err);
     return !heft_str_starts(target, HEFT_STR("torch.")) || is_usual_target(target) ||
-           tell_target(s, place, target, err);
+           report_target(s, place, target, err);
 }

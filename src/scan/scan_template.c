@@ -20,7 +20,7 @@ static bool begins_with(struct heft_bytes text, const char *word)
     return n <= text.n && memcmp(text.p, word, n) == 0;
 }
 
-static struct heft_bytes bytes_behind(struct heft_bytes text, size_t n)
+static struct heft_bytes bytes_after(struct heft_bytes text, size_t n)
 {
     return (struct heft_bytes){text.p + n, text.n - n};
 }
@@ -56,17 +56,17 @@ static enum heft_danger judge_escape(struct heft_bytes text)
 static enum heft_danger judge_filter(struct heft_bytes text)
 {
     while (text.n && *text.p == ' ')
-        text = bytes_behind(text, 1);
+        text = bytes_after(text, 1);
     return begins_with(text, "attr(") || begins_with(text, "attr ") ? HEFT_UNKNOWN : HEFT_ALLOWED;
 }
 
 static enum heft_danger judge_at(struct heft_bytes text)
 {
     if (text.p[0] == '_' && begins_with(text, "__"))
-        return judge_dunder(bytes_behind(text, 2));
+        return judge_dunder(bytes_after(text, 2));
     if (text.p[0] == '\\')
-        return judge_escape(bytes_behind(text, 1));
-    return text.p[0] == '|' ? judge_filter(bytes_behind(text, 1)) : HEFT_ALLOWED;
+        return judge_escape(bytes_after(text, 1));
+    return text.p[0] == '|' ? judge_filter(bytes_after(text, 1)) : HEFT_ALLOWED;
 }
 
 bool heft_scan_is_template(struct heft_str name)
@@ -85,7 +85,7 @@ void heft_scan_template(struct heft_scan *s, const struct heft_scan_place *place
                                   .what = "code"};
 
     for (size_t i = 0; i < text.n && item.danger != HEFT_DANGER; i++) {
-        const enum heft_danger danger = judge_at(bytes_behind(text, i));
+        const enum heft_danger danger = judge_at(bytes_after(text, i));
 
         item.danger = danger > item.danger ? danger : item.danger;
     }

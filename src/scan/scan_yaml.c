@@ -107,14 +107,15 @@ static bool scan_tags(struct heft_scan *s, const struct heft_scan_place *place,
                       struct heft_bytes text)
 {
     if (has_python_tag(text))
-        return heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_DANGER, "code",
-                              "YAML that creates Python objects");
+        return heft_scan_report_text(s, place, HEFT_NO_OFFSET, HEFT_DANGER, "code",
+                                     "YAML that creates Python objects");
     for (size_t i = 0; i < HEFT_COUNT(words); i++)
         if (heft_text_mentions(text, words[i].word))
-            return heft_scan_tell(s, place, HEFT_NO_OFFSET, words[i].danger, "code",
-                                  words[i].sentence);
-    return !has_escaped_tag(text) || heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_DANGER, "code",
-                                                    "YAML with a tag written with escapes");
+            return heft_scan_report_text(s, place, HEFT_NO_OFFSET, words[i].danger, "code",
+                                         words[i].sentence);
+    return !has_escaped_tag(text) ||
+           heft_scan_report_text(s, place, HEFT_NO_OFFSET, HEFT_DANGER, "code",
+                                 "YAML with a tag written with escapes");
 }
 
 static bool is_wide(struct heft_bytes text)
@@ -127,7 +128,7 @@ bool heft_scan_yaml(struct heft_scan *s, const struct heft_scan_place *place,
                     struct heft_bytes text, struct heft_error *err)
 {
     if (is_wide(text))
-        return heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
-                              "YAML that is not UTF-8, not scanned");
+        return heft_scan_report_text(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
+                                     "YAML that is not UTF-8, not scanned");
     return scan_tags(s, place, text) && heft_scan_targets(s, place, text, err);
 }

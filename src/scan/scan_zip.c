@@ -57,7 +57,7 @@ static struct heft_str inner_name(struct heft_str name)
 }
 
 /* Notes records by which the loaders of torch.export and Keras decide. */
-static void look_at(struct archive *found, struct heft_str name)
+static void note_member(struct archive *found, struct heft_str name)
 {
     const struct heft_str inner = inner_name(name);
 
@@ -71,7 +71,7 @@ static void look_at(struct archive *found, struct heft_str name)
     found->has_config |= heft_str_is(name, "config.json");
 }
 
-static struct archive look_over(const struct heft_zip *zip)
+static struct archive find_members(const struct heft_zip *zip)
 {
     struct archive found = {0};
 
@@ -80,7 +80,7 @@ static struct archive look_over(const struct heft_zip *zip)
         const struct heft_str directory = {name.p, name.n - last.n};
 
         found.package |= ends_package(name);
-        look_at(&found, name);
+        note_member(&found, name);
         if (directory.n == 0 || memchr(directory.p, '/', directory.n - 1))
             continue;
         if (heft_str_is(last, "constants.pkl") || heft_str_is(last, "model.json"))
@@ -95,40 +95,40 @@ static struct archive look_over(const struct heft_zip *zip)
     return found;
 }
 
-bool heft_scan_tell_record(struct heft_scan *s, const struct heft_scan_place *zip,
-                           const struct heft_zip_entry *entry, const char *sentence)
+bool heft_scan_report_trick(struct heft_scan *s, const struct heft_scan_place *zip,
+                            const struct heft_zip_entry *entry, const char *sentence)
 {
     struct heft_scan_place place = *zip;
 
     place.record = entry->name.p;
     place.base = heft_scan_offset(zip, entry->header);
-    return heft_scan_tell(s, &place, 0, HEFT_DANGER, "trick", sentence);
+    return heft_scan_report_text(s, &place, 0, HEFT_DANGER, "trick", sentence);
 }
 
 /* Reports records because of which other readers see different records than torch, or another
  * first one. */
-static bool tell_tricks(struct heft_scan *s, const struct heft_scan_place *place,
-                        const struct heft_zip *zip, const struct archive *archive)
+static bool report_tricks(struct heft_scan *s, const struct heft_scan_place *place,
+                          const struct heft_zip *zip, const struct archive *archive)
 {
     const struct heft_str first = zip->count ? zip->entries[0].name : HEFT_STR("");
     const char *slash = first.n ? memchr(first.p, '/', first.n) : NULL;
     const struct heft_str root = {first.p, slash ? (size_t)(slash - first.p) + 1 : 0};
 
     if (archive->other &&
-        !heft_scan_tell_record(s, place, archive->other,
-                               "a second data.pkl, in another directory than the first"))
+        !heft_scan_report_trick(s, place, archive->other,
+                                "a second data.pkl, in another directory than the first"))
         return false;
     for (size_t i = 0; i < zip->count && (archive->data || archive->script); i++)
         if (!heft_str_starts(zip->entries[i].name, root))
-            return heft_scan_tell_record(s, place, &zip->entries[i],
-                                         "records outside of the archive's directory");
+            return heft_scan_report_trick(s, place, &zip->entries[i],
+                                          "records outside of the archive's directory");
     return true;
 }
 
 /* Reports that the record with the program is missing: the loader fails, or takes the program
  * from elsewhere. */
-static bool tell_missing(struct heft_scan *s, const struct heft_scan_place *place,
-                         const struct archive *archive)
+static bool report_missing(struct heft_scan *s, const struct heft_scan_place *place,
+                           const struct archive *archive)
 {
     const bool is_keras = archive->weights || heft_str_ends(heft_scan_name(s, place), ".keras");
     const char *sentence = NULL;
@@ -139,7 +139,8 @@ static bool tell_missing(struct heft_scan *s, const struct heft_scan_place *plac
         sentence = "a torch.export archive without models/….json, which contains its program";
     else if (archive->exported && !archive->has_version)
         sentence = "a torch.export archive without archive_version, which its loader needs";
-    return !sentence || heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused", sentence);
+    return !sentence ||
+           heft_scan_report_text(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused", sentence);
 }
 
 /* ---- one record -------------------------------------------------------------------------- */
@@ -173,7 +174,7 @@ static bool scan_held(struct heft_scan *s, const struct heft_scan_place *place,
         return true;
     crc = heft_crc32(0, bytes.p, bytes.n);
     return crc == entry->crc ||
-           heft_scan_tell(
+           heft_scan_report_text(
                s, place, 0, HEFT_DANGER, "trick",
                heft_arena_printf(&s->mem, err,
                                  "CRC-32 is %08" PRIx32 ", the directory has %08" PRIx32
@@ -198,7 +199,7 @@ static bool fetch_record(struct heft_scan *s, const struct heft_scan_place *zip,
         *err = why;
         ok = false;
     } else {
-        heft_scan_break_off(s, &why);
+        heft_scan_report_failure(s, &why);
     }
     heft_arena_release(&mem);
     return ok;
@@ -255,7 +256,7 @@ static bool scan_record(struct heft_scan *s, const struct heft_scan_place *zip,
     place.record = *zip->record ? heft_scan_label(&label, zip, entry->name, err) : entry->name.p;
     ok = place.record != NULL;
     if (ok && archive->package && heft_str_ends(entry->name, ".py"))
-        ok = heft_scan_tell(
+        ok = heft_scan_report_text(
             s, &place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "code",
             "Python module that the importer of torch.package may run under any name");
     ok = ok && scan_labelled(s, zip, entry, &place, err);
@@ -288,12 +289,12 @@ static bool scan_entries(struct heft_scan *s, const struct heft_scan_place *plac
 bool heft_scan_entries(struct heft_scan *s, const struct heft_scan_place *place,
                        const struct heft_zip *zip, struct heft_error *err)
 {
-    const struct archive archive = look_over(zip);
+    const struct archive archive = find_members(zip);
     const struct heft_strmap outer = s->keys; /* keys of the outer archive */
     bool ok;
 
     s->keys = (struct heft_strmap){0};
-    ok = tell_tricks(s, place, zip, &archive) && tell_missing(s, place, &archive) &&
+    ok = report_tricks(s, place, zip, &archive) && report_missing(s, place, &archive) &&
          scan_entries(s, place, zip, &archive, err);
     heft_strmap_release(&s->keys);
     s->keys = outer;
