@@ -1,4 +1,4 @@
-/* test_arena.c: the arena: alignment, texts, large pieces that grow or move. */
+/* test_arena.c: arena allocation: alignment, texts, large pieces that grow or move. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 
-static void pieces_are_aligned_and_apart(void **state)
+static void allocations_are_aligned_and_do_not_overlap(void **state)
 {
     struct heft_error err = {0};
     struct heft_arena arena = {0};
@@ -31,7 +31,7 @@ static void pieces_are_aligned_and_apart(void **state)
     heft_arena_release(&arena);
 }
 
-static void text_is_packed_and_numbers_are_aligned_behind_it(void **state)
+static void text_is_packed_and_numbers_are_aligned_after_it(void **state)
 {
     struct heft_error err = {0};
     struct heft_arena arena = {0};
@@ -50,7 +50,7 @@ static void text_is_packed_and_numbers_are_aligned_behind_it(void **state)
     heft_arena_release(&arena);
 }
 
-static void large_pieces_leave_the_open_block_in_use(void **state)
+static void large_allocations_keep_the_current_block_in_use(void **state)
 {
     struct heft_error err = {0};
     struct heft_arena arena = {0};
@@ -64,13 +64,14 @@ static void large_pieces_leave_the_open_block_in_use(void **state)
     memset(large, 1, (size_t)10 << 20);
     assert_ptr_equal(next, small + 16);
     heft_arena_release(&arena);
-    large = heft_arena_alloc(&arena, (size_t)1 << 20, &err); /* also as the very first */
+    /* a large piece as the first allocation */
+    large = heft_arena_alloc(&arena, (size_t)1 << 20, &err);
     assert_non_null(large);
     assert_non_null(heft_arena_alloc(&arena, 1, &err));
     heft_arena_release(&arena);
 }
 
-static void arenas_hold_little_more_than_was_asked(void **state)
+static void arenas_allocate_little_more_than_requested(void **state)
 {
     struct heft_error err = {0};
     struct heft_arena arena = {0};
@@ -93,7 +94,7 @@ static void arena_text_ends_in_a_nul_that_is_not_counted(void **state)
     assert_string_equal(copy, "abc");
     copy = heft_arena_text(&arena, (struct heft_str){NULL, 0}, &err);
     assert_string_equal(copy, "");
-    for (int width = 250; width < 260; width++) { /* around the size of its first try */
+    for (int width = 250; width < 260; width++) { /* around the buffer size of the first attempt */
         copy = heft_arena_printf(&arena, &err, "%*d", width, 7);
         assert_int_equal(strlen(copy), width);
         assert_int_equal(copy[width - 1], '7');
@@ -101,7 +102,7 @@ static void arena_text_ends_in_a_nul_that_is_not_counted(void **state)
     heft_arena_release(&arena);
 }
 
-/* 3 MB of text, into an arena that has other pieces already. */
+/* Builds 3 MB of text in an arena that already holds other pieces. */
 static bool take_large(struct heft_arena *arena, struct heft_str *out, struct heft_error *err)
 {
     struct heft_buf buf = {0};
@@ -143,7 +144,7 @@ static void a_large_text_moves_into_the_arena(void **state)
     heft_arena_release(&arena);
 }
 
-static void a_large_piece_grows_and_a_small_one_moves(void **state)
+static void a_large_allocation_grows_in_place_and_a_small_one_moves(void **state)
 {
     struct heft_arena arena = {0};
     struct heft_error err = {0};
@@ -158,7 +159,7 @@ static void a_large_piece_grows_and_a_small_one_moves(void **state)
         assert_int_equal(piece[large - 1], 7);
         memset(piece + n, 7, n);
     }
-    assert_true(arena.total < 65 * large); /* nothing was left behind */
+    assert_true(arena.total < 65 * large); /* all earlier large pieces were freed */
 
     small = heft_arena_alloc(&arena, 32, &err);
     memset(small, 9, 32);
@@ -171,13 +172,13 @@ static void a_large_piece_grows_and_a_small_one_moves(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces_are_aligned_and_apart),
-        cmocka_unit_test(text_is_packed_and_numbers_are_aligned_behind_it),
-        cmocka_unit_test(large_pieces_leave_the_open_block_in_use),
-        cmocka_unit_test(arenas_hold_little_more_than_was_asked),
+        cmocka_unit_test(allocations_are_aligned_and_do_not_overlap),
+        cmocka_unit_test(text_is_packed_and_numbers_are_aligned_after_it),
+        cmocka_unit_test(large_allocations_keep_the_current_block_in_use),
+        cmocka_unit_test(arenas_allocate_little_more_than_requested),
         cmocka_unit_test(arena_text_ends_in_a_nul_that_is_not_counted),
         cmocka_unit_test(a_large_text_moves_into_the_arena),
-        cmocka_unit_test(a_large_piece_grows_and_a_small_one_moves),
+        cmocka_unit_test(a_large_allocation_grows_in_place_and_a_small_one_moves),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* test_blobs.c: bytes with a name that are no tensor, from the model to the door. */
+/* test_blobs.c: blobs (named bytes that are not tensors), from the model to the public API. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ struct yard {
     struct heft_error err;
 };
 
-/* Storages [0,8) and [8,16) of 20 bytes; a tensor "t" on the first. */
+/* Model of 20 bytes with storages [0,8) and [8,16), and a tensor "t" on the first. */
 static void open_yard(struct yard *y)
 {
     static const uint64_t shape[] = {4};
@@ -100,7 +100,7 @@ static void expect_refused(struct heft_str name, uint32_t storage, const char *t
     close_yard(&y);
 }
 
-static void settling_judges_names_and_storages(void **state)
+static void validation_checks_names_and_storages(void **state)
 {
     (void)state;
     expect_refused(HEFT_STR("a"), 0, "blob a: a second blob of this name");
@@ -130,7 +130,7 @@ static void blobs_count_as_used_bytes_and_are_named_in_the_map(void **state)
     close_yard(&y);
 }
 
-static void conversions_select_and_rename_them(void **state)
+static void conversions_select_and_rename_blobs(void **state)
 {
     const struct heft_rule rules[] = {{HEFT_RULE_GLOB, "!b*", NULL}, {HEFT_RULE_RENAME, "^a", "z"}};
     const struct heft_convert_options options = {.rules = rules, .n_rules = 2};
@@ -150,7 +150,7 @@ static void conversions_select_and_rename_them(void **state)
     close_yard(&y);
 }
 
-static void a_cut_blob_is_lost_where_salvage_is_asked(void **state)
+static void salvage_reports_a_truncated_blob_as_lost(void **state)
 {
     const struct heft_storage long_one = {.off = 16, .len = 9, .packed = 9};
     struct yard y;
@@ -174,10 +174,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blobs_are_listed_found_and_streamed),
-        cmocka_unit_test(settling_judges_names_and_storages),
+        cmocka_unit_test(validation_checks_names_and_storages),
         cmocka_unit_test(blobs_count_as_used_bytes_and_are_named_in_the_map),
-        cmocka_unit_test(conversions_select_and_rename_them),
-        cmocka_unit_test(a_cut_blob_is_lost_where_salvage_is_asked),
+        cmocka_unit_test(conversions_select_and_rename_blobs),
+        cmocka_unit_test(salvage_reports_a_truncated_blob_as_lost),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* test_buf.c: the growing text buffer: numbers, failure, handing over to an arena. */
+/* test_buf.c: growing text buffer: numbers, failed allocations, transfer to an arena. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ static void a_failed_buffer_stays_failed(void **state)
     size_t n;
 
     (void)state;
-    heft_buf_text(&buf, "kep"); /* so that a little room is left when it fails */
+    heft_buf_text(&buf, "kep"); /* leaves a few free bytes in the block before the failure */
     n = buf.n;
     heft_alloc_fail_at(1);
     for (size_t i = 0; !buf.failed; i++) {

@@ -1,8 +1,6 @@
-/* test_cast.c: casts against bits that torch 2.13.0 gave on CPU (Tensor.to of the same bits).
- *
- * torch's code paths disagree about some NaNs: here those that become BF16 are 0x7FC0, as from its
- * plain code, and those that become F16 keep what fits of their payload, as from its vector code.
- */
+/* test_cast.c: casts, compared with the results of torch 2.13.0 on CPU (Tensor.to of the same
+ * bits). torch's scalar and vector code differ for some NaNs: expected here are 0x7FC0 for BF16, as
+ * in its scalar code, and for F16 the payload bits that fit, as in its vector code. */
 #include "core/cast.h"
 
 #include <math.h>
@@ -15,7 +13,7 @@
 #include "base/checksum.h"
 #include "base/endian.h"
 
-/* One element through heft_cast. */
+/* Casts one element through heft_cast. */
 static uint64_t cast_bits(enum heft_dtype from, enum heft_dtype to, uint64_t bits)
 {
     uint8_t src[8], dst[8] = {0};
@@ -208,7 +206,7 @@ static void integers_widen_with_their_sign(void **state)
 
 struct mapped {
     enum heft_dtype from, to;
-    uint32_t crc; /* of torch's result for all bit patterns in order */
+    uint32_t crc; /* CRC of torch's results for all bit patterns in ascending order */
 };
 
 static const struct mapped mapped[] = {
@@ -354,9 +352,9 @@ static void all_patterns_of_small_types_match_torch(void **state)
 
 /* ---- bulk ------------------------------------------------------------------------------------ */
 
-/* Lengths around the loops' blocks, at any alignment, give what single elements give, and nothing
- * is written beyond. */
-static void bulk_equals_one_by_one_at_any_alignment(void **state)
+/* Casts of any length around the block sizes of the loops, at any alignment, equal casts of single
+ * elements and write nothing outside their output. */
+static void bulk_casts_equal_single_casts_at_any_alignment(void **state)
 {
     static const size_t lengths[] = {0, 1, 63, 64, 65, 1023, 1024, 1025, 2500};
     static uint8_t src[8 * 2600], dst[8 * 2600];
@@ -430,7 +428,7 @@ static uint64_t overflows(enum heft_dtype from, enum heft_dtype to, uint64_t bit
     return over;
 }
 
-/* The low bits of a byte are the value, whatever the others are. */
+/* The low bits of a byte are the value; the high bits are ignored. */
 static void values_of_few_bits_are_the_low_bits_of_a_byte(void **state)
 {
     static const struct {
@@ -461,7 +459,7 @@ static void values_of_few_bits_are_the_low_bits_of_a_byte(void **state)
     assert_int_equal(over, 0);
 }
 
-/* Packed ones keep their bits. */
+/* Packed bytes become integers without a change of their bits. */
 static void packed_bytes_become_integers_as_they_are(void **state)
 {
     static const enum heft_dtype packed[] = {HEFT_QU4X2,   HEFT_QU2X4,   HEFT_BITS1X8,
@@ -516,7 +514,7 @@ static void finite_values_that_overflow_are_counted_once(void **state)
     assert_int_equal(overflows(HEFT_U64, HEFT_F16, UINT64_MAX), 1);
 }
 
-static void infinities_and_nans_are_no_overflow(void **state)
+static void infinities_and_nans_are_not_counted_as_overflow(void **state)
 {
     static const uint64_t specials[] = {0x7F800000, 0xFF800000, 0x7FC00000, 0xFF800001};
     static const enum heft_dtype targets[] = {HEFT_F16,     HEFT_BF16,        HEFT_F8_E5M2,
@@ -530,7 +528,7 @@ static void infinities_and_nans_are_no_overflow(void **state)
     assert_int_equal(overflows(HEFT_F64, HEFT_F16, 0xFFF8000000000000), 0);
 }
 
-static void casts_that_lose_the_meaning_are_refused(void **state)
+static void casts_that_lose_values_are_refused(void **state)
 {
     (void)state;
     assert_false(heft_cast_known(HEFT_F32, HEFT_I64));
@@ -560,7 +558,8 @@ static void casts_that_lose_the_meaning_are_refused(void **state)
     assert_false(heft_cast_known(HEFT_F32, HEFT_F6_E2M3));
 }
 
-/* Of OCP's formats: value = (-1)^s 2^(e - bias) 1.m, or 2^(1 - bias) 0.m where e is 0. */
+/* Value of a float of the OCP specifications: (-1)^s 2^(e - bias) 1.m, or 2^(1 - bias) 0.m if e is
+ * 0. */
 static double small_float(unsigned x, unsigned bits, unsigned man, int bias)
 {
     const unsigned m = x & ((1u << man) - 1), e = x >> man & ((1u << (bits - 1 - man)) - 1);
@@ -577,7 +576,7 @@ static void elements_below_a_byte_are_unpacked(void **state)
         unsigned bits, man;
         int bias;
     } all[] = {{HEFT_F4, 4, 1, 1}, {HEFT_F6_E2M3, 6, 3, 1}, {HEFT_F6_E3M2, 6, 2, 3}};
-    enum { N = 4096 + 4 }; /* more than a block */
+    enum { N = 4096 + 4 }; /* more than one block of the cast loop */
     static uint8_t src[N], f32[N * 4], f64[N * 8], bf16[N * 2];
 
     (void)state;
@@ -586,7 +585,8 @@ static void elements_below_a_byte_are_unpacked(void **state)
         uint64_t over = 0;
 
         memset(src, 0, sizeof src);
-        for (unsigned i = 0; i < N * bits; i++) /* element j is j * 5, modulo */
+        /* element j is j * 5 modulo the number of patterns */
+        for (unsigned i = 0; i < N * bits; i++)
             src[i / 8] |= (uint8_t)((i / bits * 5 % n_values >> i % bits & 1) << i % 8);
         heft_cast(all[k].dtype, HEFT_F32, src, f32, N, &over);
         heft_cast(all[k].dtype, HEFT_F64, src, f64, N, &over);
@@ -606,7 +606,7 @@ static void elements_below_a_byte_are_unpacked(void **state)
     }
 }
 
-static void what_is_lost_is_counted_by_kind(void **state)
+static void lost_values_are_counted_by_kind(void **state)
 {
     static const struct {
         enum heft_dtype to;
@@ -658,17 +658,17 @@ int main(void)
         cmocka_unit_test(integers_become_the_nearest_float),
         cmocka_unit_test(integers_widen_with_their_sign),
         cmocka_unit_test(all_patterns_of_small_types_match_torch),
-        cmocka_unit_test(bulk_equals_one_by_one_at_any_alignment),
+        cmocka_unit_test(bulk_casts_equal_single_casts_at_any_alignment),
         cmocka_unit_test(complex_numbers_are_cast_by_part),
         cmocka_unit_test(same_type_is_copied),
         cmocka_unit_test(finite_values_that_overflow_are_counted_once),
-        cmocka_unit_test(infinities_and_nans_are_no_overflow),
+        cmocka_unit_test(infinities_and_nans_are_not_counted_as_overflow),
         cmocka_unit_test(values_of_few_bits_are_the_low_bits_of_a_byte),
         cmocka_unit_test(packed_bytes_become_integers_as_they_are),
         cmocka_unit_test(e4m3b11fnuz_by_its_definition),
-        cmocka_unit_test(casts_that_lose_the_meaning_are_refused),
+        cmocka_unit_test(casts_that_lose_values_are_refused),
         cmocka_unit_test(elements_below_a_byte_are_unpacked),
-        cmocka_unit_test(what_is_lost_is_counted_by_kind),
+        cmocka_unit_test(lost_values_are_counted_by_kind),
         cmocka_unit_test(every_real_becomes_every_float),
     };
 

@@ -1,5 +1,5 @@
-/* test_charsets.c: code pages as iconv(3) of this host has them, beside the checksums of Python's
- * (scripts/code-pages --check compares those with a Python). */
+/* test_charsets.c: code pages decoded by the iconv(3) of this host, compared with checksums of
+ * Python's decoders (scripts/code-pages --check compares the checksums with a Python). */
 #include "io/os.h"
 #include "tokens/unicode/charsets.h"
 
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* Absent from glibc 2.36, or decoded differently there: these may be refused. */
+/* Code pages that are absent from glibc 2.36 or decoded differently there; these may be refused. */
 static const char MAY_BE_REFUSED[] =
     " cp1006 cp720 cp856 mac_arabic mac_croatian mac_cyrillic mac_farsi mac_greek mac_iceland "
     "mac_roman mac_romanian mac_turkish palmos tis_620 ";
@@ -20,8 +20,8 @@ static void name_of(const struct heft_code_page *page, char *name, size_t room)
     snprintf(name, room, "%.*s", (int)strcspn(page->names + 1, " "), page->names + 1);
 }
 
-/* A failure here means that this host's iconv differs from Python, or that gconv modules are missing:
- * heft refuses these code pages, and this test names them. */
+/* A failure here means that this host's iconv differs from Python, or that gconv modules are
+ * missing: heft refuses these code pages, and this test names them. */
 static void test_host(void **state)
 {
     size_t accepted = 0;
@@ -46,8 +46,8 @@ static void test_host(void **state)
     assert_true(accepted >= 49);
 }
 
-/* Python's characters, spelled out. cp1255 and cp1258 have marks that iconv composes with the letter
- * before them; Python does not, and neither does a table of single bytes. */
+/* Expected characters, as decoded by Python. cp1255 and cp1258 contain combining marks, which iconv
+ * composes with the preceding letter; Python and tables of single bytes do not. */
 static void test_characters(void **state)
 {
     static const struct {
@@ -83,7 +83,7 @@ static void test_characters(void **state)
 
 /* ---- a C library that differs -------------------------------------------------------------- */
 
-static int failure; /* errno of the replaced call; 0: it gives one other character */
+static int failure; /* errno of the replaced call; 0: the call succeeds with one wrong character */
 
 static int other_charset(const char *name, uint32_t characters[256])
 {

@@ -1,4 +1,4 @@
-/* test_checksum.c: known answers, chaining, combination. */
+/* test_checksum.c: known checksums, updates piece by piece, combination. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ static void fill_random(uint8_t *data, size_t n, uint32_t *seed)
         data[i] = (uint8_t)next_random(seed);
 }
 
-/* The definition, a bit at a time. */
+/* CRC by its definition, bit by bit. */
 static uint32_t slow_crc(uint32_t polynomial, const uint8_t *data, size_t n)
 {
     uint32_t crc = ~0u;
@@ -49,7 +49,7 @@ static uint32_t slow_crc(uint32_t polynomial, const uint8_t *data, size_t n)
     return ~crc;
 }
 
-static void both_agree_with_the_definition_at_every_length(void **state)
+static void crc32_and_crc32c_equal_the_definition_at_every_length(void **state)
 {
     uint8_t data[600];
     uint32_t seed = 5;
@@ -62,7 +62,7 @@ static void both_agree_with_the_definition_at_every_length(void **state)
     }
 }
 
-static void pieces_chain_and_combine_to_the_whole(void **state)
+static void checksums_of_pieces_chain_and_combine(void **state)
 {
     static uint8_t data[70000];
     uint32_t seed = 9;
@@ -89,7 +89,7 @@ static void pieces_chain_and_combine_to_the_whole(void **state)
     }
 }
 
-/* Zeros of any length by doubling: crc(2n) = combine(crc(n), crc(n), n). */
+/* CRC of long runs of zeros by doubling: crc(2n) = combine(crc(n), crc(n), n). */
 static void combination_reaches_lengths_beyond_memory(void **state)
 {
     static const uint8_t zeros[1 << 20];
@@ -98,12 +98,13 @@ static void combination_reaches_lengths_beyond_memory(void **state)
     (void)state;
     for (uint64_t n = sizeof zeros; n < (uint64_t)1 << 40; n *= 2)
         crc = heft_crc32_combine(crc, crc, n);
-    /* From the definition: the crc of a long run of zeros, appended to nothing in one step. */
+    /* By the definition: the CRC of a long run of zeros, combined with an empty prefix in one step.
+     */
     assert_int_equal(crc, heft_crc32_combine(heft_crc32_combine(0xd202ef8d, 0, 0),
                                              heft_crc32_combine(0, crc, 0), 0) ^
                               0xd202ef8d);
     assert_int_equal(heft_crc32_combine(0x12345678, 0, 0), 0x12345678);
-    /* Appending a then b then c does not depend on where the brackets stand. */
+    /* Combination is associative: (a b) c and a (b c) give the same CRC. */
     const uint32_t left = heft_crc32_combine(heft_crc32_combine(1, 2, UINT64_MAX / 3), 3, 1u << 30);
     const uint32_t right =
         heft_crc32_combine(1, heft_crc32_combine(2, 3, 1u << 30), UINT64_MAX / 3 + (1u << 30));
@@ -114,8 +115,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_answers),
-        cmocka_unit_test(both_agree_with_the_definition_at_every_length),
-        cmocka_unit_test(pieces_chain_and_combine_to_the_whole),
+        cmocka_unit_test(crc32_and_crc32c_equal_the_definition_at_every_length),
+        cmocka_unit_test(checksums_of_pieces_chain_and_combine),
         cmocka_unit_test(combination_reaches_lengths_beyond_memory),
     };
 

@@ -1,5 +1,6 @@
-/* test_classes.c: every character's class in every version, by a digest of the list that it was made
- * from (scripts/unicode-classes --check compares with what packages say). */
+/* test_classes.c: character class of every code point in every version of Unicode, compared with a
+ * checksum of the list from which the table was generated (scripts/unicode-classes --check compares
+ * with installed packages). */
 #include "base/checksum.h"
 #include "tokens/unicode/classes.h"
 
@@ -11,7 +12,7 @@
 static const struct {
     const char *version;
     unsigned letters, numbers;
-    uint32_t crc; /* of a byte a code point: 1 letter, 2 number, 3 space, 0 all else */
+    uint32_t crc; /* CRC-32 of one byte per code point: 1 letter, 2 number, 3 space, 0 other */
 } VERSIONS[] = {
     {"9.0", 116766, 1492, UINT32_C(0xAF944700)},  {"10.0", 125093, 1502, UINT32_C(0x328D626A)},
     {"11.0", 125419, 1653, UINT32_C(0x371965E8)}, {"12.0", 125643, 1754, UINT32_C(0x0707C871)},

@@ -1,4 +1,5 @@
-/* test_decode.c: ids → text with Python's rule of replacement; files of ids, whole and damaged. */
+/* test_decode.c: decoding of ids to text with Python's replacement rule; files of ids, valid and
+ * damaged. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -47,7 +48,7 @@ static bool append(void *ctx, const char *text, size_t n)
     return true;
 }
 
-/* Of test_many_decimals: how many came so far. */
+/* number of ids so far, in test_many_decimals */
 static bool follow(void *ctx, const char *text, size_t n)
 {
     size_t *const count = ctx;
@@ -90,7 +91,7 @@ static const struct {
     {"\x80\xBF\xFF\xFE", R R R R},
 };
 
-/* `portion` ids at a time. */
+/* Decodes `portion` ids per call. */
 static void decode_bytes(const char *bytes, size_t portion, struct text *out)
 {
     struct heft_error err = {0};
@@ -139,7 +140,7 @@ static void test_decoder_errors(void **unused)
     assert_int_equal(err.code, HEFT_CANCELLED);
     err = (struct heft_error){0};
     out.n = 0;
-    assert_true(heft_decoder_feed(d, ids, 1, append, &out, &err)); /* it is as new */
+    assert_true(heft_decoder_feed(d, ids, 1, append, &out, &err)); /* the decoder is reset */
     assert_true(heft_decoder_finish(d, append, &out, &err));
     assert_int_equal(out.n, 1);
     heft_decoder_free(d);
@@ -164,7 +165,7 @@ static void put_file(const char *name, const void *bytes, size_t n)
     assert_true(file && fwrite(bytes, 1, n, file) == n && fclose(file) == 0);
 }
 
-/* The text of a file, or its error. */
+/* Decodes a file into its text, or fails with its error. */
 static bool decode_file(const char *name, struct text *out, struct heft_error *err)
 {
     *err = (struct heft_error){0};
@@ -235,9 +236,9 @@ static void test_decimals(void **unused)
         const char *name, *bytes, *text;
     } files[] = {
         {"d.ids", "256 257 64\n", "éaba"},
-        {"d.txt", "\n 256\r\n\t257  000064", "éaba"}, /* content tells */
+        {"d.txt", "\n 256\r\n\t257  000064", "éaba"}, /* recognised by content */
         {"d.bin", "256 257 64\n", "éaba"},
-        {"e.txt", "257\n64\n", "aba"}, /* no stream: 7 bytes */
+        {"e.txt", "257\n64\n", "aba"}, /* no .bin stream of 2-byte ids: odd size (7 bytes) */
         {"s.ids", "64", "a"},
         {"e.ids", "\n", ""},
     };
@@ -248,9 +249,10 @@ static void test_decimals(void **unused)
         expect_text(files[i].name, files[i].text);
         unlink(path_of(files[i].name));
     }
-    put_file("few.bin", "64", 2); /* could be either, and is not called .ids */
+    put_file("few.bin", "64", 2); /* ambiguous content, and the name does not end in .ids */
     expect_refusal("few.bin", HEFT_MALFORMED, 0, "id 13366 stands for nothing");
-    put_file("many.bin", "64 64 64", 8); /* a stream, as encode names them */
+    /* a stream: the name is one that encode gives to streams */
+    put_file("many.bin", "64 64 64", 8);
     expect_refusal("many.bin", HEFT_MALFORMED, 0, "id 13366 stands for nothing");
     put_file("d.ids", "64 64 0259 64\n", 14);
     expect_refusal("d.ids", HEFT_MALFORMED, 6, "id 0259 stands for nothing");
@@ -260,7 +262,7 @@ static void test_decimals(void **unused)
     expect_refusal("d.ids", HEFT_MALFORMED, 68, "byte 0x2d");
 }
 
-/* More of them than a batch, and more bytes than are read at once. */
+/* More ids than a batch, in more bytes than one read. */
 static void test_many_decimals(void **unused)
 {
     const size_t n = 50000;
@@ -273,11 +275,11 @@ static void test_many_decimals(void **unused)
     for (size_t i = 0; i < n; i++)
         memcpy(bytes + 3 * i, i % 9 ? "64 " : "65\n", 3);
     memcpy(bytes + 3 * (n - 1), "9\n\n", 3);
-    bytes[3 * (n - 2) + 2] = '9'; /* 6499 */
+    bytes[3 * (n - 2) + 2] = '9'; /* makes the last two ids 6499 */
     put_file("m.ids", bytes, n * 3);
     assert_false(heft_decode_file(vocab, path_of("m.ids"), follow, &count, &err));
     assert_int_equal(err.offset, 3 * (n - 2));
-    assert_int_equal(count, n / 8192 * 8192); /* whole batches */
+    assert_int_equal(count, n / 8192 * 8192); /* the whole batches before the error */
     unlink(path_of("m.ids"));
     free(bytes);
 }
@@ -300,7 +302,7 @@ static size_t put_npy(uint8_t *to, const char *dict, const void *data, size_t n)
 
 static const struct {
     const char *dict;
-    enum heft_code code; /* HEFT_OK: "éaba" */
+    enum heft_code code; /* HEFT_OK: the text is "éaba" */
     uint64_t offset;
     const char *message;
 } ARRAYS[] = {
@@ -352,7 +354,7 @@ static size_t put_index(uint8_t *to, uint64_t version, uint8_t type, uint64_t se
     to[17] = type;
     heft_put_le64(to + 18, sequences);
     heft_put_le64(to + 26, 3);
-    heft_put_le32(to + 34, 1); /* lengths, then where, then documents */
+    heft_put_le32(to + 34, 1); /* lengths, then offsets, then documents */
     heft_put_le32(to + 38, 2);
     heft_put_le64(to + 42, 0);
     heft_put_le64(to + 50, 2);
@@ -370,7 +372,7 @@ static void test_megatron(void **unused)
     put_file("m.idx", index, put_index(index, 1, 8, 2));
     expect_text("m.idx", "éaba");
     expect_text("m.bin", "éaba");
-    put_file("m.bin", "\0\1\1\1\100\0\100\0", 8); /* written anew, without an index */
+    put_file("m.bin", "\0\1\1\1\100\0\100\0", 8); /* rewritten as a stream without an index */
     expect_refusal("m.bin", HEFT_MALFORMED, HEFT_NO_OFFSET, "ends at 6 of its 8 bytes");
     put_file("m.bin", IDS, sizeof IDS);
     put_file("m.idx", index, put_index(index, 2, 8, 2));

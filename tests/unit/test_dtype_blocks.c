@@ -1,8 +1,8 @@
-/* test_dtype_blocks.c: a dtype whose block is more than one element and ends with the row, from the
- * file to the slice and the copy.
+/* test_dtype_blocks.c: dtypes whose blocks contain more than one element and may not cross rows:
+ * reading, slicing and copying.
  *
- * heft has no such dtype yet. This program links a table of its own in the place of dtype_table.c,
- * where two numbers that safetensors reads are other dtypes:
+ * heft has no such dtype yet. This program links its own table instead of dtype_table.c, which
+ * gives two numbers of dtypes that safetensors reads another meaning:
  *
  *     BLOCK32    32 elements in 18 bytes, as Q4_0 of ggml      (the number of F6_E3M2)
  *     BLOCK256   256 elements in 144 bytes, as Q4_K            (the number of C64, which no cast takes) */
@@ -73,7 +73,7 @@ const struct heft_dtype_info heft_dtype_infos[HEFT_DTYPE_COUNT] = {
 
 struct bench {
     char *folder, *path;
-    uint8_t *data; /* of the tensor */
+    uint8_t *data; /* bytes of the tensor */
     size_t n;
     struct heft_checkpoint *c;
     struct heft_error err;
@@ -102,7 +102,7 @@ static int close_bench(void **state)
     return 0;
 }
 
-/* Writes the file: `shape` as JSON, n bytes that differ from block to block. */
+/* Writes a safetensors file: `shape` as JSON, n bytes that differ from block to block. */
 static void write_file(struct bench *b, const char *dtype, const char *shape, size_t n)
 {
     char header[200];
@@ -160,7 +160,8 @@ static void bytes_are_those_of_the_blocks(void **state)
     assert_true(heft_tensor_at(b->c, 0, &t) && t.bytes == 0);
 }
 
-/* Five blocks in all, but none of a row: what is right for F4 is not for these. */
+/* A whole number of blocks in the tensor but not in each row: valid for F4, not for these dtypes.
+ */
 static void blocks_across_rows_are_malformed(void **state)
 {
     struct bench *b = *state;
@@ -182,7 +183,7 @@ static void blocks_across_rows_are_malformed(void **state)
     open_file(b, "F4", "[4,3]", 6); /* pairs of F4 may cross rows */
 }
 
-/* A row of two rows of two blocks over 100 bytes of memory. */
+/* Validates a view of 2 rows of `inner` elements in 100 bytes of memory. */
 static bool validate_view(const uint64_t *stride, uint8_t flags, uint8_t rank, uint64_t inner,
                           struct heft_error *err)
 {
@@ -228,13 +229,14 @@ static void views_of_blocks_are_refused_by_name(void **state)
     expect_error(b, HEFT_MALFORMED,
                  "tensor w: innermost extent 1 is not a multiple of 32, the elements in a block of "
                  "BLOCK32");
-    assert_false(validate_view(NULL, 0, 2, 96, &b->err)); /* 108 bytes of 100 */
+    assert_false(validate_view(NULL, 0, 2, 96, &b->err)); /* ends at byte 108 of 100 */
     assert_int_equal(b->err.code, HEFT_MALFORMED);
 }
 
 /* ---- slices ------------------------------------------------------------------------------ */
 
-/* The slice [i0:i1, j0:j1, 32 k0:32 k1] of 3 × 4 × (5 blocks), beside the blocks one by one. */
+/* Compares the slice [i0:i1, j0:j1, 32 k0:32 k1] of 3 × 4 × (5 blocks) with the blocks copied one
+ * by one. */
 static void check_slice(struct bench *b, const struct heft_range *ranges)
 {
     uint8_t got[3 * 4 * 5 * 18];
@@ -267,8 +269,8 @@ static void aligned_slices_hold_their_blocks(void **state)
     }
 }
 
-/* Three blocks 36 bytes apart in each 180, over more bytes than gather keeps at once: a window of
- * 1 MiB goes over them, and ends behind the second of three. */
+/* Columns of three blocks at a distance of 36 bytes, in rows of 180 bytes, longer than the 1 MiB
+ * window of the gather; the window ends after the second of three blocks. */
 static void long_columns_hold_their_blocks(void **state)
 {
     enum { ROWS = 30000 };
@@ -323,7 +325,7 @@ static void slices_that_cut_blocks_say_what_to_take(void **state)
                  "elements; take 32:64");
 }
 
-/* A slice of a slice is what the rows of a slice look like to core: with strides, of blocks. */
+/* Slice of a slice: a view with strides, as core represents rows of a slice, of blocks. */
 static void slices_know_the_bytes_that_they_reach(void **state)
 {
     const uint64_t shape[2] = {4, 160};
@@ -362,7 +364,7 @@ static void used_bytes_are_counted_in_blocks(void **state)
 /* ---- streams, casts, conversions --------------------------------------------------------- */
 
 struct taken {
-    const uint8_t *data; /* of blocks 1 … of each row */
+    const uint8_t *data; /* bytes of the blocks 1 … of each row */
     size_t at, row_bytes;
 };
 
@@ -381,7 +383,7 @@ static bool compare_piece(void *ctx, const void *piece, size_t n)
     return true;
 }
 
-enum { WIDE = 600000 }; /* blocks of a row: more than a piece of a stream, two more than a chunk */
+enum { WIDE = 600000 }; /* blocks per row: more than a piece of a stream, two more than a chunk */
 
 static void pieces_of_a_stream_are_whole_blocks(void **state)
 {
@@ -429,7 +431,7 @@ static void formats_without_the_dtype_refuse_it(void **state)
     free(output);
 }
 
-/* Plans, runs and compares: what was written is read anew. */
+/* Plans and runs a conversion, reopens its output, and compares. */
 static void convert(struct bench *b, const struct heft_convert_options *options)
 {
     struct heft_conversion *const conversion = heft_convert_plan(b->c, options, &b->err);
@@ -460,7 +462,7 @@ static void copies_are_the_same_bytes(void **state)
     free(output);
 }
 
-/* The chunks of a written slice end where blocks do. */
+/* Chunks of a written slice end at block boundaries. */
 static void slices_are_written_block_by_block(void **state)
 {
     const struct heft_range ranges[2] = {{0, 2, false}, {32, 32 * (uint64_t)WIDE, false}};

@@ -1,4 +1,5 @@
-/* test_encoder.c: words by bits against words by the pattern, texts in pieces, merging. */
+/* test_encoder.c: pre-tokens by bitmaps compared with pre-tokens by the pattern, texts in pieces,
+ * merging. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -42,7 +43,7 @@ static size_t random_text(char *text, size_t parts)
     return n;
 }
 
-/* Begins of all words, by windows of the scan. */
+/* Collects the start of each pre-token, window by window. */
 static size_t scan_all(const struct heft_scan *scan, const uint8_t *text, size_t n, bool is_last,
                        uint32_t *out)
 {
@@ -88,7 +89,7 @@ static void test_scan_is_pattern(void **unused)
     }
 }
 
-/* What is told of a text that goes on holds whatever follows. */
+/* Boundaries reported for the beginning of a text stay valid whatever text follows. */
 static void test_scan_of_open_text(void **unused)
 {
     static struct heft_classes classes;
@@ -206,7 +207,7 @@ static void test_pieces(void **unused)
 
 #define GIANT 90000
 
-/* Word by word, by the pattern and the heap. */
+/* Reference encoder: pre-token by pre-token, split by the pattern and merged with a heap. */
 static size_t encode_plainly(const struct heft_vocab *v, const uint8_t *text, size_t n,
                              uint32_t *ids)
 {
@@ -278,8 +279,8 @@ static void test_giant_words(void **unused)
     heft_vocab_close(v);
 }
 
-/* Lines that begin with blanks, each an id: words of one entry, of more ids than it has room for, and
- * longer ones. As many ids as two bytes can tell apart, and more. */
+/* Encodes lines that begin with blanks: pre-tokens of one cache entry, of more ids than an entry
+ * holds, and longer ones. The vocabulary has as many ids as two bytes can represent, or more. */
 static void check_blanks(struct heft_vocab *v)
 {
     static const char *const BEFORE[] = {
@@ -290,7 +291,7 @@ static void check_blanks(struct heft_vocab *v)
         "\t",
         "a\r\n",
         ".\u3000",
-        "\n\n\n\n\n\n\n\n\n\n\n\n\n\n", /* with a blank, as many as a key */
+        "\n\n\n\n\n\n\n\n\n\n\n\n\n\n", /* with the blank, as long as a cache key */
         "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n",
     };
     struct heft_error err = {0};
@@ -320,14 +321,14 @@ static void test_blanks(void **unused)
 
     (void)unused;
     check_blanks(v);
-    v->n_ids = 70000; /* of which the tables know nothing */
+    v->n_ids = 70000; /* more than the tables for 2-byte ids cover */
     v->self_encoding = NULL;
     v->is_self_encoding = false;
     check_blanks(v);
     heft_vocab_close(v);
 }
 
-/* More long words than are kept: those that come again are found, or merged once more. */
+/* More long pre-tokens than the cache holds: those that return are found in it or merged again. */
 static void test_long_words(void **unused)
 {
     struct heft_vocab *v = small_vocab();
@@ -361,7 +362,7 @@ static void test_long_words(void **unused)
 #define LONG_WORDS  6000
 #define MANY        (SHORT_WORDS * 8 + LONG_WORDS * 32)
 
-/* More different words than an encoder has room for at first, each twice. */
+/* More different pre-tokens than an encoder has entries for at first, each twice. */
 static size_t many_words(uint8_t *text)
 {
     size_t n = 0;
@@ -381,7 +382,7 @@ static size_t many_words(uint8_t *text)
     return n;
 }
 
-/* The memory may fail at the nth piece from the beginning; 0: at none. */
+/* `nth`: number of the allocation that fails, from the first; 0 for none. */
 static bool check_many(const struct heft_vocab *v, size_t cache, unsigned nth, const uint8_t *text,
                        size_t n, const uint32_t *wanted, size_t n_wanted)
 {
@@ -415,14 +416,16 @@ static void test_many_words(void **unused)
     (void)unused;
     assert_true(n <= MANY);
     assert_true(check_many(v, 0, 0, text, n, wanted, count));
-    assert_true(check_many(v, 1, 0, text, n, wanted, count)); /* never more than at first */
+    /* the cache never grows beyond its first size */
+    assert_true(check_many(v, 1, 0, text, n, wanted, count));
     for (unsigned nth = 1; nth <= 12; nth++)
         good += check_many(v, 0, nth, text, n, wanted, count);
-    assert_true(good > 3); /* to remember less is no failure */
+    assert_true(good > 3); /* a cache that cannot grow is not an error */
     heft_vocab_close(v);
 }
 
-/* Each allocation fails once: it is told, nothing is lost, and a new text may begin. */
+/* Each allocation fails once: the error is reported, nothing leaks, and a new text can be encoded.
+ */
 static void test_no_memory(void **unused)
 {
     static uint8_t text[GIANT];
@@ -480,7 +483,7 @@ static void test_bad_text(void **unused)
         assert_int_equal(err.offset, cases[i].at);
     }
     err = (struct heft_error){0};
-    assert_true(heft_encode(e, "ab", 2, ids, 16, &n, &err)); /* it is as new */
+    assert_true(heft_encode(e, "ab", 2, ids, 16, &n, &err)); /* the encoder is reset */
     assert_int_equal(n, 1);
     assert_false(heft_encode(e, "ab ab", 5, ids, 1, &n, &err));
     assert_int_equal(err.code, HEFT_USAGE);

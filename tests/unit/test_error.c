@@ -1,4 +1,5 @@
-/* test_error.c: errors are one safe line, whatever a file put into them. */
+/* test_error.c: error messages are one line of safe characters, whatever text of a file they quote.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +45,7 @@ static void fail_escapes_control_characters_and_bad_bytes(void **state)
     assert_string_equal(err.text, "name 'a\\x1b[2J\\n\\xff\\u202eb\\x7f'");
 }
 
-static void fail_may_format_the_error_itself(void **state)
+static void fail_may_quote_the_error_it_overwrites(void **state)
 {
     struct heft_error err = {0};
 
@@ -54,7 +55,7 @@ static void fail_may_format_the_error_itself(void **state)
     assert_string_equal(err.text, "outer: inner");
 }
 
-/* Every length around the border, for characters of every length. */
+/* Texts of every length around the limit, of characters of every length. */
 static void fail_cuts_between_characters(void **state)
 {
     static const char *const fillers[] = {"x",    "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80",
@@ -108,7 +109,7 @@ static void file_is_named_once(void **state)
     assert_string_equal(err.file, "");
 }
 
-static void long_paths_keep_their_end(void **state)
+static void long_paths_keep_their_last_bytes(void **state)
 {
     char path[600];
 
@@ -128,7 +129,7 @@ static void long_paths_keep_their_end(void **state)
     }
 }
 
-static void paths_of_just_the_size_are_whole(void **state)
+static void paths_of_exactly_the_size_are_complete(void **state)
 {
     struct heft_error err = {0};
     char path[sizeof err.file + 1];
@@ -146,7 +147,7 @@ static void paths_of_just_the_size_are_whole(void **state)
     assert_memory_equal(err.file, "...p", 4);
 }
 
-static void about_puts_the_name_in_front(void **state)
+static void about_prefixes_the_name(void **state)
 {
     struct heft_error err = {0};
 
@@ -170,7 +171,7 @@ static void about_leaves_room_for_the_message(void **state)
     assert_non_null(strstr(err.text, "nnn...: CRC differs"));
 }
 
-static void format_leaves_out_what_is_absent(void **state)
+static void format_omits_absent_fields(void **state)
 {
     struct heft_error err = {0};
     char line[900];
@@ -229,16 +230,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fail_fills_every_field_and_returns_false),
         cmocka_unit_test(fail_escapes_control_characters_and_bad_bytes),
-        cmocka_unit_test(fail_may_format_the_error_itself),
+        cmocka_unit_test(fail_may_quote_the_error_it_overwrites),
         cmocka_unit_test(fail_cuts_between_characters),
         cmocka_unit_test(errno_becomes_an_io_error),
         cmocka_unit_test(file_is_named_once),
-        cmocka_unit_test(long_paths_keep_their_end),
-        cmocka_unit_test(paths_of_just_the_size_are_whole),
-        cmocka_unit_test(about_puts_the_name_in_front),
+        cmocka_unit_test(long_paths_keep_their_last_bytes),
+        cmocka_unit_test(paths_of_exactly_the_size_are_complete),
+        cmocka_unit_test(about_prefixes_the_name),
         cmocka_unit_test(about_leaves_room_for_the_message),
         cmocka_unit_test(quoting_keeps_code_file_and_offset_of_the_cause),
-        cmocka_unit_test(format_leaves_out_what_is_absent),
+        cmocka_unit_test(format_omits_absent_fields),
         cmocka_unit_test(format_stays_within_any_size),
     };
 

@@ -1,5 +1,5 @@
-/* test_exec.c: plans run for real: every kind of op, chunk borders, checksums, failures that leave
- * nothing. */
+/* test_exec.c: execution of plans: every kind of op, chunk boundaries, checksums, failures that
+ * leave no files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -26,7 +26,7 @@ struct bench {
     struct heft_arena mem;
     struct heft_plan plan;
     struct heft_error err;
-    enum heft_sum stored; /* what storages have */
+    enum heft_sum stored; /* kind of checksum of the storages */
 };
 
 static int open_bench(void **state)
@@ -64,7 +64,7 @@ static int close_bench(void **state)
     return system(command);
 }
 
-/* A storage with a row of its own. */
+/* Adds a storage and a row on it. */
 static const struct heft_row *add(struct bench *b, uint64_t off, uint64_t n, bool crc,
                                   uint64_t from, uint64_t count, enum heft_dtype dtype,
                                   const uint64_t *stride)
@@ -80,7 +80,7 @@ static const struct heft_row *add(struct bench *b, uint64_t off, uint64_t n, boo
     row.stride = stride;
     row.dtype = (uint8_t)dtype;
     row.bytes = count * heft_dtype_element_bytes(dtype);
-    b->model.n_rows = 0; /* names do not matter here */
+    b->model.n_rows = 0; /* rows need no names here */
     assert_true(heft_model_add_storage(&b->model, &s, &row.storage, &b->err));
     return memcpy(heft_arena_alloc(&b->mem, sizeof row, &b->err), &row, sizeof row);
 }
@@ -181,7 +181,7 @@ static void count_release(void *ctx)
     ++*(int *)ctx;
 }
 
-/* Made bytes lie around a copy, over the borders of chunks, and are released once. */
+/* Made bytes before and after a copy, across chunk boundaries; the maker is released once. */
 static void bytes_are_made_when_they_are_written(void **state)
 {
     struct bench *b = *state;
@@ -210,8 +210,8 @@ static void bytes_are_made_when_they_are_written(void **state)
     free(want);
 }
 
-/* The maker is the plan's also where the plan has no room for it. */
-static void a_maker_is_released_where_it_does_not_fit(void **state)
+/* The plan owns the maker even if it cannot store it. */
+static void a_maker_is_released_if_it_cannot_be_stored(void **state)
 {
     struct bench *b = *state;
     uint32_t maker;
@@ -245,7 +245,7 @@ static void many_small_neighbours_are_read_together(void **state)
     free(got);
 }
 
-/* The checksum is wrong in one storage: whole, in part, strided. */
+/* Expects a mismatch from a storage with a wrong checksum, copied whole, in part, or strided. */
 static void expect_mismatch(struct bench *b, uint64_t from, uint64_t count, const uint64_t *stride)
 {
     begin(b);
@@ -282,7 +282,7 @@ static void a_wrong_crc32c(void **state)
     assert_non_null(strstr(b->err.text, "CRC-32C is "));
 }
 
-/* A checksum of the format's own: bytes must not be zero at the end. */
+/* Checksum of a format's own: the last byte must not be zero. */
 static bool ends_well(const struct heft_model *model, const struct heft_storage *storage,
                       struct heft_error *err)
 {
@@ -313,12 +313,12 @@ static void expect_own(struct bench *b, bool good, bool no_verify)
     assert_int_equal(files_left(b), good || no_verify);
 }
 
-static void a_checksum_of_the_formats_own(void **state)
+static void a_checksum_of_the_format(void **state)
 {
     expect_own(*state, true, false);
 }
 
-static void a_wrong_checksum_of_the_formats_own(void **state)
+static void a_wrong_checksum_of_the_format(void **state)
 {
     struct bench *b = *state;
 
@@ -327,7 +327,7 @@ static void a_wrong_checksum_of_the_formats_own(void **state)
     assert_non_null(strstr(b->err.text, "ends in zero"));
 }
 
-static void no_verify_skips_the_formats_own(void **state)
+static void no_verify_skips_checksums_of_the_format(void **state)
 {
     expect_own(*state, false, true);
 }
@@ -343,7 +343,7 @@ static bool count_bad(void *ctx, uint32_t storage, const struct heft_error *why,
     return ++*bad > 0;
 }
 
-static void verify_hears_of_every_kind(void **state)
+static void verify_reports_every_mismatch(void **state)
 {
     const struct heft_exec_options options = {0};
     struct bench *b = *state;
@@ -377,7 +377,7 @@ static bool count_unread(void *ctx, uint32_t storage, const struct heft_error *w
     return ++*unread > 0;
 }
 
-/* A thousand storages that are all of a file would be a thousand times its bytes to read. */
+/* Overlapping storages are verified only up to twice the size of the file in total. */
 static void verify_reads_no_more_than_twice_the_file(void **state)
 {
     const struct heft_exec_options options = {0};
@@ -401,7 +401,7 @@ static bool never(void *ctx, uint64_t done, uint64_t total)
     return false;
 }
 
-static void verify_stops_where_all_is_bad(void **state)
+static void verify_can_be_cancelled(void **state)
 {
     const struct heft_exec_options options = {.progress = never};
     struct bench *b = *state;
@@ -415,7 +415,7 @@ static void verify_stops_where_all_is_bad(void **state)
     assert_int_equal(bad, 0);
 }
 
-static void no_verify_copies_what_is_there(void **state)
+static void no_verify_copies_mismatched_bytes(void **state)
 {
     const struct heft_exec_options options = {.no_sync = true, .no_verify = true};
     struct bench *b = *state;
@@ -438,7 +438,7 @@ static int64_t copy_none(int from, uint64_t off, int to, uint64_t at, uint64_t n
     return -1;
 }
 
-/* 1000 bytes each second time, else the end of the file. */
+/* Copies 1000 bytes on every second call, and reports the end of the file on the others. */
 static int64_t copy_some(int from, uint64_t off, int to, uint64_t at, uint64_t n)
 {
     char piece[1000];
@@ -456,7 +456,7 @@ static int64_t copy_all(int from, uint64_t off, int to, uint64_t at, uint64_t n)
     return heft_os_posix.copy_range(from, off, to, at, n);
 }
 
-/* A file of the bench's data as a source of its own. */
+/* Adds a source that is a file with the bench's data. */
 static void add_file(struct bench *b)
 {
     char path[96];
@@ -533,7 +533,7 @@ static void an_interruption_leaves_nothing(void **state)
     assert_int_equal(files_left(b), 0);
 }
 
-/* Whichever system call fails: an error that says so, the old file as it was, no new name. */
+/* Any system call fails: an error is returned, the old file is unchanged, no new name exists. */
 static void any_failing_call_leaves_the_old_file(void **state)
 {
     const struct heft_exec_options options = {.overwrite = true, .threads = 1};
@@ -556,7 +556,7 @@ static void any_failing_call_leaves_the_old_file(void **state)
         got = slurp(b, &n);
         if (!ok) {
             assert_int_not_equal(b->err.code, HEFT_OK);
-            assert_true(n == 3 || n == BIG); /* old, or whole where only the last sync failed */
+            assert_true(n == 3 || n == BIG); /* new only if the last sync failed */
         }
         free(got);
         assert_int_equal(files_left(b), 1);
@@ -584,10 +584,10 @@ static void any_failing_allocation_leaves_nothing(void **state)
 /* ---- sums and late bytes ----------------------------------------------------------------- */
 
 struct stamp {
-    uint32_t first, last; /* sums */
+    uint32_t first, last; /* indexes of sums */
 };
 
-/* The sums, one behind the other, as often as there is room. */
+/* Repeats the sums first … last, little-endian, until n bytes are written. */
 static void put_stamp(const void *ctx, const uint32_t *sums, uint8_t *out, size_t n)
 {
     const struct stamp *stamp = ctx;
@@ -608,13 +608,13 @@ static void late(struct bench *b, uint32_t first, uint32_t last, uint64_t n)
     assert_true(heft_plan_late(&b->plan, 0, (struct heft_late){put_stamp, ctx}, n, &b->err));
 }
 
-/* Every way in which bytes come about, each a sum, and a late op behind each; sum 0 has no ops. */
+/* Plans every kind of op, each with a sum and a late op after it; returns the last sum. */
 static uint32_t plan_sums(struct bench *b)
 {
     static const uint64_t second = 2;
     const struct heft_row *const rows[] = {
-        add(b, 5, BIG - 5, true, 0, BIG - 5, HEFT_U8, NULL),     /* copied, checked on the way */
-        add(b, 0, BIG, true, 7, BIG - 20, HEFT_U8, NULL),        /* copied in part, checked apart */
+        add(b, 5, BIG - 5, true, 0, BIG - 5, HEFT_U8, NULL), /* copied, verified on the way */
+        add(b, 0, BIG, true, 7, BIG - 20, HEFT_U8, NULL),    /* copied in part, verified apart */
         add(b, 0, BIG, false, 3, BIG / 2 - 2, HEFT_U8, &second), /* gathered */
         add(b, 0, BIG, false, 0, BIG / 2, HEFT_U16, NULL),       /* cast */
     };
@@ -632,7 +632,7 @@ static uint32_t plan_sums(struct bench *b)
         heft_plan_sum_end(&b->plan);
         late(b, sum, sum, 16);
     }
-    sum = heft_plan_sum_begin(&b->plan); /* a late op that is itself part of a sum */
+    sum = heft_plan_sum_begin(&b->plan); /* a sum over a late op */
     late(b, 0, 4, 41);
     heft_plan_sum_end(&b->plan);
     late(b, 0, sum, 4 * (sum + 1ull));
@@ -644,7 +644,7 @@ static uint32_t number_at(const uint8_t *p)
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-/* Walks the file by its plan and computes each sum from what was written. */
+/* Walks the ops of the plan and computes each sum from the written file. */
 static void expect_sums(struct bench *b)
 {
     const uint32_t last = plan_sums(b);
@@ -673,12 +673,12 @@ static void expect_sums(struct bench *b)
     assert_true(heft_exec_compare(&b->plan, &scratch, &b->err));
 }
 
-static void sums_are_those_of_what_is_written(void **state)
+static void sums_match_the_written_bytes(void **state)
 {
     expect_sums(*state);
 }
 
-/* The plan's sums are of one kind, the stored checksums of the other. */
+/* The plan's sums and the stored checksums are of different kinds. */
 static void sums_of_both_kinds(void **state)
 {
     struct bench *b = *state;
@@ -695,7 +695,7 @@ static void sums_of_the_other_kind(void **state)
     expect_sums(b);
 }
 
-/* A byte of a late op that is not what it should be is found, and said where. */
+/* A wrong byte in the output of a late op is found at its offset. */
 static void late_bytes_are_compared(void **state)
 {
     struct bench *b = *state;
@@ -715,7 +715,7 @@ static void late_bytes_are_compared(void **state)
     assert_int_equal(b->err.offset, b->plan.files[0].size - 3);
 }
 
-/* One thread, so that the calls come in the same order each time: each late write is one of them. */
+/* Single-threaded, so that the order of calls is the same in each run. */
 static void any_failing_call_of_late_writes_leaves_nothing(void **state)
 {
     const struct heft_exec_options options = {.threads = 1};
@@ -734,7 +734,7 @@ static void any_failing_call_of_late_writes_leaves_nothing(void **state)
         ok = run(b, &options);
         heft_fault_os_remove();
         assert_true(ok || b->err.code != HEFT_OK);
-        if (!ok && files_left(b)) /* whole where only the last sync failed */
+        if (!ok && files_left(b)) /* the whole file if only the last sync failed */
             unlink(b->path);
     }
     assert_true(ok);
@@ -762,7 +762,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_kind_of_op_in_one_file, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(bytes_are_made_when_they_are_written, open_bench,
                                         close_bench),
-        cmocka_unit_test_setup_teardown(a_maker_is_released_where_it_does_not_fit, open_bench,
+        cmocka_unit_test_setup_teardown(a_maker_is_released_if_it_cannot_be_stored, open_bench,
                                         close_bench),
         cmocka_unit_test_setup_teardown(many_small_neighbours_are_read_together, open_bench,
                                         close_bench),
@@ -770,25 +770,25 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_wrong_checksum_of_a_partial_copy, open_bench,
                                         close_bench),
         cmocka_unit_test_setup_teardown(a_wrong_checksum_of_a_gather, open_bench, close_bench),
-        cmocka_unit_test_setup_teardown(no_verify_copies_what_is_there, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(no_verify_copies_mismatched_bytes, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(ranges_are_copied_by_the_system, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(an_interruption_leaves_nothing, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(any_failing_call_leaves_the_old_file, open_bench,
                                         close_bench),
         cmocka_unit_test_setup_teardown(any_failing_allocation_leaves_nothing, open_bench,
                                         close_bench),
-        cmocka_unit_test_setup_teardown(sums_are_those_of_what_is_written, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(sums_match_the_written_bytes, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(sums_of_both_kinds, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(sums_of_the_other_kind, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(a_wrong_crc32c, open_bench, close_bench),
-        cmocka_unit_test_setup_teardown(a_checksum_of_the_formats_own, open_bench, close_bench),
-        cmocka_unit_test_setup_teardown(a_wrong_checksum_of_the_formats_own, open_bench,
+        cmocka_unit_test_setup_teardown(a_checksum_of_the_format, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(a_wrong_checksum_of_the_format, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(no_verify_skips_checksums_of_the_format, open_bench,
                                         close_bench),
-        cmocka_unit_test_setup_teardown(no_verify_skips_the_formats_own, open_bench, close_bench),
-        cmocka_unit_test_setup_teardown(verify_hears_of_every_kind, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(verify_reports_every_mismatch, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(verify_reads_no_more_than_twice_the_file, open_bench,
                                         close_bench),
-        cmocka_unit_test_setup_teardown(verify_stops_where_all_is_bad, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(verify_can_be_cancelled, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(late_bytes_are_compared, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(any_failing_call_of_late_writes_leaves_nothing, open_bench,
                                         close_bench),

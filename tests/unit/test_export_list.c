@@ -1,4 +1,5 @@
-/* test_export_list.c: selecting, renaming, casting, and freeing of ties as the hub does it. */
+/* test_export_list.c: selection, renaming and casting of rows, and resolution of ties as in
+ * huggingface_hub. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,7 +70,7 @@ static void close_bench(struct bench *b)
     heft_model_release(&b->model);
 }
 
-/* "a b c" */
+/* Compares the names of the exports with `want`: "a b c". */
 static void expect_names(const struct bench *b, const char *want)
 {
     char got[512] = "";
@@ -81,7 +82,7 @@ static void expect_names(const struct bench *b, const char *want)
     assert_string_equal(got, want);
 }
 
-/* "dropped:kept dropped:kept" */
+/* Compares the recorded ties with `want`: "dropped:kept dropped:kept". */
 static void expect_metadata(const struct bench *b, const char *want)
 {
     char got[512] = "";
@@ -115,7 +116,7 @@ static void the_first_complete_name_is_kept(void **state)
     close_bench(&b);
 }
 
-static void what_the_hub_refuses_keeps_its_own_bytes(void **state)
+static void views_that_the_hub_refuses_keep_their_own_bytes(void **state)
 {
     struct bench b;
     uint32_t halves, slice;
@@ -164,7 +165,7 @@ static void runs_are_cut_where_the_hub_cuts_them(void **state)
     row(&b, "all", s, 0, 100, HEFT_U8, NULL);
     row(&b, "copy", s, 0, 100, HEFT_U8, NULL);
     row(&b, "low", s, 10, 10, HEFT_U8, NULL);
-    row(&b, "mid", s, 30, 10, HEFT_U8, NULL); /* begins after low's end: a run of its own */
+    row(&b, "mid", s, 30, 10, HEFT_U8, NULL); /* begins after the end of "low": a run of its own */
     assert_true(load(&b, &plain) && heft_export_untie(&b.exports, &plain, &b.err));
     expect_names(&b, "all low mid");
     expect_metadata(&b, "copy:all");
@@ -190,7 +191,7 @@ static void users_metadata_wins_over_a_tie(void **state)
     close_bench(&b);
 }
 
-static void a_tie_that_is_cast_otherwise_is_none(void **state)
+static void tensors_cast_to_different_dtypes_are_not_tied(void **state)
 {
     const struct heft_rule rules[] = {{HEFT_RULE_CAST, "b", "F16"}, {HEFT_RULE_CAST, "c", "F16"}};
     const struct heft_convert_options options = {.output = "x", .rules = rules, .n_rules = 2};
@@ -210,7 +211,7 @@ static void a_tie_that_is_cast_otherwise_is_none(void **state)
     close_bench(&b);
 }
 
-static void the_name_that_is_asked_for_stays(void **state)
+static void the_requested_name_is_kept(void **state)
 {
     const struct heft_rule rules[] = {{HEFT_RULE_KEEP_TIED, "part", NULL},
                                       {HEFT_RULE_KEEP_TIED, "*wte*", NULL},
@@ -233,7 +234,7 @@ static void the_name_that_is_asked_for_stays(void **state)
     close_bench(&b);
 }
 
-static void what_would_be_read_otherwise_is_listed(void **state)
+static void metadata_that_would_be_read_as_ties_is_listed(void **state)
 {
     const struct heft_rule keep[] = {{HEFT_RULE_KEEP_TIED, "b", NULL}};
     const struct heft_rule note[] = {{HEFT_RULE_METADATA, "key", "a"}};
@@ -360,13 +361,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_complete_name_is_kept),
-        cmocka_unit_test(what_the_hub_refuses_keeps_its_own_bytes),
+        cmocka_unit_test(views_that_the_hub_refuses_keep_their_own_bytes),
         cmocka_unit_test(another_view_keeps_its_own_bytes),
         cmocka_unit_test(runs_are_cut_where_the_hub_cuts_them),
         cmocka_unit_test(users_metadata_wins_over_a_tie),
-        cmocka_unit_test(a_tie_that_is_cast_otherwise_is_none),
-        cmocka_unit_test(the_name_that_is_asked_for_stays),
-        cmocka_unit_test(what_would_be_read_otherwise_is_listed),
+        cmocka_unit_test(tensors_cast_to_different_dtypes_are_not_tied),
+        cmocka_unit_test(the_requested_name_is_kept),
+        cmocka_unit_test(metadata_that_would_be_read_as_ties_is_listed),
         cmocka_unit_test(select_root_and_rename),
         cmocka_unit_test(renames_that_collide_are_refused),
         cmocka_unit_test(a_wildcard_casts_floats_and_a_name_casts_all),

@@ -1,4 +1,4 @@
-/* test_flatbuf.c: tables built and read back, positions at the edges, damage. */
+/* test_flatbuf.c: flatbuffers that are built and read back, positions at the edges, damage. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@ static struct heft_error err;
 
 /* ---- tables there and back ------------------------------------------------------------------- */
 
-/* A root of a string, a vector of u64, a u8 and an absent u32. */
+/* Builds a root table with a string, a vector of u64, a u8 and an absent u32. */
 static struct heft_bytes build(struct heft_flat_out *out)
 {
     static const uint64_t numbers[] = {1, 1ull << 40};
@@ -34,7 +34,7 @@ static struct heft_bytes build(struct heft_flat_out *out)
     return bytes;
 }
 
-static void what_is_built_is_read_back(void **state)
+static void built_tables_are_read_back(void **state)
 {
     struct heft_flat_out out;
     const struct heft_bytes bytes = build(&out);
@@ -85,8 +85,8 @@ static void vectors_share_a_budget(void **state)
     assert_non_null(strstr(err.text, "more elements than fit"));
 }
 
-/* Every byte of a buffer set to each of a few values, every length: nothing leaves the buffer, which
- * is exactly as large as it says. */
+/* Every byte set to each of a few values, and every length: no read outside the buffer, which is
+ * allocated at its exact size. */
 static void damage_never_leads_outside(void **state)
 {
     static const uint8_t values[] = {0, 1, 4, 0x7f, 0x80, 0xff};
@@ -123,7 +123,7 @@ static void damage_never_leads_outside(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_built_is_read_back),
+        cmocka_unit_test(built_tables_are_read_back),
         cmocka_unit_test(vectors_share_a_budget),
         cmocka_unit_test(damage_never_leads_outside),
     };

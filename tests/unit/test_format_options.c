@@ -1,5 +1,5 @@
-/* test_format_options.c: the options of each format, through the public functions: valid, not allowed, of
- * another format, of none. */
+/* test_format_options.c: options of each format through the public API: valid, invalid, of another
+ * format, unknown. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +49,8 @@ static struct heft_conversion *plan(const char *to, const struct heft_option *gi
     return heft_convert_plan(checkpoint, &how, &err);
 }
 
-/* Planned with one option, the conversion has this note of it; NULL: none. */
+/* Expects a plan with this option to succeed, with this note about the option; NULL: without a
+ * note. */
 static void expect_plan(const char *to, const char *name, const char *value, const char *note)
 {
     const struct heft_option given = {name, value};
@@ -90,7 +91,7 @@ static void check_description(const struct heft_format_option *o)
     assert_true(is_number ? o->least <= o->most : o->least == 0 && o->most == 0);
 }
 
-/* What the table of a format says is what its options accept. */
+/* Checks that an option accepts the values that the table of its format lists, and no others. */
 static void check_values(const char *format, const struct heft_format_option *o)
 {
     struct heft_option given = {o->name, NULL};
@@ -115,7 +116,7 @@ static void check_values(const char *format, const struct heft_format_option *o)
     }
     if (o->kind != HEFT_OPTION_NUMBER)
         return;
-    for (int i = -1; i <= 1; i += 2) { /* the ends, and one beyond each */
+    for (int i = -1; i <= 1; i += 2) { /* the limits of a range, and one beyond each */
         const uint64_t end = i < 0 ? o->least : o->most;
 
         snprintf(text, sizeof text, "%llu", (unsigned long long)end);
@@ -127,7 +128,7 @@ static void check_values(const char *format, const struct heft_format_option *o)
     }
 }
 
-static void tables_say_what_is_accepted(void **state)
+static void option_tables_list_the_accepted_values(void **state)
 {
     struct heft_format_option o, other;
     struct heft_format_info format;
@@ -217,7 +218,7 @@ static void options_of_tf(void **state)
                 "option keep-shards: npz does not take it, but tf does");
     expect_plan("tf", "names", "objects", NULL);
     expect_no_plan("tf", "names", "key", "option names key: allowed is keys|objects");
-    expect_plan("npz", "names", "objects", NULL); /* also an option of opening */
+    expect_plan("npz", "names", "objects", NULL); /* also an option of heft_open: no note */
     expect_no_plan("npz", "into", "m", "option into: npz does not take it, but tf does");
     expect_no_plan("tf", "into", NULL, "option into wants a value: MODELDIR");
     expect_plan("tf", "keep-missing", NULL, NULL);
@@ -236,8 +237,8 @@ static void unknown_options(void **state)
     expect_no_plan("torch", "", NULL, "no format has an option \"\"; torch takes torch-layout");
 }
 
-/* What would be a note is an error. */
-static void strictly(void **state)
+/* With `strict`, a note of this kind is an error. */
+static void strict_turns_notes_into_errors(void **state)
 {
     const struct heft_option shards = {"shards", "2"}, names = {"names", "keys"};
     struct heft_conversion *conversion;
@@ -250,7 +251,7 @@ static void strictly(void **state)
     heft_convert_free(conversion);
 }
 
-static void the_later_one_counts(void **state)
+static void the_last_of_two_equal_options_applies(void **state)
 {
     const struct heft_option given[] = {{"shards", "1"}, {"shards", "3"}};
     struct heft_conversion *conversion = plan("tf", given, 2, false);
@@ -259,11 +260,11 @@ static void the_later_one_counts(void **state)
     (void)state;
     assert_non_null(conversion);
     heft_convert_summary(conversion, &planned);
-    assert_int_equal(planned.files, 4); /* and the index */
+    assert_int_equal(planned.files, 4); /* shards and index */
     heft_convert_free(conversion);
 }
 
-/* Without `to` a model to put weights into means TensorFlow, whatever the output is called. */
+/* Without `to`, the option "into" selects TensorFlow, whatever the name of the output. */
 static void into_implies_its_format(void **state)
 {
     const struct heft_option given = {"into", "/none"};
@@ -279,14 +280,14 @@ static void into_implies_its_format(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tables_say_what_is_accepted),
+        cmocka_unit_test(option_tables_list_the_accepted_values),
         cmocka_unit_test(check_tells_why),
         cmocka_unit_test(options_of_torch),
         cmocka_unit_test(options_of_ptd),
         cmocka_unit_test(options_of_tf),
         cmocka_unit_test(unknown_options),
-        cmocka_unit_test(strictly),
-        cmocka_unit_test(the_later_one_counts),
+        cmocka_unit_test(strict_turns_notes_into_errors),
+        cmocka_unit_test(the_last_of_two_equal_options_applies),
         cmocka_unit_test(into_implies_its_format),
     };
 

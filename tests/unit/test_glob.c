@@ -1,4 +1,4 @@
-/* test_glob.c: patterns of names: what each kind of wildcard matches, and patterns made to be slow. */
+/* test_glob.c: globs: matches of each kind of wildcard, and patterns with many wildcards. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-static void globs_match_what_they_say(void **state)
+static void globs_match_as_documented(void **state)
 {
     static const struct {
         const char *pattern, *text;
@@ -66,8 +66,8 @@ static void globs_match_what_they_say(void **state)
                      cases[i].hit);
 }
 
-/* Exponential with naive recursion; here some 10^8 steps at the very worst. */
-static void hostile_globs_end(void **state)
+/* Patterns that take exponential time with naive recursion; here some 10^8 steps at most. */
+static void hostile_globs_terminate(void **state)
 {
     char pattern[4001], text[20001], open[4001];
 
@@ -88,8 +88,8 @@ static void hostile_globs_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(globs_match_what_they_say),
-        cmocka_unit_test(hostile_globs_end),
+        cmocka_unit_test(globs_match_as_documented),
+        cmocka_unit_test(hostile_globs_terminate),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

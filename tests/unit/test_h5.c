@@ -1,5 +1,5 @@
-/* test_h5.c: HDF5 where no file shows it: without the module, without memory, from many threads,
- * and the names that cannot be written. */
+/* test_h5.c: HDF5 without files: missing module, failed allocations, many threads, names that
+ * cannot be written. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -212,7 +212,7 @@ static void names(void **state)
 
 /* ---- the order of weights -------------------------------------------------------------------- */
 
-/* Words of `from`, ordered, are those of `to`. */
+/* Sorts the names in `from` and compares them with `to`. */
 static void order(const char *from, const char *to)
 {
     struct heft_h5_text names[16];
@@ -245,8 +245,10 @@ static void orders(void **state)
     order("backward_l/c/kernel bias forward_l/c/kernel",
           "bias forward_l/c/kernel backward_l/c/kernel");
     order("keys/kernel query/bias", "query/bias keys/kernel");
-    order("moving_mean gamma beta", "moving_mean gamma beta"); /* meant so */
-    order("bias kernel weight", "bias kernel weight");         /* not of Keras */
+    /* kept: not all variables of the Keras layer */
+    order("moving_mean gamma beta", "moving_mean gamma beta");
+    /* kept: not the variables of a Keras layer */
+    order("bias kernel weight", "bias kernel weight");
     order("vars/0 vars/1 vars/10 vars/2", "vars/0 vars/1 vars/10 vars/2");
 }
 

@@ -1,5 +1,5 @@
-/* test_h5_titles.c: names of Keras' variables: what the paths tell, what config.json does, and what
- * neither does. */
+/* test_h5_titles.c: names of Keras variables: derived from paths, from config.json, or from
+ * neither. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@ static struct heft_bytes bytes_of(const char *text)
     return (struct heft_bytes){(const uint8_t *)text, strlen(text)};
 }
 
-/* The names of the entries, those of copies left out. */
+/* Compares the derived names of the entries with `names`; copies are left out. */
 static void expect_with(const char *config, const char *lines, const char *names)
 {
     struct heft_error err = {0};
@@ -68,7 +68,7 @@ static void paths(void **state)
            "a/kernel");
 }
 
-/* An attribute may hold anything, whatever it is called. */
+/* The name of an attribute says nothing about the class of the layer that it holds. */
 static void attributes(void **state)
 {
     (void)state;
@@ -96,17 +96,18 @@ static void configs(void **state)
                 "layers/batch_normalization/vars=b\nlayers/batch_normalization/vars/0\n"
                 "layers/batch_normalization/vars/1\nlayers/batch_normalization/vars/2",
                 "b/beta b/moving_mean b/moving_variance");
-    /* classes of the user's own, called as Keras': with a name in the config, and without one */
+    /* classes of the user with names of Keras classes: with a name in the config, and without one
+     */
     expect_with("[" LAYER("null", "Dense", "d", "") "]",
                 "layers/dense/vars=d\nlayers/dense/vars/0\nlayers/dense/vars/1", "d/0 d/1");
     expect_with("[{\"module\": null, \"class_name\": \"Dense\", \"config\": {}}]",
                 "layers/dense/vars=d\nlayers/dense/vars/0\nlayers/dense/vars/1", "d/0 d/1");
-    /* a name of two classes */
+    /* two layers of the same name: of different classes, then of the same class */
     expect_with("[" LAYER(KERAS, "Dense", "d", "") ", " LAYER(KERAS, "Embedding", "d", "") "]",
                 "layers/dense/vars=d\nlayers/dense/vars/0\nlayers/dense/vars/1", "d/0 d/1");
     expect_with("[" LAYER(KERAS, "Dense", "d", "") ", " LAYER(KERAS, "Dense", "d", "") "]",
                 "layers/dense/vars=d\nlayers/dense/vars/0\nlayers/dense/vars/1", "d/kernel d/bias");
-    /* a model with an input of its own begins anew */
+    /* names inside a nested model with an input layer do not contain the names before it */
     expect_with(LAYER("\"keras\"", "Sequential", "s",
                       ", \"layers\": [" LAYER(KERAS, "InputLayer", "i", "") "]"),
                 "layers/td/vars=t\nlayers/td/layer/vars=s\nlayers/td/layer/layers/dense/vars=d\n"

@@ -1,5 +1,5 @@
-/* test_hdf5_parent.c: what the process that runs libhdf5 takes from the program it is part of, and what it
- * leaves to it: descriptors, locks, sockets, signals, children. */
+/* test_hdf5_parent.c: effects of the libhdf5 child process on the program that uses heft:
+ * descriptors, locks, sockets, signals, children. */
 #define _GNU_SOURCE /* pipe2 */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,8 @@
 #include "heft/heft.h"
 
 #define GOLDEN HEFT_TESTS "/golden/h5/"
-#define PACKED GOLDEN "packed.h5" /* its chunks are read by the process for as long as it is open */
+/* file with chunks, which the child process reads while the file is open */
+#define PACKED GOLDEN "packed.h5"
 
 static struct heft_checkpoint *open_packed(void)
 {
@@ -37,7 +38,7 @@ static struct heft_checkpoint *open_packed(void)
     return c;
 }
 
-/* The error's code, HEFT_OK where the data of a dataset in chunks could be read. */
+/* Reads a dataset with chunks; returns the error's code or HEFT_OK. */
 static enum heft_code read_chunks(struct heft_checkpoint *c)
 {
     struct heft_error err = {0};
@@ -48,7 +49,7 @@ static enum heft_code read_chunks(struct heft_checkpoint *c)
     return heft_tensor_read(c, index, bytes, sizeof bytes, &err) ? HEFT_OK : err.code;
 }
 
-/* The one child that this thread has; 0 where it has none. */
+/* Process id of the only child of this thread; 0 if there is none. */
 static pid_t only_child(void)
 {
     char path[64], line[64] = "";
@@ -66,7 +67,7 @@ static pid_t only_child(void)
 
 /* ---- descriptors ------------------------------------------------------------------------- */
 
-static void a_pipe_ends(void **state)
+static void a_pipe_reaches_its_end(void **state)
 {
     int ends[2];
     struct pollfd poll_of = {.events = POLLIN};
@@ -84,7 +85,7 @@ static void a_pipe_ends(void **state)
     heft_close(c);
 }
 
-static void many_pipes_end(void **state)
+static void many_pipes_reach_their_end(void **state)
 {
     int ends[40][2];
     struct heft_checkpoint *before = open_packed(), *c;
@@ -102,12 +103,12 @@ static void many_pipes_end(void **state)
         assert_int_equal(read(ends[i][0], &byte, 1), 0);
         close(ends[i][0]);
     }
-    heft_close(before); /* its process ends, though a later one was begun while it lived */
+    heft_close(before); /* its child ends even though a later child was started before */
     assert_int_equal(read_chunks(c), HEFT_OK);
     heft_close(c);
 }
 
-static void a_lock_goes(void **state)
+static void a_lock_is_released(void **state)
 {
     char path[] = "/tmp/test-host-XXXXXX";
     const int fd = mkstemp(path);
@@ -128,7 +129,7 @@ static void a_lock_goes(void **state)
     heft_close(c);
 }
 
-static void nobody_listens_any_longer(void **state)
+static void a_listening_socket_is_closed(void **state)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t n = sizeof at;
@@ -153,7 +154,8 @@ static void nobody_listens_any_longer(void **state)
     heft_close(c);
 }
 
-/* The file's own descriptor may be one of those that a library writes its messages to. */
+/* Without standard descriptors, the file's descriptor may be one that a library writes its messages
+ * to. */
 static void without_standard_descriptors(void **state)
 {
     const pid_t child = fork();
@@ -197,7 +199,7 @@ static void with_few_descriptors(void **state)
 
 /* ---- children ----------------------------------------------------------------------------- */
 
-static void other_children_keep_their_end(void **state)
+static void exit_statuses_of_other_children_are_kept(void **state)
 {
     struct heft_checkpoint *c;
     int status = 0;
@@ -212,7 +214,7 @@ static void other_children_keep_their_end(void **state)
     heft_close(c);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(WEXITSTATUS(status), 7);
-    assert_int_equal(waitpid(-1, &status, WNOHANG), -1); /* and heft leaves none behind */
+    assert_int_equal(waitpid(-1, &status, WNOHANG), -1); /* heft leaves no child process */
     assert_int_equal(errno, ECHILD);
 }
 
@@ -232,7 +234,7 @@ static void children_are_ignored(void **state)
     signal(SIGCHLD, SIG_DFL);
 }
 
-static void the_program_takes_every_end(void **state)
+static void the_program_may_reap_every_child(void **state)
 {
     struct heft_checkpoint *c = open_packed();
     const pid_t child = only_child();
@@ -248,7 +250,7 @@ static void the_program_takes_every_end(void **state)
     c = open_packed();
     kill(only_child(), SIGKILL);
     assert_int_equal(waitpid(-1, &status, 0) > 0, 1);
-    heft_close(c); /* kills nobody: the number may be another's */
+    heft_close(c); /* must not send a signal: the process id may have been reused */
 }
 
 /* ---- signals ------------------------------------------------------------------------------ */
@@ -261,8 +263,9 @@ static void on_signal(int number)
     (void)!write(handled[1], "x", 1);
 }
 
-/* What is sent to all processes of the program is handled by the program, once. */
-static void signals_are_the_programs(void **state)
+/* The child ignores signals that are sent to all processes of the program, so that the program
+ * handles each once. */
+static void signals_are_handled_by_the_program(void **state)
 {
     static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGALRM, SIGWINCH};
     struct heft_checkpoint *c;
@@ -282,8 +285,8 @@ static void signals_are_the_programs(void **state)
         signal(numbers[i], SIG_DFL);
 }
 
-/* A program that blocks all signals still has its files' time limited, and gets its mask back. */
-static void masks_are_the_programs(void **state)
+/* With all signals blocked, the time limit of a file still applies, and the mask is restored. */
+static void signal_masks_of_the_program_are_restored(void **state)
 {
     sigset_t all, before, after;
     struct heft_checkpoint *c;
@@ -321,17 +324,17 @@ static void time_can_be_asked_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_pipe_ends),
-        cmocka_unit_test(many_pipes_end),
-        cmocka_unit_test(a_lock_goes),
-        cmocka_unit_test(nobody_listens_any_longer),
+        cmocka_unit_test(a_pipe_reaches_its_end),
+        cmocka_unit_test(many_pipes_reach_their_end),
+        cmocka_unit_test(a_lock_is_released),
+        cmocka_unit_test(a_listening_socket_is_closed),
         cmocka_unit_test(without_standard_descriptors),
         cmocka_unit_test(with_few_descriptors),
-        cmocka_unit_test(other_children_keep_their_end),
+        cmocka_unit_test(exit_statuses_of_other_children_are_kept),
         cmocka_unit_test(children_are_ignored),
-        cmocka_unit_test(the_program_takes_every_end),
-        cmocka_unit_test(signals_are_the_programs),
-        cmocka_unit_test(masks_are_the_programs),
+        cmocka_unit_test(the_program_may_reap_every_child),
+        cmocka_unit_test(signals_are_handled_by_the_program),
+        cmocka_unit_test(signal_masks_of_the_program_are_restored),
         cmocka_unit_test(time_can_be_asked_for),
     };
 

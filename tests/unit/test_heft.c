@@ -1,5 +1,4 @@
-/* test_heft.c: what the public headers offer beyond the command's needs, through them alone, on
- * golden files. */
+/* test_heft.c: functions of the public headers that the command does not use, on golden files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -108,7 +107,7 @@ static void files_and_values(void **state)
     heft_close(c);
 }
 
-static void what_a_model_says_of_itself(void **state)
+static void metadata_of_a_model(void **state)
 {
     struct heft_checkpoint *c = open_golden("saved-model/tf2", NULL);
 
@@ -141,7 +140,7 @@ static void metadata_and_ties(void **state)
     heft_close(c);
 }
 
-static void what_cannot_be_read_is_named(void **state)
+static void unreadable_tensors_are_named(void **state)
 {
     struct heft_checkpoint *c = open_golden("torch/unreadable.pt", NULL);
     struct heft_unread unread;
@@ -155,12 +154,12 @@ static void what_cannot_be_read_is_named(void **state)
     assert_string_equal(unread.name, "meta");
     assert_non_null(strstr(unread.reason, "meta device"));
     assert_false(heft_unread_at(c, 1, &unread));
-    assert_false(heft_missing_at(c, 0, &expected, &at_least)); /* the file is whole */
+    assert_false(heft_missing_at(c, 0, &expected, &at_least)); /* the file is complete */
     assert_false(heft_damage_at(c, 0, &damage));
     heft_close(c);
 }
 
-static void shards_by_hand_are_the_folder(void **state)
+static void shards_listed_one_by_one_equal_the_directory(void **state)
 {
     const char *const paths[] = {
         HEFT_TESTS "/golden/safetensors/sharded/model-00001-of-00003.safetensors",
@@ -212,7 +211,7 @@ static void the_map_has_no_holes(void **state)
 static void a_slice_from_text(void **state)
 {
     struct heft_checkpoint *c = open_golden("torch/views.pt", NULL);
-    const size_t index = index_of(c, "transposed"); /* [6,4], as strides */
+    const size_t index = index_of(c, "transposed"); /* shape [6,4], as strides */
     struct heft_error err = {0};
     struct heft_range ranges[2];
     uint64_t shape[2], bytes;
@@ -295,7 +294,7 @@ static void a_plan_can_be_looked_at(void **state)
     heft_close(c);
 }
 
-/* The call failed as a wrong one; err is fresh for the next. */
+/* Asserts that a call failed with HEFT_USAGE and this text; resets err. */
 static void assert_refused(bool ok, struct heft_error *err, const char *why)
 {
     assert_false(ok);
@@ -304,7 +303,7 @@ static void assert_refused(bool ok, struct heft_error *err, const char *why)
     *err = (struct heft_error){0};
 }
 
-static void a_conversion_of_no_meaning(void **state)
+static void meaningless_conversions_are_refused(void **state)
 {
     struct heft_checkpoint *c = open_golden("safetensors/tied.safetensors", NULL);
     const struct heft_rule rule = {(enum heft_rule_kind)(HEFT_RULE_KEEP_TIED + 1), "a", "b"};
@@ -321,7 +320,7 @@ static void a_conversion_of_no_meaning(void **state)
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
-static void what_an_encoding_read_and_wrote(void **state)
+static void inputs_and_outputs_of_an_encoding(void **state)
 {
     const char *const inputs[] = {HEFT_TESTS "/golden/tokens/small/text.txt"};
     char *folder = heft_scratch_new(), *output = heft_scratch_path(folder, "out.bin");
@@ -368,7 +367,7 @@ static bool take_word(void *ctx, const struct heft_word *word)
     return true;
 }
 
-static void nothing_where_a_vocabulary_is_wanted(void **state)
+static void a_missing_vocabulary_is_refused(void **state)
 {
     const char *const paths[] = {"text"};
     struct heft_error err = {0};
@@ -403,7 +402,7 @@ static void nothing_where_a_vocabulary_is_wanted(void **state)
     assert_refused(heft_sampler_next(NULL, 1, ids, NULL, &err), &err, "a sampler");
 }
 
-static void nothing_where_something_is_wanted(void **state)
+static void missing_arguments_are_refused(void **state)
 {
     const char *const paths[] = {NULL};
     struct heft_error err = {0};
@@ -444,7 +443,7 @@ static void nothing_where_something_is_wanted(void **state)
     heft_vocab_close(v);
 }
 
-static void options_of_no_meaning(void **state)
+static void invalid_options_are_refused(void **state)
 {
     const char *const inputs[] = {HEFT_TESTS "/golden/tokens/small/text.txt"};
     const struct heft_encode_options eot = {.eot = (enum heft_eot)(HEFT_EOT_NONE + 1)};
@@ -461,7 +460,7 @@ static void options_of_no_meaning(void **state)
     assert_refused(heft_train(inputs, 1, output, NULL, NULL, &err), &err, "a vocabulary of 0 ids");
     assert_refused(heft_train(inputs, 1, NULL, NULL, NULL, &err), &err, "a name to write to");
     assert_false(heft_scratch_has(folder, "learnt"));
-    e = heft_encode_plan(v, inputs, 1, NULL, &err); /* counts */
+    e = heft_encode_plan(v, inputs, 1, NULL, &err); /* without an output, tokens are counted */
     assert_true(e && heft_encode_run(e, &err) && heft_encode_tokens(e, 0) > 0);
     assert_null(heft_encode_output(e, 0));
     heft_encode_free(e);
@@ -520,19 +519,19 @@ int main(void)
         cmocka_unit_test(names_of_dtypes_come_back),
         cmocka_unit_test(sizes_are_counted_in_blocks),
         cmocka_unit_test(files_and_values),
-        cmocka_unit_test(what_a_model_says_of_itself),
+        cmocka_unit_test(metadata_of_a_model),
         cmocka_unit_test(metadata_and_ties),
-        cmocka_unit_test(what_cannot_be_read_is_named),
-        cmocka_unit_test(shards_by_hand_are_the_folder),
+        cmocka_unit_test(unreadable_tensors_are_named),
+        cmocka_unit_test(shards_listed_one_by_one_equal_the_directory),
         cmocka_unit_test(the_map_has_no_holes),
         cmocka_unit_test(a_slice_from_text),
         cmocka_unit_test(rules_select),
         cmocka_unit_test(a_plan_can_be_looked_at),
-        cmocka_unit_test(a_conversion_of_no_meaning),
-        cmocka_unit_test(what_an_encoding_read_and_wrote),
-        cmocka_unit_test(nothing_where_a_vocabulary_is_wanted),
-        cmocka_unit_test(nothing_where_something_is_wanted),
-        cmocka_unit_test(options_of_no_meaning),
+        cmocka_unit_test(meaningless_conversions_are_refused),
+        cmocka_unit_test(inputs_and_outputs_of_an_encoding),
+        cmocka_unit_test(a_missing_vocabulary_is_refused),
+        cmocka_unit_test(missing_arguments_are_refused),
+        cmocka_unit_test(invalid_options_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

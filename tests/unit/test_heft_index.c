@@ -1,4 +1,4 @@
-/* test_heft_index.c: the walk through the indexes of the golden checkpoints, by any of their names. */
+/* test_heft_index.c: heft_walk_index on the golden checkpoints, by any of their names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 struct seen {
     size_t entries, most;
     uint64_t block;
-    char last[256]; /* what the last one says */
+    char last[256]; /* the last entry */
 };
 
 static bool take(void *ctx, const struct heft_index_entry *entry)
@@ -63,7 +63,7 @@ static void every_name_leads_to_the_entries(void **state)
     }
 }
 
-static void others_are_no_index(void **state)
+static void other_files_are_not_an_index(void **state)
 {
     struct seen seen = {0};
     struct heft_error err = {0};
@@ -77,7 +77,7 @@ static void others_are_no_index(void **state)
     assert_int_equal(err.code, HEFT_IO);
 }
 
-static void whoever_looks_may_end_it(void **state)
+static void the_callback_may_stop_the_walk(void **state)
 {
     struct seen seen = {.most = 3};
     struct heft_error err = {0};
@@ -110,8 +110,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_name_leads_to_the_entries),
-        cmocka_unit_test(others_are_no_index),
-        cmocka_unit_test(whoever_looks_may_end_it),
+        cmocka_unit_test(other_files_are_not_an_index),
+        cmocka_unit_test(the_callback_may_stop_the_walk),
         cmocka_unit_test(any_failing_allocation),
     };
 

@@ -1,5 +1,5 @@
-/* test_heft_null.c: NULL in each place of each function of heft.h: an answer, never a crash; and what
- * functions of the caller that return false come to. */
+/* test_heft_null.c: NULL for each argument of each function of heft.h returns an error and never
+ * crashes; callbacks that return false. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 
 static struct heft_error err;
 
-/* HEFT_USAGE, and no other. */
+/* The call must fail with HEFT_USAGE. */
 #define REFUSES(call)                                                                              \
     do {                                                                                           \
         err = (struct heft_error){0};                                                              \
@@ -174,7 +174,7 @@ static void without_a_checkpoint(void **state)
     REFUSES(heft_convert_plan(NULL, &options, &err));
 }
 
-static void without_a_place(void **state)
+static void without_an_output_argument(void **state)
 {
     const struct heft_option nameless = {NULL, NULL};
     struct heft_checkpoint *c = heft_open(GOLDEN "h5/types.h5", NULL, &err);
@@ -313,7 +313,7 @@ static void tokens_without_a_handle(void **state)
     heft_vocab_close(NULL);
 }
 
-/* A function of the caller that returns false is told from a walk that came to its end. */
+/* A callback that returns false is reported as HEFT_CANCELLED, not as success. */
 static void cancelled(void **state)
 {
     const struct heft_verify_options options = {.progress = no_progress, .threads = 1};
@@ -336,7 +336,7 @@ int main(void)
         cmocka_unit_test(without_a_handle),
         cmocka_unit_test(other_handles),
         cmocka_unit_test(without_a_checkpoint),
-        cmocka_unit_test(without_a_place),
+        cmocka_unit_test(without_an_output_argument),
         cmocka_unit_test(without_a_path),
         cmocka_unit_test(tokens_without_a_handle),
         cmocka_unit_test(cancelled),

@@ -1,5 +1,5 @@
-/* test_heft_split.c: the hub's split over a caller's own items. What is expected was made by
- * huggingface_hub 0.36.2: tests/unit/split_with.py. */
+/* test_heft_split.c: splitting a caller's items into shards as the hub does. The expected results
+ * were made with huggingface_hub 0.36.2 by tests/unit/split_with.py. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,7 +66,7 @@ static size_t count(const struct item *items)
     return n;
 }
 
-/* "FILE: a b; FILE: c" */
+/* Writes a plan as "FILE: a b; FILE: c". */
 static void draw(const struct heft_split_plan *plan, const struct item *items, char *out)
 {
     struct heft_split_file file;
@@ -89,7 +89,7 @@ static struct heft_split_plan *split(struct dictionary *d, const struct vector *
     return heft_split_with(&items, v->limit, "f{suffix}.x", err);
 }
 
-static void as_the_hub(void **state)
+static void splits_equal_those_of_the_hub(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
@@ -128,7 +128,7 @@ static bool refuse(void *ctx, size_t i, uint64_t *bytes, struct heft_error *err)
     return false;
 }
 
-static void errors_of_the_caller_end_it(void **state)
+static void an_error_of_the_callback_stops_the_split(void **state)
 {
     const struct heft_split_items items = {.n = 2, .size = refuse};
     struct heft_error err = {0};
@@ -173,9 +173,9 @@ static void every_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_the_hub),
+        cmocka_unit_test(splits_equal_those_of_the_hub),
         cmocka_unit_test(sizes_of_shared_storages_are_asked_once),
-        cmocka_unit_test(errors_of_the_caller_end_it),
+        cmocka_unit_test(an_error_of_the_callback_stops_the_split),
         cmocka_unit_test(patterns),
         cmocka_unit_test(every_allocation_may_fail),
     };

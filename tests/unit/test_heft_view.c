@@ -1,4 +1,5 @@
-/* test_heft_view.c: tensors in place: of a file mapped whole, page by page, and of one cut off meanwhile. */
+/* test_heft_view.c: tensors mapped into memory: files mapped whole or page by page, and a file
+ * truncated while it is mapped. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -93,7 +94,7 @@ static void whole_and_page_by_page(void **state)
     begin(&v, SIZE_MAX);
     expect_views(&v, 1);
     end(&v);
-    begin(&v, 50000); /* the whole file is more */
+    begin(&v, 50000); /* a limit below the size of the file */
     expect_views(&v, 2);
     end(&v);
 }
@@ -113,7 +114,7 @@ static void refused(void **state)
     end(&v);
 }
 
-static void cut_off_meanwhile(void **state)
+static void a_file_truncated_while_mapped(void **state)
 {
     struct heft_error err = {0};
     const void *view;
@@ -135,7 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_and_page_by_page),
         cmocka_unit_test(refused),
-        cmocka_unit_test(cut_off_meanwhile),
+        cmocka_unit_test(a_file_truncated_while_mapped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* test_hf_index.c: indexes of sharded checkpoints, read from a folder made for each test, and
- * written. The samples of tests/reject/index cover the rest. */
+/* test_hf_index.c: indexes of sharded checkpoints, read from a directory made for each test, and
+ * written. The samples of tests/reject/index cover malformed ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ extern const struct heft_format heft_format_hf_index;
 
 struct folder {
     char path[64];
-    char name[128]; /* of the last file asked for */
+    char name[128]; /* file requested last */
     struct heft_model model;
     struct heft_error err;
 };
@@ -53,7 +53,7 @@ static void put_shard(struct folder *f, const char *name, const char *header, si
     put_file(f, name, bytes, 8 + n + data);
 }
 
-/* Two shards: s1 has a and b, s2 has c. */
+/* Creates two shards: s1 with a and b, s2 with c. */
 static void make_folder(struct folder *f)
 {
     *f = (struct folder){.path = "/tmp/heft-test-index-XXXXXX"};
@@ -155,7 +155,7 @@ static void metadata_is_kept_as_text(void **state)
     clear_folder(&f);
 }
 
-static void ties_of_the_index_are_seen(void **state)
+static void ties_of_the_index_are_read(void **state)
 {
     struct folder f;
 
@@ -205,7 +205,7 @@ static void bad_indexes_are_refused(void **state)
     expect_refused("{\"weight_map\":{\"\xff\":\"s1\"}}", HEFT_MALFORMED, 16, "not UTF-8");
     expect_refused("{\"weight_map\":{\"a\":\"../s1\"}}", HEFT_UNSAFE, HEFT_NO_OFFSET, "../s1");
     expect_refused("{\"weight_map\":{\"a\":\"s3\"}}", HEFT_IO, HEFT_NO_OFFSET, "");
-    /* A shard that is this very index. */
+    /* The index names itself as a shard. */
     expect_refused("{\"weight_map\":{\"a\":\"index\"}}", HEFT_UNSAFE, 0, "an index stands where");
 }
 
@@ -242,7 +242,7 @@ static void content_is_recognised(void **state)
 {
     static const struct {
         const char *head;
-        uint64_t size; /* 0: the head is all */
+        uint64_t size; /* size of the file; 0: that of the head */
         int least, most;
     } cases[] = {
         {"{\"weight_map\":{", 0, 90, 100},
@@ -293,7 +293,7 @@ static void expect_written(struct heft_pair *metadata, size_t n_metadata, const 
     heft_arena_release(&mem);
 }
 
-static void the_index_is_what_json_dump_writes(void **state)
+static void the_written_index_equals_that_of_json_dump(void **state)
 {
     struct heft_pair pairs[] = {{HEFT_STR("k"), HEFT_STR("\xe2\x98\x83\n"), 0, false},
                                 {HEFT_STR("total_size"), HEFT_STR("7"), 0, false}};
@@ -314,14 +314,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shards_come_in_order_of_their_names),
         cmocka_unit_test(metadata_is_kept_as_text),
-        cmocka_unit_test(ties_of_the_index_are_seen),
+        cmocka_unit_test(ties_of_the_index_are_read),
         cmocka_unit_test(disagreements_are_findings),
         cmocka_unit_test(a_wrong_total_is_a_note),
         cmocka_unit_test(bad_indexes_are_refused),
         cmocka_unit_test(a_missing_shard_is_named),
         cmocka_unit_test(lack_of_memory_at_any_moment_is_an_error),
         cmocka_unit_test(content_is_recognised),
-        cmocka_unit_test(the_index_is_what_json_dump_writes),
+        cmocka_unit_test(the_written_index_equals_that_of_json_dump),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

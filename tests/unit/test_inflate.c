@@ -1,4 +1,4 @@
-/* test_inflate.c: raw deflate in pieces of every size, and broken streams. */
+/* test_inflate.c: raw deflate streams in pieces of every size, and malformed streams. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ struct sample {
     size_t packed_n;
 };
 
-/* Words, noise and runs, so that literals, matches and stored blocks all occur. */
+/* Fills p with words, noise and runs, which deflate to literals, stored blocks and matches. */
 static void fill_plain(uint8_t *p, size_t n)
 {
     uint32_t random = 3;
@@ -54,7 +54,8 @@ static int set_up(void **state)
     return 0;
 }
 
-/* Feeds in_step bytes at a time into out_step of room; the bytes made, or SIZE_MAX. */
+/* Inflates with in_step input bytes and out_step output bytes per call. Returns the bytes written,
+ * or SIZE_MAX. */
 static size_t inflate_in_steps(struct heft_bytes packed, uint8_t *plain, size_t room,
                                size_t in_step, size_t out_step, size_t *left,
                                struct heft_error *err)
@@ -77,7 +78,7 @@ static size_t inflate_in_steps(struct heft_bytes packed, uint8_t *plain, size_t 
         ok = heft_inflate_step(z, &view, &out, &free_n, &done, err);
         made += out_n - free_n;
         if (ok && !done && out_n == free_n && view.n == before && fed == packed.n)
-            break; /* stuck: the stream is cut short, or there is no more room */
+            break; /* no progress: the stream is truncated or the output is full */
     }
     *left = view.n + packed.n - fed;
     heft_inflate_free(z);
@@ -105,7 +106,7 @@ static void streams_inflate_in_pieces_of_any_size(void **state)
     }
 }
 
-static void bytes_behind_the_stream_are_left_alone(void **state)
+static void bytes_after_the_stream_are_left_unread(void **state)
 {
     static uint8_t packed[2 * PLAIN + 16], plain[PLAIN + 1];
     const struct sample *sample = *state;
@@ -123,8 +124,9 @@ static void bytes_behind_the_stream_are_left_alone(void **state)
     }
 }
 
-/* Fed in small pieces, bytes behind the stream are either left or refused, never swallowed. */
-static void bytes_behind_the_stream_never_vanish(void **state)
+/* Bytes after a stream fed in small pieces are either left unread or refused, never consumed
+ * silently. */
+static void bytes_after_the_stream_are_never_consumed_silently(void **state)
 {
     static uint8_t packed[2 * PLAIN + 16], plain[PLAIN + 1];
     const struct sample *sample = *state;
@@ -164,10 +166,10 @@ static void broken_streams_are_malformed(void **state)
         size_t n;
     } bad[] = {
         {{0x07}, 1},                               /* block type 3 */
-        {{0x01, 0x05, 0x00, 0x00, 0x00}, 5},       /* stored: length and complement disagree */
-        {{0x03 | 0x00, 0x02, 0x00}, 3},            /* a match before any byte */
+        {{0x01, 0x05, 0x00, 0x00, 0x00}, 5},       /* stored: length and complement differ */
+        {{0x03 | 0x00, 0x02, 0x00}, 3},            /* a match before the first byte */
         {{0xff, 0xff, 0xff, 0xff, 0xff}, 5},       /* block type 3 */
-        {{0x05, 0xe0, 0xff, 0xff, 0xff, 0xff}, 6}, /* code lengths that are no code */
+        {{0x05, 0xe0, 0xff, 0xff, 0xff, 0xff}, 6}, /* code lengths that form no prefix code */
     };
     uint8_t plain[100];
 
@@ -185,7 +187,7 @@ static void broken_streams_are_malformed(void **state)
     }
 }
 
-static void the_empty_stream_gives_nothing(void **state)
+static void the_empty_stream_has_no_output(void **state)
 {
     static const uint8_t empty[] = {0x03, 0x00}, stored[] = {0x01, 0x00, 0x00, 0xff, 0xff};
     struct heft_error err = {0};
@@ -216,11 +218,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(streams_inflate_in_pieces_of_any_size),
-        cmocka_unit_test(bytes_behind_the_stream_are_left_alone),
-        cmocka_unit_test(bytes_behind_the_stream_never_vanish),
+        cmocka_unit_test(bytes_after_the_stream_are_left_unread),
+        cmocka_unit_test(bytes_after_the_stream_are_never_consumed_silently),
         cmocka_unit_test(a_stream_cut_short_is_never_done),
         cmocka_unit_test(broken_streams_are_malformed),
-        cmocka_unit_test(the_empty_stream_gives_nothing),
+        cmocka_unit_test(the_empty_stream_has_no_output),
         cmocka_unit_test(no_memory_is_reported),
     };
 

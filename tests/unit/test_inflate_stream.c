@@ -1,5 +1,5 @@
-/* test_inflate_stream.c: members read in pieces of every size, stored and deflated, and members that do not end
- * where they should. */
+/* test_inflate_stream.c: members of archives read in pieces of every size, stored and deflated, and
+ * members of the wrong length. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,8 @@
 
 enum { PLAIN = 20000, BEFORE = 7, ROOM = 2 * PLAIN };
 
-/* "\x03\x00": an empty final block. A stored block that is not final: 00, length, its complement, bytes. */
+/* The stream "\x03\x00" is an empty final block. A stored block that is not final: 00, length, its
+ * complement, bytes. */
 static const uint8_t not_final[] = {0, 3, 0, 0xFC, 0xFF, 'a', 'b', 'c'};
 
 struct member {
@@ -59,7 +60,7 @@ static void make_member(struct member *m, bool is_stored)
     set_packed(m, z.total_out, PLAIN);
 }
 
-/* Takes everything, `each` bytes at a time. */
+/* Reads the whole member, `each` bytes at a time. */
 static bool take_all(struct member *m, size_t each, size_t piece, struct heft_error *err)
 {
     static uint8_t got[PLAIN];
@@ -113,7 +114,7 @@ static void expect_refusal(struct member *m, enum heft_code code, const char *te
     }
 }
 
-static void members_end_where_they_should(void **state)
+static void members_of_the_wrong_length_are_refused(void **state)
 {
     static struct member m;
     size_t packed;
@@ -136,7 +137,7 @@ static void members_end_where_they_should(void **state)
     expect_refusal(&m, HEFT_MISMATCH, "CRC-32 is ");
 }
 
-/* All bytes are there, and the last block is not said to be the last. */
+/* A stream with all of its bytes but without a final block is refused. */
 static void a_stream_needs_a_final_block(void **state)
 {
     static struct member m;
@@ -151,8 +152,9 @@ static void a_stream_needs_a_final_block(void **state)
     assert_true(take_all(&m, 3, 100, &(struct heft_error){0}));
 }
 
-/* What some reads do not get is no error, until it is needed. */
-static void some_bytes_may_be_fewer(void **state)
+/* heft_stream_take_some may return fewer bytes; a missing final block is an error only when more is
+ * read. */
+static void take_some_may_return_fewer_bytes(void **state)
 {
     static struct member m;
     struct heft_error err = {0};
@@ -193,9 +195,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_are_read_in_pieces_of_any_size),
-        cmocka_unit_test(members_end_where_they_should),
+        cmocka_unit_test(members_of_the_wrong_length_are_refused),
         cmocka_unit_test(a_stream_needs_a_final_block),
-        cmocka_unit_test(some_bytes_may_be_fewer),
+        cmocka_unit_test(take_some_may_return_fewer_bytes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
-/* test_inflate_zlib.c: the streams of tests/inflate, and each of them with one bit turned, give what
- * zlib made of them: expect.tsv has that. Whole, byte by byte, and cut in two anywhere. */
+/* test_inflate_zlib.c: the streams of tests/inflate, and each of them with one bit flipped, inflate
+ * to the output of zlib, which expect.tsv records: in one piece, byte by byte, and in two pieces.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +20,7 @@ struct expected {
     char name[64], size[16];
     size_t left;
     uint32_t crc, flips;
-    char taken[2 * MOST + 1]; /* hex: the bits that zlib takes turned */
+    char taken[2 * MOST + 1]; /* hex bit set: bits whose flip leaves a stream that zlib accepts */
 };
 
 struct test {
@@ -30,8 +31,9 @@ struct test {
 
 static uint8_t plain[ROOM];
 
-/* The first piece of input has `first` bytes, the others `step`; the same with room, of which there is
- * as much as the sum of both. SIZE_MAX: not taken to its end. */
+/* Inflates a stream; the first piece of input has `first` bytes, the others `step`; each piece of
+ * output has at most `room`. Returns the bytes written, or SIZE_MAX if the stream does not reach
+ * its end. */
 static size_t inflate(const struct test *test, size_t first, size_t step, size_t room, size_t *left)
 {
     struct heft_error err = {0};
@@ -98,8 +100,8 @@ static bool zlib_takes(const struct test *test, size_t bit)
     return (unsigned)(strchr(hex, digit) - hex) >> bit % 4 & 1;
 }
 
-/* What zlib takes gives the same; of what it refuses, ISA-L takes what has a code with room for more
- * words. */
+/* For each flipped bit: if zlib accepts the stream, the output is the same. Where zlib refuses it,
+ * ISA-L may accept it: it also allows incomplete Huffman codes. */
 static void expect_flips(struct test *test)
 {
     uint32_t crc = 0;
@@ -118,7 +120,7 @@ static void expect_flips(struct test *test)
     assert_int_equal(crc, test->expected.flips);
 }
 
-/* Cut off anywhere it is never done, and what it gives until then is never wrong. */
+/* A stream truncated at any length is never reported as complete. */
 static void expect_short(struct test *test)
 {
     const size_t n = test->n;
@@ -157,25 +159,25 @@ static void for_each_stream(void (*expect)(struct test *test))
     assert_true(count > 20);
 }
 
-static void streams_give_what_zlib_makes_of_them(void **state)
+static void streams_inflate_as_with_zlib(void **state)
 {
     (void)state;
     for_each_stream(expect_in_pieces);
 }
 
-static void streams_with_a_bit_turned_do_so_where_zlib_takes_them(void **state)
+static void streams_with_a_flipped_bit_inflate_as_with_zlib(void **state)
 {
     (void)state;
     for_each_stream(expect_flips);
 }
 
-static void streams_cut_short_are_never_done(void **state)
+static void truncated_streams_are_never_complete(void **state)
 {
     (void)state;
     for_each_stream(expect_short);
 }
 
-static void what_is_broken_stays_broken(void **state)
+static void a_failed_stream_stays_failed(void **state)
 {
     static const uint8_t kind_3[] = {0x07, 0, 0, 0};
     struct heft_error err = {0};
@@ -196,10 +198,10 @@ static void what_is_broken_stays_broken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(streams_give_what_zlib_makes_of_them),
-        cmocka_unit_test(streams_with_a_bit_turned_do_so_where_zlib_takes_them),
-        cmocka_unit_test(streams_cut_short_are_never_done),
-        cmocka_unit_test(what_is_broken_stays_broken),
+        cmocka_unit_test(streams_inflate_as_with_zlib),
+        cmocka_unit_test(streams_with_a_flipped_bit_inflate_as_with_zlib),
+        cmocka_unit_test(truncated_streams_are_never_complete),
+        cmocka_unit_test(a_failed_stream_stays_failed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

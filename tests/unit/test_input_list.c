@@ -1,4 +1,4 @@
-/* test_input_list.c: more inputs than memory keeps, in which order they come, and what fails. */
+/* test_input_list.c: lists of inputs that exceed the memory for them, their order, and failures. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #include "scratch.h"
 #include "tokens/input/input_list.h"
 
-#define FILES 3000 /* rows of 32 bytes: more than a page of them */
+#define FILES 3000 /* rows of 32 bytes, more than one page */
 
 static void make(const char *folder, const char *name)
 {
@@ -101,7 +101,7 @@ static void assert_lists(const char *folder, const char *end, const char *const 
     heft_input_list_free(list);
 }
 
-/* As whole paths: "a!" before "a/…" before "a0". And slashes as they are in a pattern. */
+/* Paths sort as whole strings: "a!" before "a/…" before "a0". Slashes of a pattern are kept. */
 static void test_sorted(void **state)
 {
     static const char *const names[] = {"a/x", "a/b/y", "a!", "a0", "a-", "b/z", "a/b!", "a/b0"};
@@ -124,7 +124,8 @@ static void test_sorted(void **state)
     heft_scratch_free(folder);
 }
 
-/* What cannot be listed or kept is an error, and nothing stays open. */
+/* A directory that cannot be listed or a row that cannot be stored is an error, and no descriptor
+ * stays open. */
 static void test_failures(void **state)
 {
     char *const folder = heft_scratch_new();

@@ -1,4 +1,4 @@
-/* test_input_pattern.c: names against patterns with the rules of Python's glob. */
+/* test_input_pattern.c: matches of names and patterns by the rules of Python's glob. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ static void test_patterns(void **state)
         {"[!\xC3\xA9]", "\xC3\xA9", false},
         {"[!\xC3\xA9]", "\xE4\xB8\xAD", true},
         {"?\xA9", "\xC3\xA9", false},
-        {"?", "\xE9", true}, /* no UTF-8: a character a byte */
+        {"?", "\xE9", true}, /* invalid UTF-8: one character per byte */
         {"??", "\xC3(", true},
         {"[\xE9]", "\xE9", true},
         {"*\xA9", "\xC3\xA9", false},

@@ -1,4 +1,5 @@
-/* test_json.c: the pull parser: tokens, and for every bad text the byte that is wrong. */
+/* test_json.c: pull parser of JSON: tokens, and the offset of the wrong byte for each malformed
+ * text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +20,8 @@ struct run {
     uint8_t *copy;
 };
 
-/* The text lies in a heap block of exactly its size: a sanitizer sees one byte read too far. */
+/* Opens a copy of the text in a heap block of its exact size, so that a sanitizer detects a read of
+ * one byte too many. */
 static void begin(struct run *run, const char *text, size_t n)
 {
     *run = (struct run){.copy = malloc(n ? n : 1)};
@@ -80,7 +82,7 @@ static void expect_decoded(const char *text, const char *decoded, size_t n)
     expect_decoded_at(text, decoded, n, true);
 }
 
-/* The caret stands under the byte that the error must point at. */
+/* Expects an error at the byte above the caret in `caret`. */
 static void expect_wrong(const char *text, const char *caret, const char *says)
 {
     struct run run;
@@ -149,14 +151,16 @@ static void strings_are_decoded(void **state)
     expect_decoded("\"\\\\u0041\"", "\\u0041", 6);
 }
 
-/* Quotes, backslashes and control bytes at every place of the eight that are looked at together. */
+/* Quotes, backslashes and control bytes at every position of the eight bytes that are examined
+ * together. */
 static void specials_are_found_at_every_place(void **state)
 {
     char text[64], decoded[64];
 
     (void)state;
     for (size_t n = 0; n < 40; n++) {
-        memset(text, 0xc3, sizeof text); /* high bits set: they must not be taken for marks */
+        /* bytes with the high bit set, which must not be taken for special bytes */
+        memset(text, 0xc3, sizeof text);
         text[0] = '"';
         text[n + 1] = '"';
         text[n + 2] = '\0';
@@ -256,7 +260,7 @@ static void bad_texts_point_at_the_byte(void **state)
     /* clang-format on */
 }
 
-static void a_nul_is_no_white_space(void **state)
+static void a_nul_is_not_white_space(void **state)
 {
     struct run run;
 
@@ -392,7 +396,7 @@ static bool is_skipped(const char *text, bool as_python)
     return ok;
 }
 
-static void python_skips_more(void **state)
+static void texts_valid_only_in_python_are_skipped(void **state)
 {
     static const char *const passed[] = {
         "1e400",
@@ -417,7 +421,7 @@ static void python_skips_more(void **state)
     }
     for (size_t i = 0; i < HEFT_COUNT(refused); i++)
         assert_false(is_skipped(refused[i], true));
-    begin(&run, "1e400", 5); /* read, not skipped */
+    begin(&run, "1e400", 5); /* read as a number; skipping would accept it */
     heft_json_as_python(&run.json);
     assert_int_equal(heft_json_next(&run.json), HEFT_JSON_ERROR);
     end(&run);
@@ -455,7 +459,7 @@ static void skip_still_checks(void **state)
     end(&run);
 }
 
-/* Many short escaped strings: the arena holds them densely. */
+/* Many short strings with escapes: the arena stores them without gaps. */
 static void decoding_takes_no_more_than_the_text(void **state)
 {
     enum { STRINGS = 20000 };
@@ -474,8 +478,8 @@ static void decoding_takes_no_more_than_the_text(void **state)
     free(text);
 }
 
-/* Every token and error of a text, read through a window of `window` bytes, beside the text itself.
- */
+/* Compares every token and error of a text read through a window of `window` bytes with those of
+ * the text in memory. */
 static void expect_window_shows_all(const char *text, size_t window)
 {
     const size_t n = strlen(text);
@@ -538,7 +542,7 @@ static void a_window_drops_what_has_been_read(void **state)
 
     (void)state;
     assert_non_null(text);
-    memset(text, ' ', SIZE); /* white space alone enlarges nothing */
+    memset(text, ' ', SIZE); /* a window does not grow for white space */
     memcpy(text + SIZE / 2, "[\"name\"]", 8);
     heft_source_open_memory(&src, (struct heft_bytes){(uint8_t *)text, SIZE}, "text");
     assert_true(heft_json_open(&json, &src, 0, SIZE, WINDOW, &mem, &err));
@@ -598,12 +602,12 @@ int main(void)
         cmocka_unit_test(borrowed_text_lies_in_the_data),
         cmocka_unit_test(decoded_text_ends_in_nul_and_stays),
         cmocka_unit_test(bad_texts_point_at_the_byte),
-        cmocka_unit_test(a_nul_is_no_white_space),
+        cmocka_unit_test(a_nul_is_not_white_space),
         cmocka_unit_test(integers_are_whole_and_below_2_64),
         cmocka_unit_test(numbers_must_fit_a_double),
         cmocka_unit_test(depth_is_limited),
         cmocka_unit_test(containers_close_as_they_opened),
-        cmocka_unit_test(python_skips_more),
+        cmocka_unit_test(texts_valid_only_in_python_are_skipped),
         cmocka_unit_test(skip_passes_whole_values),
         cmocka_unit_test(skip_still_checks),
         cmocka_unit_test(decoding_takes_no_more_than_the_text),

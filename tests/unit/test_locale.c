@@ -1,5 +1,5 @@
-/* test_locale.c: numbers and messages in a program that has set another locale than C: one with a
- * decimal comma, made for this test where the system has its definition. */
+/* test_locale.c: numbers and messages in a program that has set a locale other than C. The locale,
+ * with a decimal comma, is built for this test if the system has its definition. */
 #include <errno.h>
 #include <float.h>
 #include <locale.h>
@@ -34,7 +34,7 @@ static bool set_comma(const char *folder)
 
 struct heard {
     char value[64], effect[64];
-    bool is_ended; /* all texts are followed by a NUL */
+    bool is_ended; /* every text must end with a NUL */
 };
 
 static bool hear(void *ctx, const struct heft_trace_step *step)
@@ -97,7 +97,8 @@ static void check_message(void)
     assert_non_null(strstr(err.text, "No such file"));
 }
 
-/* Characters are bytes: "\xC3\xA4", an a with dots, is two, and no letter. */
+/* In a single-byte locale "\xC3\xA4" is two characters and matches no letter, as in the C locale.
+ */
 static void check_regexes(void)
 {
     static const struct {

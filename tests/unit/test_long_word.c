@@ -1,5 +1,5 @@
-/* test_long_word.c: tokens by the ways back against the definition, one merge after the other, and
- * against the heap; over vocabularies made at random. */
+/* test_long_word.c: BPE by backtracking over tokens that do not overlap, compared with the
+ * definition (one merge after the other) and with merging by a heap, on random vocabularies. */
 #include <stdio.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -40,7 +40,8 @@ static bool is_there(const struct made *made, const char *token)
     return false;
 }
 
-/* Merges over the first letters of the alphabet, whose parts are made before them. */
+/* Vocabulary of random merges over the first letters of the alphabet; each merge comes after those
+ * that make its parts. */
 static struct heft_vocab *random_vocab(unsigned letters, size_t tokens)
 {
     struct made made = {.n = letters};
@@ -79,12 +80,12 @@ static struct heft_vocab *random_vocab(unsigned letters, size_t tokens)
     return v;
 }
 
-/* The same merges in any order, which vocabularies in use never have. */
+/* Puts the merges into a random order, which no published vocabulary has. */
 static struct heft_vocab *shuffled(struct heft_vocab *v)
 {
     if (!v)
         return NULL;
-    v->self_encoding = NULL; /* was found of the other order */
+    v->self_encoding = NULL; /* was computed for the previous order */
     v->is_self_encoding = false;
     for (uint32_t i = v->n_merges; i > 1; i--) {
         const uint32_t other = any(i);
@@ -122,7 +123,7 @@ static bool set_up(struct setting *s, struct heft_vocab *v)
         return false;
     heft_byte_adjacency_init(&s->adjacency, v);
     assert_true(heft_pairs_init(&s->pairs, v, &err));
-    if (any(2)) /* as on a processor that has nothing better */
+    if (any(2)) /* a processor without vector instructions */
         s->pairs.kernel = &heft_kernel_plain;
     heft_long_init(&s->l, &s->pairs, &s->adjacency, &s->merger);
     return true;
@@ -209,7 +210,8 @@ static void test_random_vocabularies(void **unused)
     assert_true(linear > 1000);
 }
 
-/* Orders in which a merge comes before those of its parts are not for this method: it must notice. */
+/* If a merge comes before those that make its parts, backtracking does not apply: heft_long must
+ * detect this and use the heap. */
 static void test_any_order(void **unused)
 {
     struct setting s;
@@ -229,7 +231,7 @@ static void test_any_order(void **unused)
     assert_true(linear > 100 && others > 100);
 }
 
-/* Longer than what is looked at in one go: tokens are handed over on the way. */
+/* Words longer than one window: tokens are emitted before the end. */
 static void test_very_long(void **unused)
 {
     struct setting s;
@@ -273,7 +275,7 @@ struct crowd {
     uint8_t words[WORDS][LENGTH];
     uint32_t wanted[WORDS][LENGTH];
     size_t n[WORDS];
-    atomic_uint linear; /* jobs that went by what is learnt */
+    atomic_uint linear; /* jobs that used backtracking */
 };
 
 static bool encode_all(void *ctx, unsigned worker, uint64_t index, struct heft_error *err)
@@ -299,7 +301,7 @@ static bool encode_all(void *ctx, unsigned worker, uint64_t index, struct heft_e
     return ok;
 }
 
-/* What is learnt of the vocabulary is learnt by all at once. */
+/* All threads fill the shared cache of facts about the vocabulary at the same time. */
 static void test_threads(void **unused)
 {
     static struct crowd crowd;
@@ -338,7 +340,7 @@ static void test_byte_adjacency(void **unused)
     tear_down(&s);
 }
 
-/* Each allocation fails once: it is told, and nothing is lost. */
+/* Each allocation fails once: the error is reported and nothing leaks. */
 static void test_no_memory(void **unused)
 {
     static uint8_t word[40000];

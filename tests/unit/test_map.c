@@ -1,4 +1,4 @@
-/* test_map.c: the hash tables, small and large. */
+/* test_map.c: hash tables, small and large. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static void a_zeroed_map_is_empty(void **state)
     heft_u32map_release(&numbers);
 }
 
-static void add_keeps_the_first_and_tells_of_it(void **state)
+static void add_keeps_the_first_value_and_reports_it(void **state)
 {
     struct heft_error err = {0};
     struct heft_strmap map = {0};
@@ -41,7 +41,7 @@ static void add_keeps_the_first_and_tells_of_it(void **state)
     heft_strmap_release(&map);
 }
 
-static void names_differ_in_every_byte_and_in_length(void **state)
+static void keys_that_differ_in_a_byte_or_in_length_are_different(void **state)
 {
     static const char bytes[40] = {0};
     struct heft_error err = {0};
@@ -50,7 +50,7 @@ static void names_differ_in_every_byte_and_in_length(void **state)
     uint32_t found;
 
     (void)state;
-    for (uint32_t n = 0; n < 40; n++) { /* all zeros: only the length differs */
+    for (uint32_t n = 0; n < 40; n++) { /* all zeros: the keys differ only in length */
         assert_true(heft_strmap_add(&map, (struct heft_str){bytes, n}, n, &found, &err));
         assert_int_equal(found, HEFT_MAP_NONE);
     }
@@ -115,7 +115,7 @@ struct row {
     struct heft_str name;
 };
 
-static void a_column_is_added_as_one_by_one(void **state)
+static void adding_a_column_equals_adding_keys_one_by_one(void **state)
 {
     static struct row rows[1000];
     static char names[1000][8];
@@ -178,15 +178,16 @@ static void a_column_stops_at_the_first_repetition(void **state)
     heft_strmap_release(&map);
 }
 
-/* Against a plain model: dense, sparse and descending keys in turn. */
-static void numbers_are_found_however_they_come(void **state)
+/* Compared with an array as reference: dense, sparse and descending keys in turn. */
+static void numbers_are_found_in_any_order_of_insertion(void **state)
 {
     struct heft_error err = {0};
     struct heft_u32map map = {0};
     uint32_t random = 1, count = 0;
 
     (void)state;
-    for (uint32_t i = 50000; i-- > 0; count++) /* descending: slots first, then the array */
+    /* descending keys: hash slots first, then the dense array */
+    for (uint32_t i = 50000; i-- > 0; count++)
         assert_true(heft_u32map_set(&map, i, i + 1, &err));
     assert_int_equal(map.count, count);
     for (uint32_t i = 0; i < 50000; i++) {
@@ -208,7 +209,7 @@ static void numbers_are_found_however_they_come(void **state)
     heft_u32map_release(&map);
 }
 
-static void a_far_key_takes_no_more_than_a_slot(void **state)
+static void a_large_key_takes_one_slot(void **state)
 {
     struct heft_error err = {0};
     struct heft_u32map map = {0};
@@ -257,7 +258,7 @@ static void a_failed_allocation_leaves_the_map_whole(void **state)
     }
 }
 
-static void texts_that_differ_are_told_from_those_that_may_not(void **state)
+static void differ_never_reports_a_repeated_text_as_new(void **state)
 {
     static const char *const kinds[] = {"weight", "bias", "gain"};
     static const char zeros[40] = {0};
@@ -268,14 +269,14 @@ static void texts_that_differ_are_told_from_those_that_may_not(void **state)
 
     (void)state;
     assert_true(heft_differ_reserve(&differ, 340, &err));
-    for (size_t n = 0; n < 40; n++) /* only the length differs */
+    for (size_t n = 0; n < 40; n++) /* the texts differ only in length */
         told += heft_differ_show(&differ, (struct heft_str){zeros, n});
     for (unsigned i = 0; i < 300; i++) {
         snprintf(names[i], sizeof names[i], "layers.%u.%s", i / 3, kinds[i % 3]);
         told += heft_differ_show(&differ, heft_str_of(names[i]));
     }
     assert_int_equal(told, 340);
-    for (size_t i = 0; i < 300; i++) /* never said of a text that was shown before */
+    for (size_t i = 0; i < 300; i++) /* never true for a text that was shown before */
         assert_false(heft_differ_show(&differ, heft_str_of(names[i])));
     heft_differ_release(&differ);
     heft_alloc_fail_at(1);
@@ -288,16 +289,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_zeroed_map_is_empty),
-        cmocka_unit_test(add_keeps_the_first_and_tells_of_it),
-        cmocka_unit_test(names_differ_in_every_byte_and_in_length),
+        cmocka_unit_test(add_keeps_the_first_value_and_reports_it),
+        cmocka_unit_test(keys_that_differ_in_a_byte_or_in_length_are_different),
         cmocka_unit_test(many_names_are_all_found_again),
         cmocka_unit_test(reserving_avoids_all_later_growth),
-        cmocka_unit_test(a_column_is_added_as_one_by_one),
+        cmocka_unit_test(adding_a_column_equals_adding_keys_one_by_one),
         cmocka_unit_test(a_column_stops_at_the_first_repetition),
-        cmocka_unit_test(numbers_are_found_however_they_come),
-        cmocka_unit_test(a_far_key_takes_no_more_than_a_slot),
+        cmocka_unit_test(numbers_are_found_in_any_order_of_insertion),
+        cmocka_unit_test(a_large_key_takes_one_slot),
         cmocka_unit_test(a_failed_allocation_leaves_the_map_whole),
-        cmocka_unit_test(texts_that_differ_are_told_from_those_that_may_not),
+        cmocka_unit_test(differ_never_reports_a_repeated_text_as_new),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

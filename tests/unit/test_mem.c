@@ -1,4 +1,5 @@
-/* test_mem.c: the hook that makes the N-th allocation fail, in every user of it; growing arrays. */
+/* test_mem.c: allocation hook that makes the N-th allocation fail, in every module that allocates;
+ * growing arrays. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +35,7 @@ static void the_nth_allocation_fails_and_only_that_one(void **state)
     heft_free(NULL);
 }
 
-static void nothing_is_a_lawful_size(void **state)
+static void zero_is_a_valid_size(void **state)
 {
     struct heft_error err = {0};
     void *a = heft_alloc(0, &err), *b = heft_calloc(0, 8, &err), *c = heft_calloc(8, 0, &err);
@@ -117,7 +118,7 @@ static void every_failed_allocation_is_reported_and_leaks_nothing(void **state)
     }
 }
 
-static void growing_keeps_what_is_there(void **state)
+static void growing_keeps_the_contents(void **state)
 {
     struct heft_error err = {0};
     uint32_t *items = NULL;
@@ -137,10 +138,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_nth_allocation_fails_and_only_that_one),
-        cmocka_unit_test(nothing_is_a_lawful_size),
+        cmocka_unit_test(zero_is_a_valid_size),
         cmocka_unit_test(impossible_sizes_are_refused_without_trying),
         cmocka_unit_test(every_failed_allocation_is_reported_and_leaks_nothing),
-        cmocka_unit_test(growing_keeps_what_is_there),
+        cmocka_unit_test(growing_keeps_the_contents),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* test_merge_files.c: metadata and values of several files as one. */
+/* test_merge_files.c: merging metadata and values of several files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static void add_file(struct heft_model *model, const char *path, struct heft_err
     assert_true(heft_model_add_file(model, &source, path, &index, err));
 }
 
-/* {"n": number, "in": {"x": x, "y_NUMBER": 1}, "list": [x]} */
+/* Adds the values {"n": number, "in": {"x": x, "y_NUMBER": 1}, "list": [x]}. */
 static bool add_values(struct heft_model *model, uint32_t source, int64_t number, int64_t x,
                        struct heft_error *err)
 {
@@ -111,7 +111,7 @@ static void texts_of_two_files(void **state)
     heft_model_release(&model);
 }
 
-/* A dictionary in a dictionary, `depth` times, with a number in the last one. */
+/* Adds dictionaries nested `depth` deep, with a number in the innermost one. */
 static bool add_deep(struct heft_model *model, uint32_t source, unsigned depth, int64_t number,
                      struct heft_error *err)
 {
@@ -124,7 +124,7 @@ static bool add_deep(struct heft_model *model, uint32_t source, unsigned depth, 
            heft_model_add_tree(model, source, &root->value, err);
 }
 
-static void a_deep_path_loses_its_front(void **state)
+static void a_deep_path_is_truncated_at_its_front(void **state)
 {
     struct heft_error err = {0};
     struct heft_model model;
@@ -170,7 +170,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_of_three_files),
         cmocka_unit_test(texts_of_two_files),
-        cmocka_unit_test(a_deep_path_loses_its_front),
+        cmocka_unit_test(a_deep_path_is_truncated_at_its_front),
         cmocka_unit_test(any_failing_allocation),
     };
 

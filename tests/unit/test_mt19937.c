@@ -1,4 +1,4 @@
-/* test_mt19937.c: random numbers against those of NumPy. */
+/* test_mt19937.c: random numbers, compared with those of NumPy. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* test_npy.c: headers of NumPy files, against what numpy.lib.format writes. */
+/* test_npy.c: headers of .npy files, compared with those of numpy.lib.format. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,10 +47,9 @@ static void shapes_are_tuples(void **state)
                   128);
 }
 
-/* A first dimension of d digits leaves 21 - d spaces for its growth, so that one of two digits
- * takes no more than one of one. Padding follows even where nothing is missing (sizes as NumPy has
- * them).
- */
+/* Header sizes, as NumPy writes them. After a first dimension of d digits come 21 - d spaces, so
+ * that it can grow in place: a dimension of two digits needs no more bytes than one of one digit.
+ * Padding to 64 bytes is added even if the size is a multiple of 64. */
 static void room_is_left_for_growth(void **state)
 {
     static const struct {

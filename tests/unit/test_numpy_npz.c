@@ -1,4 +1,4 @@
-/* test_numpy_npz.c: NumPy's files: what headers mean, what is too much, lack of memory, and inflating into
+/* test_numpy_npz.c: .npz files: dtypes of headers, limits, failed allocations, and inflating into
  * the output. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -110,18 +110,20 @@ static void test_limits(void **state)
 
     (void)state;
     assert_true(open_file(&f, GOLDEN_NPY "texts.npz", &few));
-    assert_int_equal(f.model.n_unreadable, 3); /* of 7, 7, 2, 3, 1 and 1 lists and texts */
+    /* lists and texts of 7, 7, 2, 3, 1 and 1 elements: three exceed the limit */
+    assert_int_equal(f.model.n_unreadable, 3);
     assert_string_equal(f.model.unreadable[0].name.p, "texts");
     assert_non_null(strstr(f.model.unreadable[0].reason, "beyond what is read into memory"));
     close_file(&f);
     assert_true(open_file(&f, GOLDEN_NPY "others.npz", &few));
-    assert_int_equal(f.model.n_blobs, 2); /* of which the first is described */
+    assert_int_equal(f.model.n_blobs, 2); /* two blobs, the first with a description */
     assert_int_equal(f.model.n_notes, 1);
     assert_non_null(strstr(f.model.notes[0].text, "types and shapes"));
     close_file(&f);
 }
 
-/* What goes from a stream right into the output is what goes by the spool: a cast does. */
+/* Arrays inflated directly into the output equal those inflated through the spool (here: by a
+ * cast). */
 static void test_inflating(void **state)
 {
     struct fixture f, g;
@@ -144,7 +146,7 @@ static void test_inflating(void **state)
         assert_true(heft_reader_row(&other, copy, 0, b, (size_t)row->bytes, &g.err));
         assert_memory_equal(a, b, row->bytes);
     }
-    assert_int_equal(a[6], 6); /* second, of 70000 */
+    assert_int_equal(a[6], 6); /* the second array, of 70000 elements */
     assert_int_equal(a[69999], 69999 % 7);
     free(a);
     free(b);
@@ -156,7 +158,7 @@ static void test_inflating(void **state)
     heft_scratch_free(folder);
 }
 
-/* A stream that breaks in its middle leaves no output, and says whose it is. */
+/* A stream that is malformed in its middle leaves no output; the error names its array. */
 static void test_broken_stream(void **state)
 {
     char *folder = heft_scratch_new(), *broken = heft_scratch_path(folder, "broken.npz");

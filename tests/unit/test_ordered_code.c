@@ -1,5 +1,5 @@
-/* test_ordered_code.c: numbers and texts as bytes that sort, and keys of slices, against what
- * TensorFlow writes. */
+/* test_ordered_code.c: ordered encoding of numbers and texts, and keys of slices, compared with
+ * those of TensorFlow. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,7 +51,7 @@ static const struct {
     {INT64_MIN, BYTES("\x00\x3f\x80\x00\x00\x00\x00\x00\x00\x00")},
 };
 
-static void signed_numbers_have_their_vectors(void **state)
+static void signed_numbers_equal_the_test_vectors(void **state)
 {
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(signs); i++) {
@@ -67,7 +67,8 @@ static void signed_numbers_have_their_vectors(void **state)
     }
 }
 
-/* Around each power of two, in order: what sorts as a number sorts as bytes. */
+/* Numbers around each power of two, in ascending order: their encodings are in the order of bytes.
+ */
 static void signed_numbers_sort(void **state)
 {
     struct heft_str before = {"", 0};
@@ -82,7 +83,7 @@ static void signed_numbers_sort(void **state)
             struct heft_cur cur;
 
             if (power < 4)
-                continue; /* neighbours would come twice */
+                continue; /* the ranges around smaller powers overlap */
             a.n = 0;
             heft_ordered_put_signed(&a, v);
             cur = cursor(a.p, a.n);
@@ -98,7 +99,7 @@ static void signed_numbers_sort(void **state)
     heft_buf_release(&b);
 }
 
-static void numbers_have_their_vectors(void **state)
+static void numbers_equal_the_test_vectors(void **state)
 {
     static const struct {
         uint64_t v;
@@ -123,7 +124,7 @@ static void numbers_have_their_vectors(void **state)
     }
 }
 
-static void texts_come_back(void **state)
+static void texts_round_trip(void **state)
 {
     static const struct heft_str text = {"a\0b\xff\x01\x00", 6};
     static const struct bytes want = BYTES("a\x00\xff"
@@ -160,7 +161,7 @@ static const struct slice_case {
     {"w", "2,2:0,2", 2, {{2, 2}, {0, 2}}, BYTES("\x00w\x00\x01\x01\x02\x82\x82\x80\x82")},
 };
 
-static void keys_of_slices_have_their_vectors(void **state)
+static void keys_of_slices_equal_the_test_vectors(void **state)
 {
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(keys); i++) {
@@ -186,21 +187,21 @@ static void keys_of_slices_have_their_vectors(void **state)
     }
 }
 
-/* Cut short anywhere, or spelled in a way that writing never does. */
-static void other_bytes_are_no_keys(void **state)
+/* Keys truncated at every length, or encoded in a way that the writer never uses. */
+static void other_bytes_are_not_keys(void **state)
 {
     static const struct bytes bad[] = {
         BYTES(""),
         BYTES("v"),
-        BYTES("\x00v\x00\x01\x00x"),                /* something behind it */
+        BYTES("\x00v\x00\x01\x00x"),                /* trailing byte */
         BYTES("\x00v\x00\x02\x00"),                 /* 00 02 within a text */
         BYTES("\x00v\xff\x01\x00\x01\x00"),         /* ff 01 within a text */
         BYTES("\x01\x01v\x00\x01\x00"),             /* another leading number */
         BYTES("\x00v\x00\x01\x01\xff"),             /* 255 dimensions */
-        BYTES("\x00v\x00\x01\x02\x00\x01\x80\x80"), /* a rank with a zero in front */
+        BYTES("\x00v\x00\x01\x02\x00\x01\x80\x80"), /* rank with a leading zero */
         BYTES("\x00v\x00\x01\x09\x01\x01\x01\x01\x01\x01\x01\x01\x01"),
-        BYTES("\x00v\x00\x01\x01\x01\xc0\x01\x80"),     /* 1 in two bytes */
-        BYTES("\x00v\x00\x01\x01\x01\xff\xe0\x00\x80"), /* eleven bytes */
+        BYTES("\x00v\x00\x01\x01\x01\xc0\x01\x80"),     /* 1 encoded in two bytes */
+        BYTES("\x00v\x00\x01\x01\x01\xff\xe0\x00\x80"), /* a number of eleven bytes */
         BYTES("\x00v\x00\x01\x01\x01\xff\xc0\x80\x00\x00\x00\x00\x00\x00\x00\x80"), /* 2^63 */
     };
     struct heft_slice_dim dims[HEFT_SLICE_RANK];
@@ -220,12 +221,12 @@ static void other_bytes_are_no_keys(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(signed_numbers_have_their_vectors),
+        cmocka_unit_test(signed_numbers_equal_the_test_vectors),
         cmocka_unit_test(signed_numbers_sort),
-        cmocka_unit_test(numbers_have_their_vectors),
-        cmocka_unit_test(texts_come_back),
-        cmocka_unit_test(keys_of_slices_have_their_vectors),
-        cmocka_unit_test(other_bytes_are_no_keys),
+        cmocka_unit_test(numbers_equal_the_test_vectors),
+        cmocka_unit_test(texts_round_trip),
+        cmocka_unit_test(keys_of_slices_equal_the_test_vectors),
+        cmocka_unit_test(other_bytes_are_not_keys),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

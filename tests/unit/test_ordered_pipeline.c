@@ -1,5 +1,5 @@
-/* test_ordered_pipeline.c: jobs side by side whose results come in order; jobs that wait for the earlier
- * ones; a job that fails. */
+/* test_ordered_pipeline.c: parallel jobs whose results are taken in order; jobs that wait for
+ * earlier ones; a job that fails. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -15,8 +15,8 @@
 #define MOST_WORKERS 4
 
 struct counting {
-    uint64_t given[SLOTS];  /* job in each slot */
-    uint64_t worked[SLOTS]; /* what work made of it */
+    uint64_t given[SLOTS];  /* number of the job in each slot */
+    uint64_t worked[SLOTS]; /* result of the job in each slot */
     atomic_uint_fast64_t done, too_early, together;
     atomic_bool busy[MOST_WORKERS];
     uint64_t taken, fail_at;
@@ -27,7 +27,7 @@ static bool waits(uint64_t job)
     return job % 3 == 1;
 }
 
-/* Some jobs take longer than the two behind them. */
+/* Delays some jobs, so that the next two usually finish first. */
 static void tarry(uint64_t job)
 {
     for (volatile unsigned i = 0; job % 6 == 2 && i < 100000;)

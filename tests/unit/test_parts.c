@@ -1,5 +1,6 @@
-/* test_parts.c: tensors in parts against a reference that takes one element at a time: random boxes
- * that tile, whole and in slices; boxes that do not, and the element that is named then. */
+/* test_parts.c: tensors stored in parts, compared with a reference that reads one element at a
+ * time: random boxes that tile the tensor, read whole and in slices; boxes that do not tile it, and
+ * the element that the error names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@ struct bench {
     struct heft_error err;
     uint8_t *data;
     uint32_t seed;
-    struct heft_row row; /* as it was before settling */
+    struct heft_row row; /* the row before validation */
     struct heft_part parts[MOST_PARTS];
     uint64_t shape[DIMS];
 };
@@ -55,7 +56,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* A new model with three storages, the second in the midst of the first. */
+/* Starts a new model with three storages; the second lies inside the first. */
 static void restart(struct bench *b)
 {
     static const struct heft_storage storages[] = {
@@ -86,7 +87,7 @@ static uint64_t *numbers(struct bench *b, size_t n)
     return p;
 }
 
-/* Strides of a packed box in a random order of its dimensions, now and then with gaps; or NULL. */
+/* Strides of a packed box with its dimensions in random order, sometimes with gaps; or NULL. */
 static const uint64_t *random_strides(struct bench *b, const uint64_t *extent, unsigned rank)
 {
     uint64_t *const stride = numbers(b, rank), step = 1;
@@ -133,7 +134,7 @@ static struct heft_part new_part(struct bench *b, const uint64_t *start, const u
     return (struct heft_part){.start = copy, .extent = copy + rank};
 }
 
-/* Cuts random parts in two until there are about `n`. */
+/* Splits random parts until there are about `n`. */
 static uint32_t cut_parts(struct bench *b, unsigned rank, uint32_t n)
 {
     const uint64_t origin[DIMS] = {0};
@@ -325,7 +326,8 @@ static void reads_random_slices(void **state)
     }
 }
 
-/* Wide enough that columns are swept through a window, long enough that rows are read in place. */
+/* Wide enough that columns are gathered through a window, long enough that rows are read in place.
+ */
 static void reads_large_parts(void **state)
 {
     static const uint64_t shape[] = {256, 700}, starts[][2] = {{0, 0}, {0, 1}, {100, 1}, {0, 699}};
@@ -357,7 +359,7 @@ static void reads_large_parts(void **state)
 
 /* ---- settling ---------------------------------------------------------------------------- */
 
-/* Moves or resizes a part, or takes one away. */
+/* Moves, resizes or removes a random part. Returns the new number of parts. */
 static uint32_t spoil(struct bench *b, uint32_t n, unsigned rank)
 {
     struct heft_part *const part = &b->parts[next_random(b) % n];
@@ -380,7 +382,8 @@ static uint32_t spoil(struct bench *b, uint32_t n, unsigned rank)
     return n;
 }
 
-/* The first element that is not in exactly one part, and in how many; false: there is none. */
+/* Finds the first element that is in no part or in several, and in how many; returns false if there
+ * is none. */
 static bool first_wrong(const struct bench *b, uint32_t n, unsigned rank, uint64_t *at,
                         uint32_t *found)
 {
@@ -433,7 +436,8 @@ static void finds_the_first_wrong_element(void **state)
     assert_in_range(refused, 500, 1900);
 }
 
-/* Five boxes around a middle: no cut divides them, and the volumes agree when two are exchanged. */
+/* Five boxes in a pinwheel: no straight cut divides them, and exchanging two leaves the total
+ * volume unchanged. */
 static void takes_a_pinwheel(void **state)
 {
     static const uint64_t starts[][2] = {{0, 0}, {0, 2}, {2, 1}, {1, 0}, {1, 1}};
@@ -452,7 +456,7 @@ static void takes_a_pinwheel(void **state)
     assert_string_equal(b->err.text, "tensor w: element [0,0] is in 2 of its parts");
 }
 
-static void refuses_what_is_no_part(void **state)
+static void refuses_invalid_parts(void **state)
 {
     static const uint64_t zero[1] = {0}, ten[1] = {10}, far[1] = {UINT64_MAX}, big[1] = {SIZE};
     const struct {
@@ -501,7 +505,7 @@ static void one_part_is_a_whole_row(void **state)
     assert_int_equal(b->model.rows[0].flags, HEFT_ROW_SWAP);
 }
 
-/* Linear: so many would not end if parts were compared with each other. */
+/* Validation is linear: comparing all pairs of so many parts would not finish. */
 static void takes_many_parts(void **state)
 {
     enum { MANY = 300000 };
@@ -565,7 +569,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(reads_large_parts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(finds_the_first_wrong_element, set_up, tear_down),
         cmocka_unit_test_setup_teardown(takes_a_pinwheel, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(refuses_what_is_no_part, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(refuses_invalid_parts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_part_is_a_whole_row, set_up, tear_down),
         cmocka_unit_test_setup_teardown(takes_many_parts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(slices_without_memory, set_up, tear_down),

@@ -1,5 +1,5 @@
-/* test_pickle.c: the pickle machine on good input: every opcode, every protocol, sharing, frames,
- * memo, linear time, the graph's iterators. */
+/* test_pickle.c: the pickle machine on valid input: every opcode, every protocol, shared values,
+ * frames, memo, linear time, iterators of the graph. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,8 +22,8 @@ static void expect_shown(const char *bytes, size_t n, size_t length, const char 
     end_run(&run);
 }
 
-/* The loop for common opcodes leaves the first of a pickle and the last few bytes to the table: so
- * everything is run at the edge and in the middle of one. */
+/* Runs each pickle alone and inside a longer one. The loop for common opcodes leaves the first
+ * opcode and the last few bytes to the table; so both paths run it. */
 static void expect(const char *bytes, size_t n, const char *want)
 {
     struct heft_buf middle = {0};
@@ -136,11 +136,12 @@ static void memo(void **state)
            "1");
     EXPECT("K\1p4294967295\n0g4294967295\n.", "1");
     EXPECT("K\1q\0K\2q\0h\0\x87.", "(1, 2, 2)");
-    EXPECT("K\1q\5K\2\x94K\3h\1\x87.", "(2, 3, 2)"); /* MEMOIZE: the number of entries */
+    /* MEMOIZE uses the number of entries as its index */
+    EXPECT("K\1q\5K\2\x94K\3h\1\x87.", "(2, 3, 2)");
     EXPECT("K\1q\1"
            "0K\2q\2"
            "0h\1h\2\x86.",
-           "(1, 2)"); /* Python 2 counts from 1 */
+           "(1, 2)"); /* Python 2 numbers memo entries from 1 */
     EXPECT("K\1q\2K\1q\0K\1q\1K\1q\2K\4\x94"
            "00000h\3.",
            "4");
@@ -277,7 +278,7 @@ static void shared_values_are_one_node(void **state)
     end_run(&run);
 }
 
-/* Two lists filled in turn: each has a segment an item. */
+/* Appends to two lists in turn: each list has one segment per item. */
 static void items_of_interleaved_lists_stay_apart(void **state)
 {
     enum { N = 1000 };
@@ -303,7 +304,7 @@ static void items_of_interleaved_lists_stay_apart(void **state)
     end_run(&run);
 }
 
-/* n times one opcode after some bytes: deep nesting, memo bombs and the like are linear. */
+/* Runs `op` n times between two texts: deep nesting and memo bombs take linear time. */
 static void run_bomb(const char *before, char op, size_t n, const char *after, struct run *run)
 {
     const size_t b = strlen(before), a = strlen(after);
@@ -352,7 +353,7 @@ static void opcode_names_are_those_of_pickletools(void **state)
     assert_null(heft_pickle_opcode_name('w'));
 }
 
-/* Whatever allocation fails: HEFT_NOMEM, no leak, and a graph that may be walked. */
+/* For each failing allocation: HEFT_NOMEM, no leak, and a graph that can be walked. */
 static void every_failing_allocation_is_reported(void **state)
 {
     bool done = false;

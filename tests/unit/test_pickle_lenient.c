@@ -1,4 +1,5 @@
-/* test_pickle_lenient.c: what the pickle machine runs, as CPython does, when it is asked to be lenient. */
+/* test_pickle_lenient.c: pickles that CPython runs and that the pickle machine runs only in lenient
+ * mode. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,20 +22,21 @@ static bool run(struct heft_pickle *out, struct heft_bytes data, bool lenient,
     return heft_pickle_run(out, data, 0, &limits, arena, &err);
 }
 
-/* Refused by readers of checkpoints, run by CPython, and so by the machine when it is asked to. */
-static void what_cpython_runs_is_run(void **state)
+/* Pickles that readers of checkpoints refuse; CPython runs them, and so does the machine in lenient
+ * mode. */
+static void pickles_that_cpython_runs_are_run(void **state)
 {
     static const struct heft_bytes pickles[] = {
 #define PICKLE(literal) {(const uint8_t *)(literal), sizeof(literal) - 1}
-        PICKLE("\x80\4cm\nf\n)RX\1\0\0\0a\x93."), /* a module that a call gives */
-        PICKLE("\x80\4cm\nf\ncm\na\n)RR."),       /* arguments that a call gives */
-        PICKLE("\x80\4cm\nf\n)cm\nk\n)R\x92."),   /* keywords */
-        PICKLE("\x80\2\x82\1."),                  /* a code of copyreg's registry */
-        PICKLE("\x80\2cm\nC\n)\x81}b}b."),        /* a second state */
-        PICKLE("\x80\2cm\nC\n}b."),               /* a state for a class */
-        PICKLE("\x80\2cm\nd\nNNs."),              /* items for what a name stands for */
+        PICKLE("\x80\4cm\nf\n)RX\1\0\0\0a\x93."), /* module name from the result of a call */
+        PICKLE("\x80\4cm\nf\ncm\na\n)RR."),       /* arguments from the result of a call */
+        PICKLE("\x80\4cm\nf\n)cm\nk\n)R\x92."),   /* keyword arguments from a call */
+        PICKLE("\x80\2\x82\1."),                  /* code of copyreg's extension registry */
+        PICKLE("\x80\2cm\nC\n)\x81}b}b."),        /* second state of an object */
+        PICKLE("\x80\2cm\nC\n}b."),               /* state of a class */
+        PICKLE("\x80\2cm\nd\nNNs."),              /* items of a global */
         PICKLE("\x80\2]NaK\0Ns."),                /* item 0 of a list */
-        PICKLE("\x80\2cm\nC\n)\x81NaNNs."),       /* both kinds of items */
+        PICKLE("\x80\2cm\nC\n)\x81NaNNs."),       /* both kinds of items in one object */
         PICKLE("\x80\4\x95\2\0\0\0\0\0\0\0X\1\0\0\0a."),
         PICKLE("\x80\4\x95\x0c\0\0\0\0\0\0\0\x95\2\0\0\0\0\0\0\0NN."),
     };
@@ -50,7 +52,7 @@ static void what_cpython_runs_is_run(void **state)
     }
 }
 
-static void what_cpython_refuses_is_refused(void **state)
+static void pickles_that_cpython_refuses_are_refused(void **state)
 {
     struct heft_arena arena = {0};
     struct heft_pickle p;
@@ -80,8 +82,8 @@ static void an_opcode_that_leaves_its_frame_is_marked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_cpython_runs_is_run),
-        cmocka_unit_test(what_cpython_refuses_is_refused),
+        cmocka_unit_test(pickles_that_cpython_runs_are_run),
+        cmocka_unit_test(pickles_that_cpython_refuses_are_refused),
         cmocka_unit_test(an_opcode_that_leaves_its_frame_is_marked),
     };
 

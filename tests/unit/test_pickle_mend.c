@@ -1,5 +1,5 @@
-/* test_pickle_mend.c: pickles that break off: what was complete of them is in the graph, what was
- * being built is not, and whole ones are what they always are. */
+/* test_pickle_mend.c: truncated pickles: the graph keeps completed values, drops the value under
+ * construction, and equals the usual one for a complete pickle. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,7 +57,7 @@ static void expect(const char *bytes, size_t n, const char *want)
 #define KEY(c)              "X\1\0\0\0" c
 #define ODICT               "ccollections\nOrderedDict\n)R"
 
-static void containers_that_were_being_filled(void **state)
+static void containers_under_construction(void **state)
 {
     (void)state;
     EXPECT("}(" KEY("a") "K\1" KEY("b") "K\2", "{'a': 1, 'b': 2}");
@@ -65,11 +65,12 @@ static void containers_that_were_being_filled(void **state)
     EXPECT("}(" KEY("a") "](K\1K\2", "{'a': [1, 2]}");
     EXPECT(ODICT "(" KEY("a") "K\1", "collections.OrderedDict(){'a': 1}");
     EXPECT("}(" KEY("a") ODICT "(" KEY("b") "K\1", "{'a': collections.OrderedDict(){'b': 1}}");
-    EXPECT("}(" KEY("a") "K\1u(" KEY("b") "K\2", "{'a': 1}"); /* no full batch came before */
+    /* dropped, as no batch of 1000 items came before */
+    EXPECT("}(" KEY("a") "K\1u(" KEY("b") "K\2", "{'a': 1}");
     EXPECT("](K\1K\2e", "[1, 2]");
 }
 
-static void calls_that_were_being_made(void **state)
+static void calls_under_construction(void **state)
 {
     (void)state;
     EXPECT("}(" KEY("a") "K\1" KEY("b") "cm\nf\n", "{'a': 1}");
@@ -77,7 +78,8 @@ static void calls_that_were_being_made(void **state)
     EXPECT("}(" KEY("a") "K\1" KEY("b") "cm\nf\nK\5K\6", "{'a': 1}");
     EXPECT("}(" KEY("a") "K\1" KEY("b") "cm\nf\n(cm\ng\n(K\5", "{'a': 1}");
     EXPECT("](K\1cm\nf\n(K\2", "[1]");
-    EXPECT("}(" KEY("a") "K\1" KEY("b") "(K\1K\2", "{'a': 1}"); /* a tuple */
+    /* the marked items are a tuple under construction */
+    EXPECT("}(" KEY("a") "K\1" KEY("b") "(K\1K\2", "{'a': 1}");
 }
 
 static void single_items_and_attributes(void **state)
@@ -91,7 +93,7 @@ static void single_items_and_attributes(void **state)
     EXPECT("}" KEY("a") "cm\nf\n", "{}");
 }
 
-static void what_is_nothing_yet(void **state)
+static void pickles_without_a_complete_value(void **state)
 {
     (void)state;
     EXPECT("", NULL);
@@ -100,8 +102,8 @@ static void what_is_nothing_yet(void **state)
     EXPECT("(K\1", NULL);
 }
 
-/* Of every pickle that Python wrote, at every length: the nodes may be walked, and with each byte
- * more the graph is no smaller. */
+/* Each pickle that Python wrote, truncated at every length: the nodes can be walked, and with each
+ * byte the graph grows or stays the same. */
 static void every_truncation(void **state)
 {
     static const struct {
@@ -158,10 +160,10 @@ static void every_failing_allocation_is_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(containers_that_were_being_filled),
-        cmocka_unit_test(calls_that_were_being_made),
+        cmocka_unit_test(containers_under_construction),
+        cmocka_unit_test(calls_under_construction),
         cmocka_unit_test(single_items_and_attributes),
-        cmocka_unit_test(what_is_nothing_yet),
+        cmocka_unit_test(pickles_without_a_complete_value),
         cmocka_unit_test(every_truncation),
         cmocka_unit_test(every_failing_allocation_is_reported),
     };

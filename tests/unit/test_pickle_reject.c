@@ -1,5 +1,5 @@
-/* test_pickle_reject.c: pickles that are wrong, cut short or hostile: the code, the place and the
- * words of the error; and that whatever was made before it may be walked. */
+/* test_pickle_reject.c: malformed, truncated and hostile pickles: code, offset and text of the
+ * error; the graph built before it can be walked. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@ struct bad {
     size_t n;
     enum heft_code code;
     uint64_t at;
-    const char *text; /* what the error's text begins with */
+    const char *text; /* beginning of the error's text */
 };
 #define BAD(bytes, code, at, text)                                                                 \
     {                                                                                              \
@@ -210,9 +210,9 @@ static void frames(void **state)
     reject_all(bad, HEFT_COUNT(bad));
 }
 
-/* Each opcode on an empty stack, and above a mark: an error that names it, or one of the few that
- * need nothing. */
-static void every_opcode_tells_of_an_empty_stack(void **state)
+/* Each opcode on an empty stack and directly after a mark: an error that names the opcode, unless
+ * it needs no operand. */
+static void every_opcode_reports_an_empty_stack(void **state)
 {
     static const uint8_t needy[] = {'.', '0', '2',  'q', 'r',  0x94, 0x85, 0x86, 0x87,
                                     'a', 's', 0x93, 'R', 0x81, 0x92, 'b',  'Q',  0x98,
@@ -307,7 +307,8 @@ static void errors_count_from_the_base(void **state)
     end_run(&run);
 }
 
-/* `begin`, then `piece` times over: must fail for its memory, whatever the number of its nodes. */
+/* Runs `begin` and then `piece` many times: must exceed the memory budget although it makes few
+ * nodes. */
 static void expect_over_budget(const char *begin, size_t n_begin, const char *piece, size_t n_piece)
 {
     const struct heft_pickle_limits few = {.nodes = 100};
@@ -337,7 +338,7 @@ static void shared_values_have_a_budget(void **state)
     expect_over_budget("]q\0", 3, "h\0h\0h\0h\0(h\0h\0h\0h\0h\0e", 20);
 }
 
-static void what_stands_before_an_error_is_kept(void **state)
+static void values_before_an_error_are_kept(void **state)
 {
     struct run run;
 
@@ -404,13 +405,13 @@ int main(void)
         cmocka_unit_test(globals_and_calls),
         cmocka_unit_test(lengths),
         cmocka_unit_test(frames),
-        cmocka_unit_test(every_opcode_tells_of_an_empty_stack),
+        cmocka_unit_test(every_opcode_reports_an_empty_stack),
         cmocka_unit_test(limits),
         cmocka_unit_test(shared_values_have_a_budget),
         cmocka_unit_test(a_global_with_a_name_without_end),
         cmocka_unit_test(an_integer_of_megabytes),
         cmocka_unit_test(errors_count_from_the_base),
-        cmocka_unit_test(what_stands_before_an_error_is_kept),
+        cmocka_unit_test(values_before_an_error_are_kept),
         cmocka_unit_test(truncated_at_every_length),
         cmocka_unit_test(every_byte_flipped),
     };

@@ -1,4 +1,4 @@
-/* test_pickle_text.c: values that stand in a pickle as lines of text (protocol 0). */
+/* test_pickle_text.c: values in the text form of protocol 0 (lines). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ static void expect(const char *bytes, size_t n, const char *want)
 }
 #define EXPECT(bytes, want) expect(bytes, sizeof(bytes) - 1, want)
 
-/* The line is refused: HEFT_MALFORMED at the opcode, and the text says `part`. */
+/* Expects HEFT_MALFORMED at the opcode; the error's text contains `part`. */
 static void refuse(const char *bytes, size_t n, const char *part)
 {
     struct run run;
@@ -68,7 +68,7 @@ static void large_integers(void **state)
     EXPECT("L0xffffffffffffffffffL\n.", "big:ffffffffffffffffff00");
 }
 
-static void the_longest_integer_fills_its_room(void **state)
+static void the_longest_integer_fills_its_buffer(void **state)
 {
     char bytes[4200];
     struct run run;
@@ -94,7 +94,7 @@ static void the_longest_integer_fills_its_room(void **state)
     end_run(&run);
 }
 
-static void what_is_no_integer(void **state)
+static void malformed_integers(void **state)
 {
     (void)state;
     REFUSE("I\n.", "INT at 0: \"\" is no integer");
@@ -128,7 +128,7 @@ static void floats(void **state)
     EXPECT("F1.7976931348623157e308\n.", "1.7976931348623157e+308");
 }
 
-static void what_is_no_float(void **state)
+static void malformed_floats(void **state)
 {
     (void)state;
     REFUSE("F\n.", "FLOAT at 0: \"\" is no float");
@@ -158,7 +158,7 @@ static void quoted_strings(void **state)
     EXPECT("S'\\xe9\xe9'\n.", "p'\xe9\xe9'");
 }
 
-static void what_is_no_quoted_string(void **state)
+static void malformed_quoted_strings(void **state)
 {
     (void)state;
     REFUSE("S\n.", "no quoted string");
@@ -200,12 +200,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(integers),
         cmocka_unit_test(large_integers),
-        cmocka_unit_test(the_longest_integer_fills_its_room),
-        cmocka_unit_test(what_is_no_integer),
+        cmocka_unit_test(the_longest_integer_fills_its_buffer),
+        cmocka_unit_test(malformed_integers),
         cmocka_unit_test(floats),
-        cmocka_unit_test(what_is_no_float),
+        cmocka_unit_test(malformed_floats),
         cmocka_unit_test(quoted_strings),
-        cmocka_unit_test(what_is_no_quoted_string),
+        cmocka_unit_test(malformed_quoted_strings),
         cmocka_unit_test(unicode),
         cmocka_unit_test(memo_lines),
     };

@@ -1,5 +1,5 @@
-/* test_pickle_watch.c: a watched run answers as an unwatched one, and each step shows the state
- * that the opcode left: stack, marks, memo, argument. */
+/* test_pickle_watch.c: runs with a watcher: same result as without one, and each step has the state
+ * after the opcode: stack, marks, memo, argument. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 struct seen {
     struct heft_buf text;
-    size_t steps, stop_after; /* 0: never */
+    size_t steps, stop_after; /* 0: never stops */
 };
 
 static void show_stack(struct heft_buf *out, const struct heft_pickle_step *s)
@@ -29,7 +29,7 @@ static void show_stack(struct heft_buf *out, const struct heft_pickle_step *s)
     }
 }
 
-/* "5 X 4/21: ( 'a'  memo 2" */
+/* Writes a step as "5 X 4/21: ( 'a'  memo 2". */
 static bool take(void *ctx, const struct heft_pickle_step *s)
 {
     struct seen *seen = ctx;
@@ -99,7 +99,7 @@ static void arguments_as_lines(void **state)
                                      "17 STOP 0: os.system os.system m1\n");
 }
 
-/* The index is shown as a number, however it was written, or not written. */
+/* Writes the memo index as a number, in whatever form the opcode has it, or implies it. */
 static bool take_index(void *ctx, const struct heft_pickle_step *s)
 {
     struct heft_buf *out = ctx;
@@ -132,7 +132,7 @@ static void memo_indexes(void **state)
     heft_arena_release(&arena);
 }
 
-static void a_break_shows_what_came_before(void **state)
+static void steps_before_an_error_are_shown(void **state)
 {
     struct seen seen = {0};
     struct run run;
@@ -147,7 +147,7 @@ static void a_break_shows_what_came_before(void **state)
     end_run(&run);
 }
 
-static void a_watcher_may_end_it(void **state)
+static void a_watcher_may_stop_the_run(void **state)
 {
     struct seen seen = {.stop_after = 2};
     struct run run;
@@ -169,8 +169,8 @@ static const struct heft_bytes samples[] = {SAMPLE(sample_pickle_0),     SAMPLE(
                                             SAMPLE(sample_pickle_4),     SAMPLE(sample_pickle_5),
                                             SAMPLE(sample_pickle_linear)};
 
-/* The same graph and the same counts as without a watcher, on what picklers wrote. */
-static void as_unwatched(void **state)
+/* On samples of all picklers: same graph and counts as without a watcher. */
+static void watching_does_not_change_the_result(void **state)
 {
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(samples); i++) {
@@ -198,9 +198,12 @@ static void as_unwatched(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stack_marks_and_memo), cmocka_unit_test(arguments_as_lines),
-        cmocka_unit_test(memo_indexes),         cmocka_unit_test(a_break_shows_what_came_before),
-        cmocka_unit_test(a_watcher_may_end_it), cmocka_unit_test(as_unwatched),
+        cmocka_unit_test(stack_marks_and_memo),
+        cmocka_unit_test(arguments_as_lines),
+        cmocka_unit_test(memo_indexes),
+        cmocka_unit_test(steps_before_an_error_are_shown),
+        cmocka_unit_test(a_watcher_may_stop_the_run),
+        cmocka_unit_test(watching_does_not_change_the_result),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

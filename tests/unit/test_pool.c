@@ -1,4 +1,5 @@
-/* test_pool.c: every job once, the first failure wins, one thread means no thread. */
+/* test_pool.c: every job runs once, the first failure is reported, one worker uses the calling
+ * thread. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,11 +19,11 @@ struct ledger {
     atomic_int done[JOBS];
     atomic_uint total;
     unsigned threads;
-    uint64_t fail_from; /* jobs from here on fail */
-    uint64_t last;      /* in order, where there is one thread */
+    uint64_t fail_from; /* first job that fails; so do all after it */
+    uint64_t last;      /* last job, to check the order with one thread */
     bool in_order;
     pthread_t caller;
-    bool elsewhere; /* a job ran on another thread than the caller's */
+    bool elsewhere; /* a job ran on a thread other than the caller's */
 };
 
 static bool work(void *ctx, unsigned worker, uint64_t index, struct heft_error *err)
@@ -122,7 +123,7 @@ static void lack_of_memory_is_reported_before_any_job(void **state)
 
 struct account {
     struct heft_lock *lock;
-    uint64_t sum; /* not atomic: the lock must guard it */
+    uint64_t sum; /* not atomic: protected by the lock under test */
 };
 
 static bool deposit(void *ctx, unsigned worker, uint64_t index, struct heft_error *err)
@@ -137,7 +138,7 @@ static bool deposit(void *ctx, unsigned worker, uint64_t index, struct heft_erro
     return true;
 }
 
-static void locks_keep_threads_apart(void **state)
+static void locks_exclude_other_threads(void **state)
 {
     struct heft_error err = {0};
     struct account account = {heft_lock_new(&err), 0};
@@ -157,7 +158,7 @@ int main(void)
         cmocka_unit_test(one_thread_is_the_calling_one_in_order),
         cmocka_unit_test(a_failure_stops_the_rest_and_is_reported),
         cmocka_unit_test(lack_of_memory_is_reported_before_any_job),
-        cmocka_unit_test(locks_keep_threads_apart),
+        cmocka_unit_test(locks_exclude_other_threads),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* test_proto.c: the reader of protobuf, both forms against one table, and what it refuses. */
+/* test_proto.c: reader of protobuf messages; binary and text form, against one table; and input
+ * that it refuses. */
 #include "wire/proto.h"
 
 #include <setjmp.h>
@@ -50,7 +51,7 @@ static void put_value(struct heft_buf *out, const struct heft_proto *p)
     }
 }
 
-/* "d=1.5 m{s=x } " */
+/* Writes the events of a message as "d=1.5 m{s=x } ". */
 static bool events(struct heft_bytes bytes, bool is_text, struct heft_buf *out,
                    struct heft_error *err)
 {
@@ -118,7 +119,7 @@ static void numbers(void **state)
     (void)state;
     BINARY("\x09\0\0\0\0\0\0\xf8\x3f\x15\0\0\xc0\xbf", "d=1.5 f=-1.5 ");
     BINARY("\x18\x96\x01\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "i=150 i=-1 ");
-    BINARY("\x18\xff\xff\xff\xff\x0f", "i=-1 "); /* a negative one in five bytes */
+    BINARY("\x18\xff\xff\xff\xff\x0f", "i=-1 "); /* a negative int32 in five bytes */
     BINARY("\x20\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01\x28\xff\xff\xff\xff\xff\x01",
            "l=-9223372036854775808 u=4294967295 ");
     BINARY("\x38\x03\x38\x04\x45\x01\0\0\x80\x49\x01\0\0\0\0\0\0\0", "z=-2 z=2 x=2147483649 y=1 ");
@@ -170,8 +171,9 @@ static void unknown_fields(void **state)
     (void)state;
     BINARY("\xf8\x01\x05\xf9\x01\1\2\3\4\5\6\7\x8\xfa\x01\x01x\xfd\x01\1\2\3\4\x18\x01",
            "? ? ? ? i=1 ");
-    BINARY("\xfb\x01\x18\x01\x63\x64\xfc\x01\x18\x02", "? i=2 "); /* a group in a group */
-    BINARY("\x1a\x01\x05\x65\x01\x02\x03\x04\x68\x01", "? ? ? "); /* i, s and m as other types */
+    BINARY("\xfb\x01\x18\x01\x63\x64\xfc\x01\x18\x02", "? i=2 "); /* a group inside a group */
+    /* i, s and m with other wire types */
+    BINARY("\x1a\x01\x05\x65\x01\x02\x03\x04\x68\x01", "? ? ? ");
     TEXT("q: 1 q: -x q: 'a' \"b\" q { r: [1, {}] s: '}' } q: [<a:'>'>] [a.b]: 3 i: 1",
          "? ? ? ? ? ? i=1 ");
     TEXT("[type.googleapis.com/a.B] { i: 1 } i: 2", "any i=2 ");
@@ -243,7 +245,7 @@ static struct heft_bytes nested(unsigned depth, bool is_text, const char *open,
     for (unsigned i = 0; i < depth && is_text; i++)
         heft_buf_char(buf, '}');
     for (unsigned i = 0; i < depth && !is_text; i++) {
-        const size_t n = inner.n; /* tag, length of two bytes, all so far */
+        const size_t n = inner.n; /* wraps the bytes so far: tag, length in two bytes, bytes */
         struct heft_buf next = {0};
 
         heft_buf_char(&next, 0x6a);
@@ -286,8 +288,8 @@ static void depth(void **state)
 
 /* ---- long values, ranges, skipping ---- */
 
-/* A message with a string of n bytes between two numbers; those are read as they should be, and the
- * string's bytes are where it says. */
+/* Message with a string of n bytes between two numbers: the numbers are read, and the string's
+ * bytes are at the reported offset. */
 static void long_string(size_t n, bool is_text)
 {
     struct heft_buf buf = {0};
@@ -345,7 +347,7 @@ static void long_strings(void **state)
     }
 }
 
-/* A message is passed over, and read again by itself. */
+/* Skips a nested message, then reads it on its own. */
 static void skip_one(struct heft_bytes bytes, bool is_text, uint64_t off, uint64_t len)
 {
     struct heft_error err = {0};
@@ -402,7 +404,7 @@ static void items(void **state)
     assert_int_equal(item.wire, HEFT_PROTO_LEN);
     assert_int_equal(item.bytes.n, 2);
     assert_int_equal(item.offset, 105);
-    assert_true(heft_proto_take(&cur, &item, &err)); /* behind the group */
+    assert_true(heft_proto_take(&cur, &item, &err)); /* the item after the group */
     assert_int_equal(item.number, 6);
     assert_int_equal(item.wire, HEFT_PROTO_I32);
     assert_int_equal(item.u64, 1);
@@ -421,7 +423,7 @@ static void items(void **state)
     assert_true(cur.bad);
 }
 
-static void judging_text(void **state)
+static void text_is_recognised(void **state)
 {
     (void)state;
     assert_true(heft_proto_is_text(BYTES("saved_model_schema_version: 1\n")));
@@ -435,7 +437,7 @@ static void judging_text(void **state)
     assert_false(heft_proto_is_text(BYTES("{}")));
 }
 
-/* The N-th allocation fails: an error, and nothing left behind. */
+/* The N-th allocation fails: an error, and no leak. */
 static void no_memory(void **state)
 {
     bool done = false;
@@ -463,7 +465,7 @@ int main(void)
         cmocka_unit_test(unknown_fields), cmocka_unit_test(refused_binary),
         cmocka_unit_test(refused_text),   cmocka_unit_test(depth),
         cmocka_unit_test(long_strings),   cmocka_unit_test(skipping),
-        cmocka_unit_test(items),          cmocka_unit_test(judging_text),
+        cmocka_unit_test(items),          cmocka_unit_test(text_is_recognised),
         cmocka_unit_test(no_memory),
     };
 

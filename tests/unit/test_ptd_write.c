@@ -1,5 +1,5 @@
-/* test_ptd_write.c: .ptd files that must equal those of ExecuTorch's serializer, by their checksums; planning
- * and opening where memory runs out. */
+/* test_ptd_write.c: .ptd files equal to those of ExecuTorch's serializer, compared by checksum;
+ * planning and opening with failed allocations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,7 +83,7 @@ static void release(struct made *m)
     heft_model_release(&m->model);
 }
 
-/* Literal bytes and copies put together: the file. */
+/* Assembles the file from the literal bytes and copies of the plan. Returns its size. */
 static size_t assemble(const struct made *m, uint8_t *out, size_t room)
 {
     assert_true(m->plan.files[0].size <= room);
@@ -99,7 +99,8 @@ static size_t assemble(const struct made *m, uint8_t *out, size_t room)
     return m->plan.files[0].size;
 }
 
-/* What the reference writes, by length and CRCs (of the files whose SHA-256 is known). */
+/* Expects a file of the reference writer, by size and CRCs (computed from files whose SHA-256 is
+ * known). */
 static void expect_file(const struct entry *entries, size_t n, uint64_t alignment, size_t bytes,
                         uint32_t crc, uint32_t crc_c)
 {
@@ -117,8 +118,9 @@ static const struct entry two[] = {{"a", HEFT_F32, 2, {2, 2}, 3.0f},
                                    {"b", HEFT_F32, 2, {2, 2}, 2.0f}};
 static const struct entry scalar[] = {{"s", HEFT_F32, 0, {0, 0}, 1.0f}};
 
-/* SHA-256 98b15d9c…, 1c8cd9c9…, 93399c8c… and e0a6e947…: ExecuTorch's own. */
-static void files_are_the_reference_s_byte_for_byte(void **state)
+/* Files written by ExecuTorch; their SHA-256 begin with 98b15d9c, 1c8cd9c9, 93399c8c and e0a6e947.
+ */
+static void files_equal_those_of_the_reference_byte_for_byte(void **state)
 {
     (void)state;
     expect_file(two, 2, 16, 336, 0xcc5528f6, 0x806b2038);
@@ -141,7 +143,7 @@ static uint64_t offset_of(const struct made *m, size_t i)
     return heft_plan_offset(&m->plan, &m->exports.items[i]);
 }
 
-/* Of one dtype or of another, by content only; of no length all are the same. */
+/* Tensors share a segment if their bytes are equal, whatever their dtypes. */
 static void equal_bytes_share_a_segment(void **state)
 {
     static const struct entry same[] = {{"a", HEFT_F32, 2, {2, 2}, 3.0f},
@@ -170,7 +172,7 @@ static void expect_no_plan(const struct entry *entry, enum heft_code code, const
     release(&m);
 }
 
-static void what_a_ptd_cannot_hold_is_refused(void **state)
+static void tensors_that_ptd_cannot_store_are_refused(void **state)
 {
     static const struct entry unnamed = {"", HEFT_F32, 1, {4, 0}, 1.0f};
     static const struct entry wide = {"w", HEFT_F32, 2, {0, 1ull << 31}, 1.0f};
@@ -180,7 +182,7 @@ static void what_a_ptd_cannot_hold_is_refused(void **state)
     expect_no_plan(&wide, HEFT_UNSUPPORTED, "each below 2^31");
 }
 
-static void planning_survives_each_failure_of_memory(void **state)
+static void planning_survives_each_failed_allocation(void **state)
 {
     static const struct entry same[] = {{"a", HEFT_F32, 2, {2, 2}, 3.0f},
                                         {"b", HEFT_F32, 1, {4, 0}, 3.0f}};
@@ -226,7 +228,7 @@ static void expect_each_failure(const char *path)
     }
 }
 
-static void opening_survives_each_failure_of_memory(void **state)
+static void opening_survives_each_failed_allocation(void **state)
 {
     (void)state;
     expect_each_failure(HEFT_TESTS "/golden/ptd/blobs.ptd");
@@ -238,11 +240,11 @@ static void opening_survives_each_failure_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_are_the_reference_s_byte_for_byte),
+        cmocka_unit_test(files_equal_those_of_the_reference_byte_for_byte),
         cmocka_unit_test(equal_bytes_share_a_segment),
-        cmocka_unit_test(what_a_ptd_cannot_hold_is_refused),
-        cmocka_unit_test(planning_survives_each_failure_of_memory),
-        cmocka_unit_test(opening_survives_each_failure_of_memory),
+        cmocka_unit_test(tensors_that_ptd_cannot_store_are_refused),
+        cmocka_unit_test(planning_survives_each_failed_allocation),
+        cmocka_unit_test(opening_survives_each_failed_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

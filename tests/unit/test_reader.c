@@ -1,5 +1,5 @@
-/* test_reader.c: rows of any shape and strides against a reference that takes one element at a
- * time; deflated storages; stored bytes that are not yet the value. */
+/* test_reader.c: rows of any shape and strides, compared with a reference that reads one element at
+ * a time; deflated storages; stored bytes that must be swapped, negated or conjugated. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 
 enum { SIZE = 12 << 20, SMALL = 4096, DEFLATED = 40 };
 
-/* A model over one memory source: storage 0 is all of it, raw; storage 1 its first SMALL bytes;
- * then whatever a test adds. */
+/* Model over one memory source: storage 0 is all of it, raw; storage 1 its first SMALL bytes; tests
+ * add others. */
 struct bench {
     struct heft_model model;
     struct heft_reader reader;
@@ -84,7 +84,7 @@ static int tear_down(void **state)
 
 /* ---- strided rows against the reference -------------------------------------------------- */
 
-/* Bytes [off, off+n) of the row, an element at a time. */
+/* Reference: reads the bytes [off, off+n) of the row one element at a time. */
 static void read_slowly(const struct bench *b, const struct heft_row *row, uint64_t off,
                         uint8_t *dst, size_t n)
 {
@@ -118,7 +118,7 @@ static void check_piece(struct bench *b, const struct heft_row *row, uint64_t of
     free(want);
 }
 
-/* All of the row, then pieces of it. */
+/* Checks the whole row, then pieces of it. */
 static void check_row(struct bench *b, const struct heft_row *row, unsigned pieces)
 {
     const uint32_t each = heft_dtype_element_bytes((enum heft_dtype)row->dtype);
@@ -133,7 +133,7 @@ static void check_row(struct bench *b, const struct heft_row *row, unsigned piec
     }
 }
 
-/* False where the view would leave its storage. */
+/* Chooses an offset for the row. Returns false if the view exceeds its storage. */
 static bool place_row(struct bench *b, struct heft_row *row, uint64_t most)
 {
     const uint32_t each = heft_dtype_element_bytes((enum heft_dtype)row->dtype);
@@ -151,7 +151,8 @@ static bool place_row(struct bench *b, struct heft_row *row, uint64_t most)
 
 static const uint8_t sizes[] = {HEFT_U8, HEFT_F16, HEFT_F32, HEFT_F64, HEFT_C128};
 
-/* Any extents and strides: expanded, overlapping, gaps, zero extents, nonsense on extents of 1. */
+/* Any extents and strides: expanded, overlapping, with gaps, zero extents, arbitrary strides of
+ * extents of 1. */
 static void small_random_views_match_the_reference(void **state)
 {
     struct bench *const b = *state;
@@ -175,7 +176,7 @@ static void small_random_views_match_the_reference(void **state)
     }
 }
 
-/* Permuted, padded and sub-sampled arrays: what views are in practice. */
+/* Permuted, padded and sub-sampled arrays, as views are in practice. */
 static void random_permutations_match_the_reference(void **state)
 {
     struct bench *const b = *state;
@@ -211,26 +212,26 @@ struct big {
     uint64_t shape[4], stride[4];
 };
 
-/* Larger than the scratch memory, with gaps on either side of what is read over. */
+/* Views larger than the scratch memory, with gaps on both sides of the range read. */
 static const struct big bigs[] = {
     {HEFT_F32, 2, {1500, 1500}, {1, 1500}},           /* transposed */
-    {HEFT_F32, 2, {1024, 2048}, {1, 1024}},           /* on powers of two */
-    {HEFT_U8, 2, {3000, 3000}, {1, 3000}},            /* bytes */
-    {HEFT_C128, 2, {700, 700}, {1, 700}},             /* 16 bytes */
+    {HEFT_F32, 2, {1024, 2048}, {1, 1024}},           /* transposed, extents are powers of two */
+    {HEFT_U8, 2, {3000, 3000}, {1, 3000}},            /* transposed, 1-byte elements */
+    {HEFT_C128, 2, {700, 700}, {1, 700}},             /* transposed, 16-byte elements */
     {HEFT_F16, 2, {40, 100000}, {1, 40}},             /* narrow: dense windows */
-    {HEFT_F32, 2, {3, 600}, {1, 5000}},               /* sparse: a read an index */
-    {HEFT_F32, 2, {200, 900}, {1, 3300}},             /* sparse, several fills */
+    {HEFT_F32, 2, {3, 600}, {1, 5000}},               /* sparse: one read per index */
+    {HEFT_F32, 2, {200, 900}, {1, 3300}},             /* sparse: several fills of the buffer */
     {HEFT_F32, 1, {700}, {4096}},                     /* single elements far apart */
-    {HEFT_F64, 3, {20, 30, 40}, {30, 1, 37000}},      /* sparse outside, dense inside */
-    {HEFT_F32, 3, {30, 40, 50}, {60000, 1, 1100}},    /* two gaps */
+    {HEFT_F64, 3, {20, 30, 40}, {30, 1, 37000}},      /* sparse outer, dense inner dimensions */
+    {HEFT_F32, 3, {30, 40, 50}, {60000, 1, 1100}},    /* gaps in two dimensions */
     {HEFT_F32, 2, {50, 9000}, {60000, 1}},            /* runs read in place */
-    {HEFT_F32, 3, {9, 5000, 2}, {300000, 1, 150000}}, /* runs side by side */
-    {HEFT_F32, 2, {500, 3000}, {0, 1}},               /* expanded in front */
-    {HEFT_F32, 2, {3000, 500}, {1, 0}},               /* expanded behind */
-    {HEFT_F32, 3, {40, 60, 300}, {7000, 0, 11}},      /* expanded between, sparse */
+    {HEFT_F32, 3, {9, 5000, 2}, {300000, 1, 150000}}, /* runs next to each other */
+    {HEFT_F32, 2, {500, 3000}, {0, 1}},               /* expanded in the first dimension */
+    {HEFT_F32, 2, {3000, 500}, {1, 0}},               /* expanded in the last dimension */
+    {HEFT_F32, 3, {40, 60, 300}, {7000, 0, 11}},      /* expanded in a middle dimension, sparse */
     {HEFT_F32, 2, {800, 800}, {1, 1}},                /* overlapping */
     {HEFT_F32, 3, {300, 70, 70}, {4096, 4096, 4099}}, /* overlapping, sparse */
-    {HEFT_U8, 2, {5, 2000000}, {1, 6}},               /* one byte of six */
+    {HEFT_U8, 2, {5, 2000000}, {1, 6}},               /* every sixth byte */
     {HEFT_F32, 4, {20, 30, 20, 30}, {30, 1, 9000, 600}},
 };
 
@@ -249,8 +250,8 @@ static void large_views_match_the_reference(void **state)
     }
 }
 
-/* Many elements over a wide span: swept in windows, with the elements of one dimension on both
- * sides of a border. Strides are near each other, or apart, or those of an array. */
+/* Many elements over a wide span, gathered in windows; one dimension has elements on both sides of
+ * a window's end. Strides are close, far apart, or those of a packed array. */
 static void wide_random_views_match_the_reference(void **state)
 {
     struct bench *const b = *state;
@@ -279,7 +280,7 @@ static void wide_random_views_match_the_reference(void **state)
 struct count {
     const struct bench *bench;
     uint64_t bytes, reads;
-    uint64_t fail_at; /* this read fails; 0: none does */
+    uint64_t fail_at; /* number of the read that fails; 0: none */
 };
 
 static bool count_read(const struct heft_source *src, uint64_t off, void *dst, size_t n,
@@ -296,7 +297,7 @@ static bool count_read(const struct heft_source *src, uint64_t off, void *dst, s
 
 static const struct heft_source_ops count_ops = {count_read, NULL};
 
-/* A storage that counts. */
+/* Adds a storage whose source counts its reads. */
 static uint32_t add_counted(struct bench *b, struct count *count)
 {
     struct heft_source source = {.ops = &count_ops, .self = count, .size = SIZE, .fd = -1};
@@ -306,8 +307,8 @@ static uint32_t add_counted(struct bench *b, struct count *count)
     return add_storage(b, (struct heft_storage){.len = SIZE, .packed = SIZE, .source = index});
 }
 
-/* A large view whose elements are far apart, each byte many times: what is read stays near the
- * span, and never is a read an element. */
+/* Large overlapping views with elements far apart: the bytes read stay close to the span, and the
+ * reads are fewer than the elements. */
 static void overlapping_views_read_their_span_once(void **state)
 {
     static const struct big views[] = {
@@ -329,7 +330,7 @@ static void overlapping_views_read_their_span_once(void **state)
                                .storage = storage};
 
         assert_true(place_row(b, &row, SIZE));
-        const size_t n = (size_t)row.bytes - 8; /* not whole rows: several boxes */
+        const size_t n = (size_t)row.bytes - 8; /* not whole rows: read as several boxes */
         uint8_t *const got = malloc(n), *const want = malloc(n);
 
         assert_true(got && want);
@@ -344,7 +345,7 @@ static void overlapping_views_read_their_span_once(void **state)
     }
 }
 
-/* Direct, packed, swept. */
+/* Views that are read directly, packed, and in windows. */
 static void every_failing_read_is_an_error(void **state)
 {
     static const struct big views[] = {
@@ -477,7 +478,7 @@ static void negated_views_have_the_other_sign(void **state)
 
 /* ---- deflated storages ------------------------------------------------------------------- */
 
-/* A deflate stream of stored blocks, at most 60 000 bytes each. */
+/* Writes a deflate stream of stored blocks of at most 60 000 bytes. Returns its size. */
 static size_t deflate_stored(uint8_t *dst, const uint8_t *src, size_t n)
 {
     uint8_t *p = dst;
@@ -496,7 +497,8 @@ static size_t deflate_stored(uint8_t *dst, const uint8_t *src, size_t n)
     return (size_t)(p - dst);
 }
 
-/* DEFLATED storages from the second on, of the bytes from 100 i on; the last is beyond 1 MiB. */
+/* Adds DEFLATED storages after the first two; the i-th has the bytes from 100 i on; the last is
+ * larger than 1 MiB. */
 static uint8_t *add_deflated(struct bench *b)
 {
     uint8_t *const packed = malloc(4 << 20);
@@ -542,14 +544,16 @@ static void deflated_storages_are_inflated(void **state)
     row.storage = 1 + DEFLATED;
     row.bytes = sizeof got;
     assert_true(heft_reader_row(&b->reader, &row, 0, got, sizeof got, &b->err));
-    row.offset = 100 * (DEFLATED - 1); /* where the reference finds what was packed */
+    /* offset of the last storage's bytes in the uncompressed data, for the reference */
+    row.offset = 100 * (DEFLATED - 1);
     read_slowly(b, &row, 0, want, sizeof want);
     assert_memory_equal(got, want, sizeof want);
     heft_reader_release(&b->reader);
     free(packed);
 }
 
-/* Whatever the order of the reads, nothing is inflated twice: the packed bytes may go. */
+/* No storage is inflated twice, whatever the order of reads: the packed bytes are overwritten after
+ * the first. */
 static void storages_are_inflated_once(void **state)
 {
     struct bench *const b = *state;
@@ -564,13 +568,13 @@ static void storages_are_inflated_once(void **state)
     free(packed);
 }
 
-static void a_broken_storage_fails_each_time_and_alone(void **state)
+static void a_malformed_storage_fails_each_time_and_no_other_fails(void **state)
 {
     struct bench *const b = *state;
     uint8_t *const packed = add_deflated(b);
     uint64_t placed = 0;
 
-    packed[b->model.storages[2 + 7].off] = 7; /* no such kind of block */
+    packed[b->model.storages[2 + 7].off] = 7; /* invalid block type */
     b->model.storages[1 + DEFLATED].crc ^= 1;
     for (unsigned round = 0; round < 3; round++)
         for (uint32_t i = 0; i < DEFLATED; i++) {
@@ -652,8 +656,8 @@ static void many_threads_may_read_deflated_storages(void **state)
 
 /* ---- lack of memory ---------------------------------------------------------------------- */
 
-/* A strided and two deflated reads with the n-th allocation failing: an error, no leak, and the
- * reader works afterwards. */
+/* A strided and two deflated reads, with the n-th allocation failing: an error, no leak, and the
+ * reader stays usable. */
 static void every_failing_allocation_is_an_error(void **state)
 {
     struct bench *const b = *state;
@@ -707,7 +711,7 @@ int main(void)
         cmocka_unit_test(negated_views_have_the_other_sign),
         READER_TEST(deflated_storages_are_inflated),
         READER_TEST(storages_are_inflated_once),
-        READER_TEST(a_broken_storage_fails_each_time_and_alone),
+        READER_TEST(a_malformed_storage_fails_each_time_and_no_other_fails),
         READER_TEST(checks_need_no_spool),
         READER_TEST(wrong_checksum_is_a_mismatch_that_names_the_record),
         READER_TEST(many_threads_may_read_deflated_storages),

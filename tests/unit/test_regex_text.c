@@ -1,5 +1,5 @@
-/* test_regex_text.c: regular expressions mean what Python's mean, or are refused; the expected results
- * are those of re.sub. */
+/* test_regex_text.c: regular expressions have the meaning of Python's re or are refused; expected
+ * results are those of re.sub. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -87,7 +87,7 @@ static void replacements_are_those_of_python(void **state)
     }
 }
 
-static void what_posix_takes_otherwise_is_refused(void **state)
+static void regexes_with_another_meaning_in_posix_are_refused(void **state)
 {
     static const struct {
         const char *pattern, *to, *text;
@@ -169,7 +169,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replacements_are_those_of_python),
-        cmocka_unit_test(what_posix_takes_otherwise_is_refused),
+        cmocka_unit_test(regexes_with_another_meaning_in_posix_are_refused),
         cmocka_unit_test(names_with_a_nul_match_as_a_whole),
     };
 

@@ -1,5 +1,6 @@
-/* test_reread.c: what was written is opened anew and compared, tensor for tensor. A writer that makes
- * a mistake is played by changing what the conversion wanted after it was written. */
+/* test_reread.c: re-reading the output after a conversion: it is opened and compared with the
+ * source, tensor by tensor. The tests simulate errors of a writer by changing the planned
+ * conversion after it was written. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +21,7 @@ struct bench {
     struct heft_error err;
 };
 
-/* a, b, and t, which is tied to a: F32 [2]. */
+/* Converts a model of a, b, and t, which is tied to a; each is F32 [2]. */
 static void fill(struct bench *b, const char *name, const struct heft_convert_options *options)
 {
     static const uint8_t data[16] = {0, 0, 0x80, 0x3f, 0, 0, 0, 0x40, 9};
@@ -71,7 +72,7 @@ static void refused(struct bench *b, const char *text)
     assert_non_null(strstr(b->err.text, text));
 }
 
-static void what_was_wanted_is_there(void **state)
+static void output_equal_to_the_plan_is_accepted(void **state)
 {
     static const char *const files[] = {"x.safetensors", "x.pth", "x.npz", "x.ptd"};
 
@@ -133,7 +134,7 @@ static void ties_and_numbers(void **state)
     empty(&b);
 }
 
-/* Casts, of which the source is cast again; shards, which are opened by their index. */
+/* Casts, for which the source is cast again; shards, which are opened through their index. */
 static void casts_and_shards(void **state)
 {
     const struct heft_rule half = {HEFT_RULE_CAST, "*", "BF16"};
@@ -171,7 +172,7 @@ static void any_failing_allocation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_wanted_is_there),
+        cmocka_unit_test(output_equal_to_the_plan_is_accepted),
         cmocka_unit_test(names_dtypes_shapes_and_elements),
         cmocka_unit_test(ties_and_numbers),
         cmocka_unit_test(casts_and_shards),

@@ -1,4 +1,4 @@
-/* test_row_store.c: rows by number beyond one page's memory, in any order, and what fails. */
+/* test_row_store.c: rows by number beyond one page of memory, in any order, and failures. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include "fault_os.h"
 #include "io/row_store.h"
 
-#define ROWS 20000 /* of 30 bytes: nine pages and a part */
+#define ROWS 20000 /* 30 bytes each: nine pages and a part */
 
 static void make_row(uint64_t number, uint8_t row[30])
 {
@@ -27,7 +27,7 @@ static bool put(struct heft_row_store *rows, uint64_t number, struct heft_error 
     return heft_row_store_put(rows, number, 1, row, err);
 }
 
-/* False: the store failed. */
+/* Returns false if the store failed. */
 static bool holds(struct heft_row_store *rows, uint64_t number, struct heft_error *err)
 {
     uint8_t row[30], got[30];
@@ -59,8 +59,8 @@ static void test_order(void **state)
     heft_row_store_release(&rows);
 }
 
-/* A row far behind comes first, as that of an array that is open; then those in front of it, some of
- * them twice. */
+/* A row with a large number comes first, as for an array that is still open; then those before it,
+ * some twice. */
 static void test_gaps(void **state)
 {
     static const uint8_t zeros[30];
@@ -83,12 +83,12 @@ static void test_gaps(void **state)
         assert_memory_equal(got, zeros, sizeof zeros);
     }
     heft_row_store_release(&rows);
-    assert_true(heft_row_store_get(&rows, 0, 1, got, &err)); /* empty once more */
+    assert_true(heft_row_store_get(&rows, 0, 1, got, &err)); /* empty after release */
     assert_memory_equal(got, zeros, sizeof zeros);
     heft_row_store_release(&rows);
 }
 
-/* What fits into a page asks nothing of the system. */
+/* Rows that fit into one page make no system call. */
 static void test_few(void **state)
 {
     struct heft_row_store rows = begin();
@@ -102,7 +102,7 @@ static void test_few(void **state)
     heft_fault_os_remove();
 }
 
-/* Many at once, across pages. */
+/* Many rows per call, across pages. */
 static void test_many(void **state)
 {
     static uint8_t all[ROWS * 30], got[ROWS * 30];

@@ -1,4 +1,5 @@
-/* test_safe_split.c: a text that is cut has the words of the whole: every short text, and long ones. */
+/* test_safe_split.c: texts split at a safe position have the pre-tokens of the whole text: every
+ * short text, and long ones. */
 #include "tokens/bpe/safe_split.h"
 #include "tokens/bpe/pattern.h"
 
@@ -9,11 +10,11 @@
 
 static const char *const LETTERS[] = {"a", "s",  "l",      "e",      "r",      "1", " ",
                                       "'", "\n", "\u3000", "\u00e9", "\u0663", "."};
-#define MOST 5 /* characters of the texts of which there are all */
+#define MOST 5 /* maximum characters of the texts that are enumerated */
 
 static struct heft_classes classes;
 
-/* Begins of the words of text[from, n), the text being cut at `from`, and n at the end. */
+/* Writes the start of each pre-token of text[from, n) to `out`, then n. Returns their number. */
 static size_t words_of(const uint8_t *text, size_t n, size_t from, size_t *out)
 {
     size_t count = 0;
@@ -24,7 +25,7 @@ static size_t words_of(const uint8_t *text, size_t n, size_t from, size_t *out)
     return count;
 }
 
-/* The words of text[0, cut) as a text of its own, which then goes on. */
+/* Pre-tokens of text[0, cut) and of text[cut, n), split separately, are those of the whole text. */
 static void check_cut(const uint8_t *text, size_t n, size_t cut)
 {
     uint8_t left[64 + HEFT_SPLIT_PAD] = {0};
@@ -44,7 +45,8 @@ static bool is_lead(const uint8_t *text, size_t at)
     return (text[at] & 0xC0) != 0x80;
 }
 
-/* All cuts of a text, and that one is found from everywhere behind it. Returns how many. */
+/* Checks all safe splits of a text, and that heft_safe_split_before finds the last one from every
+ * later position. Returns the number of cuts. */
 static size_t check_text(const uint8_t *text, size_t n)
 {
     size_t cuts = 0;
@@ -88,7 +90,7 @@ static void test_every_short_text(void **unused)
     assert_true(cuts > texts);
 }
 
-/* Which places are cuts, for those who count on it. */
+/* Positions that callers rely on. */
 static void test_places(void **unused)
 {
     static const struct {

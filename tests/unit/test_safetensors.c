@@ -1,4 +1,4 @@
-/* test_safetensors.c: the reader on files made in memory, the writer on its plan. The samples of
+/* test_safetensors.c: reader on files made in memory, writer by its plan. The samples of
  * tests/reject/safetensors and tests/golden/safetensors cover the rest. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ struct file {
     size_t n;
 };
 
-/* Opens and settles header + `data` zeros. */
+/* Opens and validates a file of this header and `data` zeros. */
 static bool open_file(struct file *f, const char *header, size_t data)
 {
     const size_t n = strlen(header);
@@ -88,8 +88,9 @@ static void rows_come_by_offset_then_header_order(void **state)
     close_file(&f);
 }
 
-/* Tensors are looked at while they are read, until one is not where it should be. */
-static void what_was_found_right_early_is_judged_again(void **state)
+/* Tensors are validated while the header is read, as long as they are in the order of their
+ * offsets; the rest is validated afterwards. */
+static void tensors_out_of_order_are_validated_again(void **state)
 {
     struct file f;
 
@@ -117,8 +118,8 @@ static void what_was_found_right_early_is_judged_again(void **state)
     close_file(&f);
 }
 
-/* Offsets are read eight digits at a time, where they have no more: each length, and what is no
- * number there, is told as it is where the entry is spelled in another way. */
+/* The fast path decodes up to eight digits at once. For numbers of every length, and for malformed
+ * ones, it must report the same as the general parser, to which the space in `loose` leads. */
 static void offsets_of_all_lengths_are_read_as_written(void **state)
 {
     static const char *const ends[] = {
@@ -191,7 +192,7 @@ static void every_byte_is_claimed_once(void **state)
     close_file(&f);
 }
 
-static void metadata_keeps_its_order_and_ties_are_seen(void **state)
+static void metadata_keeps_its_order_and_ties_are_read(void **state)
 {
     struct file f;
 
@@ -213,7 +214,7 @@ static void metadata_keeps_its_order_and_ties_are_seen(void **state)
 static void errors_name_the_tensor_and_the_byte(void **state)
 {
     (void)state;
-    /* offsets: 8 for the length, then the place in the header */
+    /* offsets: 8 bytes for the length, then the position in the header */
     expect_refused("[]", 0, HEFT_MALFORMED, 8, "header is an array, must be an object");
     expect_refused("{\"a\":[]}", 0, HEFT_MALFORMED, 13, "tensor a: entry is an array");
     expect_refused("{\"a\":{\"dtype\":3}}", 0, HEFT_MALFORMED, 22, "tensor a: dtype is a number");
@@ -242,13 +243,14 @@ static void repeated_names_are_refused_at_the_second(void **state)
                    "metadata key \"k\" is given twice");
     expect_refused("{\"__metadata__\":{},\"__metadata__\":{}}", 0, HEFT_MALFORMED, 27,
                    "__metadata__ is given twice");
-    /* The two do not overlap: only settling finds it. */
+    /* The two ranges do not overlap: only the validation of names finds the duplicate. */
     expect_refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]},"
                    "\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[1,2]}}",
                    2, HEFT_MALFORMED, 8 + 103 + 1, "tensor a");
 }
 
-/* What is written another way than all writers do is read token by token, with the same result. */
+/* Headers with another order of keys or other spaces than all known writers use are parsed token by
+ * token, with the same result. */
 static void other_spellings_read_the_same(void **state)
 {
     static const char *const values[] = {
@@ -277,7 +279,7 @@ static void other_spellings_read_the_same(void **state)
     }
 }
 
-static void numbers_no_reader_takes_are_refused(void **state)
+static void numbers_that_no_reader_accepts_are_refused(void **state)
 {
     (void)state;
     /* clang-format off */
@@ -294,7 +296,7 @@ static void numbers_no_reader_takes_are_refused(void **state)
     /* clang-format on */
 }
 
-/* A header of many windows: tensors in turned order, names of all lengths. */
+/* A header of many windows: tensors in reversed order, names of all lengths. */
 static void long_headers_are_read_in_pieces(void **state)
 {
     enum { TENSORS = 5000, LONGEST = 300 };
@@ -325,8 +327,8 @@ static void long_headers_are_read_in_pieces(void **state)
     free(header);
 }
 
-/* Text that is no UTF-8 comes before all else that is wrong, wherever it stands. */
-static void a_header_that_is_no_utf8_is_that_first(void **state)
+/* Invalid UTF-8 is reported before any other error, wherever it is. */
+static void invalid_utf8_is_reported_first(void **state)
 {
     (void)state;
     expect_refused("{\"a\":17,\"b\":\"\xff\"}", 0, HEFT_MALFORMED, 8 + 13, "not UTF-8: byte 0xff");
@@ -415,7 +417,7 @@ static void content_is_recognised(void **state)
         {"\2\0\0\0\0\0\0\0{}", 10, 10, 80, 100},
         {"\4\0\0\0\0\0\0\0 \n{}", 12, 12, 80, 100},
         {"\2\0\0\0\0\0\0\0[]", 10, 10, 0, 0},
-        {"\377\0\0\0\0\0\0\0{\"a\"", 12, 12, 1, 50}, /* cut off */
+        {"\377\0\0\0\0\0\0\0{\"a\"", 12, 12, 1, 50}, /* truncated */
         {"\2\0\0\0\0\0\0", 7, 7, 0, 0},
         {"PK\3\4\24\0\0\0\0\0\0\0", 12, 12, 0, 0},
         {"{\"metadata\": {", 14, 14, 0, 0},
@@ -441,7 +443,7 @@ struct packing {
     struct heft_plan plan;
 };
 
-/* Every tensor of a file as it is. */
+/* Plans a safetensors output with all tensors of a file unchanged. */
 static void pack(struct packing *p, const char *header, size_t data)
 {
     *p = (struct packing){0};
@@ -477,7 +479,7 @@ static void unpack(struct packing *p)
     close_file(&p->from);
 }
 
-/* The header that a plan begins with; its length must be a multiple of 8. */
+/* Compares the header at the beginning of a plan; its length must be a multiple of 8. */
 static void expect_header(const struct packing *p, const char *text)
 {
     const struct heft_op *op = &p->plan.ops[0];
@@ -514,7 +516,7 @@ static void tensors_are_written_by_dtype_then_name(void **state)
     unpack(&p);
 }
 
-static void metadata_is_sorted_and_says_pt(void **state)
+static void metadata_is_sorted_and_has_format_pt(void **state)
 {
     struct packing p;
 
@@ -543,7 +545,7 @@ static void the_users_own_format_is_kept(void **state)
     unpack(&p);
 }
 
-static void one_shard_of_several_says_pt_only(void **state)
+static void one_shard_of_several_has_only_format_pt(void **state)
 {
     struct packing p;
 
@@ -557,7 +559,7 @@ static void one_shard_of_several_says_pt_only(void **state)
     unpack(&p);
 }
 
-static void a_name_no_reader_takes_is_not_written(void **state)
+static void a_name_that_no_reader_accepts_is_not_written(void **state)
 {
     struct packing p;
 
@@ -569,7 +571,7 @@ static void a_name_no_reader_takes_is_not_written(void **state)
     unpack(&p);
 }
 
-static void a_dtype_it_lacks_is_not_written(void **state)
+static void a_dtype_that_safetensors_lacks_is_not_written(void **state)
 {
     struct packing p;
 
@@ -586,28 +588,28 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_come_by_offset_then_header_order),
-        cmocka_unit_test(what_was_found_right_early_is_judged_again),
+        cmocka_unit_test(tensors_out_of_order_are_validated_again),
         cmocka_unit_test(offsets_of_all_lengths_are_read_as_written),
         cmocka_unit_test(names_are_decoded_and_terminated),
         cmocka_unit_test(every_byte_is_claimed_once),
-        cmocka_unit_test(metadata_keeps_its_order_and_ties_are_seen),
+        cmocka_unit_test(metadata_keeps_its_order_and_ties_are_read),
         cmocka_unit_test(errors_name_the_tensor_and_the_byte),
         cmocka_unit_test(repeated_names_are_refused_at_the_second),
         cmocka_unit_test(other_spellings_read_the_same),
-        cmocka_unit_test(numbers_no_reader_takes_are_refused),
+        cmocka_unit_test(numbers_that_no_reader_accepts_are_refused),
         cmocka_unit_test(long_headers_are_read_in_pieces),
-        cmocka_unit_test(a_header_that_is_no_utf8_is_that_first),
+        cmocka_unit_test(invalid_utf8_is_reported_first),
         cmocka_unit_test(sizes_are_checked_without_overflow),
         cmocka_unit_test(a_file_that_ends_early_or_late_is_refused),
         cmocka_unit_test(the_header_limit_can_be_lowered),
         cmocka_unit_test(lack_of_memory_at_any_moment_is_an_error),
         cmocka_unit_test(content_is_recognised),
         cmocka_unit_test(tensors_are_written_by_dtype_then_name),
-        cmocka_unit_test(metadata_is_sorted_and_says_pt),
+        cmocka_unit_test(metadata_is_sorted_and_has_format_pt),
         cmocka_unit_test(the_users_own_format_is_kept),
-        cmocka_unit_test(one_shard_of_several_says_pt_only),
-        cmocka_unit_test(a_name_no_reader_takes_is_not_written),
-        cmocka_unit_test(a_dtype_it_lacks_is_not_written),
+        cmocka_unit_test(one_shard_of_several_has_only_format_pt),
+        cmocka_unit_test(a_name_that_no_reader_accepts_is_not_written),
+        cmocka_unit_test(a_dtype_that_safetensors_lacks_is_not_written),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
-/* test_salvage.c: golden files cut off at every length, and with a bit flipped at every place, are
- * opened to be salvaged and planned to be converted. What is kept has the original's bytes; what is
- * not is named; where the pickle itself is damaged, that is said. */
+/* test_salvage.c: salvage of golden files that are truncated at every length or have one bit
+ * flipped at every position. Tensors that are kept have the original's bytes; those that are not
+ * are listed; damage of the pickle itself is reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ struct file {
     size_t n;
 };
 
-/* A file, whole or damaged, as far as a conversion is planned. */
+/* A file, complete or damaged, opened and planned to be converted. */
 struct attempt {
     struct heft_model model;
     struct heft_conversion conversion;
@@ -109,10 +109,10 @@ static bool is_accounted(const struct attempt *a, struct heft_str name)
     for (size_t i = 0; i < c->n_lost; i++)
         if (strcmp(name.p, c->lost[i].name) == 0)
             return true;
-    return heft_strmap_get(&c->exports.keys, name) != HEFT_MAP_NONE; /* dropped as tied */
+    return heft_strmap_get(&c->exports.keys, name) != HEFT_MAP_NONE; /* dropped as a tie */
 }
 
-/* Everything that is kept is true … */
+/* Asserts that every tensor kept has its original bytes. */
 static void expect_kept(struct attempt *good, struct attempt *a, const char *what, size_t at)
 {
     const struct heft_export_list *exports = &a->conversion.exports;
@@ -128,7 +128,7 @@ static void expect_kept(struct attempt *good, struct attempt *a, const char *wha
     }
 }
 
-/* … and everything else is named. */
+/* Asserts that, in addition, every other tensor is listed as lost or dropped. */
 static void expect_truth(struct attempt *good, struct attempt *a, const char *what, size_t at)
 {
     expect_kept(good, a, what, at);
@@ -139,7 +139,7 @@ static void expect_truth(struct attempt *good, struct attempt *a, const char *wh
 
 /* ---- cut off --------------------------------------------------------------------------------- */
 
-/* Where the payloads of the records of a torch zip are. */
+/* Payloads of the records of a torch zip. */
 struct parts {
     struct heft_arena mem;
     struct heft_zip zip;
@@ -196,7 +196,7 @@ static void cut_everywhere(const char *name)
                 fail_msg("%s: %zu bytes keep less than one byte less", name, n);
             more += a.conversion.exports.n_items > kept;
             kept = a.conversion.exports.n_items;
-        } else if (a.opened) { /* names may be missing, and that is said */
+        } else if (a.opened) { /* names may be missing; the damage must be reported */
             if (!is_damaged(&a.model))
                 fail_msg("%s at %zu: no word of the damage", name, n);
             expect_kept(&good, &a, name, n);
@@ -204,7 +204,8 @@ static void cut_everywhere(const char *name)
         end(&a);
     }
     assert_true(more > 0);
-    if (good.planned) /* what cannot be read at all is refused where nothing is salvaged */
+    /* a file that cannot be converted without salvage has nothing to compare with */
+    if (good.planned)
         assert_int_equal(kept, good.conversion.exports.n_items);
     end(&good);
     heft_arena_release(&parts.mem);
@@ -221,7 +222,7 @@ static void torch_files_cut_everywhere(void **state)
         cut_everywhere(names[i]);
 }
 
-/* As torch lays files out, their length is known to the byte once the first storage has begun. */
+/* In torch's layout the total size is known exactly once the first storage has begun. */
 static void the_missing_bytes_are_counted(void **state)
 {
     static const char *const names[] = {"torch/linear.pt", "torch/torch_1_13.pt",
@@ -279,7 +280,7 @@ static void safetensors_cut_everywhere(void **state)
 
 /* ---- legacy streams -------------------------------------------------------------------------- */
 
-/* Where the pickle of the keys and each storage of a stream begins and ends. */
+/* Ranges of a legacy stream: the pickle of the storage keys, and each storage. */
 #define MOST_STORAGES 32
 struct stream {
     size_t keys, first, n;
@@ -306,7 +307,7 @@ static void find_stream(struct stream *s, const struct attempt *good)
     assert_true(s->keys > 0);
 }
 
-/* A row is kept where its storage, with its count, is there, and not else. */
+/* A row is kept if its storage, including the count before it, is complete; otherwise it is not. */
 static void expect_whole_rows(const struct attempt *good, const struct attempt *a,
                               const struct stream *s, const char *name, size_t n)
 {
@@ -358,9 +359,9 @@ static void legacy_streams_cut_everywhere(void **state)
         a_stream_cut_everywhere(names[i]);
 }
 
-/* One bit of the key list or of a count: what is kept is true. A damaged list of a whole file loses
- * nothing, as torch's order is known; a damaged count loses no other storage than its own, but where
- * it reads zero. */
+/* One bit flipped in the key list or in a count: tensors that are kept have their original bytes. A
+ * damaged key list of a complete file loses nothing, as torch's order is known; a damaged count
+ * loses no storage but its own, unless the count reads zero. */
 static void legacy_keys_and_counts_flipped(void **state)
 {
     static const char *const names[] = {"torch-legacy/ties.pt", "torch-legacy/module.pt",
@@ -394,9 +395,9 @@ static void legacy_keys_and_counts_flipped(void **state)
     assert_true(mended > 1000);
 }
 
-/* A file that was filled up with zeros behind its cut: no storage is kept that reaches into them,
- * but for the last one, of which nothing can be said. */
-static void legacy_streams_filled_up(void **state)
+/* Truncated file padded with zeros to its original size: no storage that extends into the zeros is
+ * kept, but for the last one, which no later bytes can disprove. */
+static void legacy_streams_padded_with_zeros(void **state)
 {
     static struct file f;
     struct attempt good, a;
@@ -426,7 +427,7 @@ static void legacy_streams_filled_up(void **state)
 
 /* ---- flipped --------------------------------------------------------------------------------- */
 
-/* Bytes that no other bytes vouch for: without a checksum a payload may be anything. */
+/* Returns false for bytes that no checksum protects: their payload may have any value. */
 static bool is_vouched(const struct parts *p, size_t at)
 {
     for (size_t i = 0; i < p->zip.count; i++)
@@ -443,7 +444,8 @@ static void flip(struct attempt *good, struct file *f, const struct parts *parts
     f->bytes[at] ^= bits;
     begin(&a, f, f->n, true);
     f->bytes[at] ^= bits;
-    if (is_in(parts->pickle, at) && parts->pickle->crc) /* names may be wrong: that is said */
+    /* names may be wrong; the damage must be reported */
+    if (is_in(parts->pickle, at) && parts->pickle->crc)
         assert_true(!a.opened || is_damaged(&a.model));
     else if (is_in(parts->byteorder, at))
         assert_true(is_damaged(&a.model));
@@ -452,8 +454,8 @@ static void flip(struct attempt *good, struct file *f, const struct parts *parts
     end(&a);
 }
 
-/* The byte is flipped back before rows are read: what is read is where the attempt believes it to
- * be. */
+/* The byte is restored before rows are read; rows are read at the offsets that were found in the
+ * damaged file. */
 static void one_bit_flipped_everywhere(void **state)
 {
     static const char *const names[] = {"torch/linear.pt", "torch/no_crc.pt", "torch/torch_1_13.pt",
@@ -477,7 +479,7 @@ static void one_bit_flipped_everywhere(void **state)
 
 /* ---- whole, and without memory --------------------------------------------------------------- */
 
-static void what_is_whole_loses_nothing(void **state)
+static void a_complete_file_loses_nothing(void **state)
 {
     static struct file f;
     struct attempt good, a;
@@ -518,12 +520,12 @@ static void every_failing_allocation_is_reported(void **state)
 
     (void)state;
     load(&f, "torch/linear.pt");
-    f.bytes[900] ^= 1;             /* storage 0 is damaged … */
-    fail_each_allocation(&f, 960); /* … and storage 1 cut off */
+    f.bytes[900] ^= 1;             /* damages storage 0 */
+    fail_each_allocation(&f, 960); /* truncates storage 1 */
     load(&f, "torch-legacy/python2.pt");
-    fail_each_allocation(&f, 922); /* within its last storage … */
-    fail_each_allocation(&f, 800); /* … its object … */
-    f.bytes[0x371] ^= 1;           /* … and with a wrong key */
+    fail_each_allocation(&f, 922); /* within its last storage */
+    fail_each_allocation(&f, 800); /* within its object */
+    f.bytes[0x371] ^= 1;           /* a wrong storage key */
     fail_each_allocation(&f, f.n);
 }
 
@@ -535,9 +537,9 @@ int main(void)
         cmocka_unit_test(safetensors_cut_everywhere),
         cmocka_unit_test(legacy_streams_cut_everywhere),
         cmocka_unit_test(legacy_keys_and_counts_flipped),
-        cmocka_unit_test(legacy_streams_filled_up),
+        cmocka_unit_test(legacy_streams_padded_with_zeros),
         cmocka_unit_test(one_bit_flipped_everywhere),
-        cmocka_unit_test(what_is_whole_loses_nothing),
+        cmocka_unit_test(a_complete_file_loses_nothing),
         cmocka_unit_test(every_failing_allocation_is_reported),
     };
 

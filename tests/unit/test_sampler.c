@@ -1,4 +1,5 @@
-/* test_sampler.c: windows against those of NumPy, and files that are refused. */
+/* test_sampler.c: sampled windows of ids, compared with those of NumPy, and files that are refused.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -95,7 +96,7 @@ static void test_refused(void **unused)
         {"\x93NUMPY", 6, HEFT_MALFORMED},
         {NPY("\1", "\xFF", "{'descr"), 17, HEFT_MALFORMED},
         {NPY("\4", "\1", " "), 12, HEFT_UNSUPPORTED},
-        {DICT("<i8", "1, "), DICT_BYTES, HEFT_MALFORMED}, /* no number behind it */
+        {DICT("<i8", "1, "), DICT_BYTES, HEFT_MALFORMED}, /* shape without a number */
         {DICT("|O8", "0, "), DICT_BYTES, HEFT_UNSAFE},
         {DICT(">i8", "0, "), DICT_BYTES, HEFT_UNSUPPORTED},
         {DICT("<f8", "0, "), DICT_BYTES, HEFT_UNSUPPORTED},
@@ -104,7 +105,7 @@ static void test_refused(void **unused)
         {"PK\3\4", 4, HEFT_MALFORMED},
         {"15496 995\n", 10, HEFT_UNSUPPORTED},
         {"MMIDIDX\0\0\1\0\0\0\0\0\0", 16, HEFT_UNSUPPORTED},
-        {llmc, sizeof llmc, HEFT_UNSUPPORTED}, /* of no version */
+        {llmc, sizeof llmc, HEFT_UNSUPPORTED}, /* llm.c file of an unknown version */
     };
 
     (void)unused;
@@ -121,7 +122,7 @@ static void test_refused(void **unused)
     }
 }
 
-/* Where a member is wrong is told in the file. */
+/* Errors in a member of an .npz have the offset in the .npz. */
 static void test_places(void **unused)
 {
     enum { TYPE = 80 };
@@ -148,12 +149,12 @@ static void test_places(void **unused)
 static void test_lengths(void **unused)
 {
     struct heft_error err = {0};
-    struct heft_sampler *s = open_one("stored.npz", 0, &err); /* 700, 41, 1300 */
+    struct heft_sampler *s = open_one("stored.npz", 0, &err); /* lengths 700, 41, 1300 */
     uint32_t ids[1300];
 
     (void)unused;
     assert_true(heft_sampler_next(s, 679, ids, NULL, &err));
-    assert_false(heft_sampler_next(s, 680, ids, NULL, &err)); /* 2041 / 3 */
+    assert_false(heft_sampler_next(s, 680, ids, NULL, &err)); /* 2041 / 3 ids per window */
     assert_int_equal(err.code, HEFT_USAGE);
     heft_sampler_close(s);
     s = open_one("i4.npy", 0, &err);

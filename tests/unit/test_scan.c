@@ -1,4 +1,4 @@
-/* test_scan.c: what executing a file's pickles would import and call. */
+/* test_scan.c: imports and calls that executing a file's pickles would perform. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,10 +13,10 @@
 #include "scan/scan.h"
 #include "torch_zip.h"
 
-/* What was reported: "danger call os.system", a line each. */
+/* Log of reported items, one per line: "danger call os.system". */
 struct log {
     char text[2048];
-    uint64_t offset; /* of the last item */
+    uint64_t offset; /* offset of the last item */
     bool ok, complete;
     struct heft_error err;
 };
@@ -37,7 +37,7 @@ static void take(void *ctx, const struct heft_scan_item *item)
 
 static void scan(struct log *log, const void *p, size_t n)
 {
-    struct heft_model model; /* for the default limits */
+    struct heft_model model; /* only for its default limits */
     struct heft_source source;
 
     *log = (struct log){0};
@@ -81,7 +81,7 @@ static void each_name_is_reported_once(void **state)
                                   "allowed call collections.OrderedDict\n");
 }
 
-static void what_is_thrown_away_is_judged_too(void **state)
+static void calls_whose_result_is_dropped_are_reported_too(void **state)
 {
     struct log log;
 
@@ -102,7 +102,7 @@ static void the_result_of_a_call_may_be_called(void **state)
     assert_non_null(strstr(log.text, "unknown call the result of collections.OrderedDict"));
 }
 
-static void what_stands_before_a_break_is_judged(void **state)
+static void calls_before_an_error_are_reported(void **state)
 {
     struct log log;
 
@@ -114,8 +114,9 @@ static void what_stands_before_a_break_is_judged(void **state)
     assert_non_null(strstr(log.text, "danger call os.system"));
 }
 
-/* One that breaks off before it has made anything may be the size of a safetensors header. */
-static void a_pickle_that_breaks_off_is_a_finding(void **state)
+/* A pickle that ends before its first value may be the size field of a safetensors header: no
+ * finding. */
+static void a_truncated_pickle_is_a_finding(void **state)
 {
     struct log log;
 
@@ -129,7 +130,7 @@ static void a_pickle_that_breaks_off_is_a_finding(void **state)
     assert_string_equal(log.text, "");
 }
 
-static void bytes_after_stop_are_a_trick_and_are_judged(void **state)
+static void bytes_after_stop_are_a_trick_and_are_scanned(void **state)
 {
     struct log log;
 
@@ -164,7 +165,7 @@ static void other_files_have_no_items(void **state)
     assert_string_equal(log.text, "");
 }
 
-static void records_of_a_zip_are_judged_by_content(void **state)
+static void records_of_a_zip_are_recognised_by_content(void **state)
 {
     static const uint8_t hidden[] = "\x80\4\x8c\2os\x8c\6system\x93)R.";
     struct torch_zip_record records[] = {
@@ -202,7 +203,7 @@ static void storages_are_numbers_not_pickles(void **state)
     assert_string_equal(log.text, "allowed import torch.FloatStorage\n");
 }
 
-static void a_refused_zip_is_a_trick_and_looked_into(void **state)
+static void a_refused_zip_is_a_trick_and_is_scanned(void **state)
 {
     static const uint8_t bad[] = "\x80\2" SYSTEM ".";
     struct torch_zip_record records[] = {
@@ -221,7 +222,7 @@ static void a_refused_zip_is_a_trick_and_looked_into(void **state)
     assert_non_null(strstr(log.text, "danger call os.system"));
 }
 
-static void a_cut_zip_is_looked_into(void **state)
+static void a_truncated_zip_is_scanned(void **state)
 {
     static const char bad[] = "\x80\2" SYSTEM ".";
     struct log log;
@@ -239,17 +240,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_is_an_import_and_a_call),
         cmocka_unit_test(each_name_is_reported_once),
-        cmocka_unit_test(what_is_thrown_away_is_judged_too),
+        cmocka_unit_test(calls_whose_result_is_dropped_are_reported_too),
         cmocka_unit_test(the_result_of_a_call_may_be_called),
-        cmocka_unit_test(what_stands_before_a_break_is_judged),
-        cmocka_unit_test(a_pickle_that_breaks_off_is_a_finding),
-        cmocka_unit_test(bytes_after_stop_are_a_trick_and_are_judged),
+        cmocka_unit_test(calls_before_an_error_are_reported),
+        cmocka_unit_test(a_truncated_pickle_is_a_finding),
+        cmocka_unit_test(bytes_after_stop_are_a_trick_and_are_scanned),
         cmocka_unit_test(a_legacy_stream_is_five_pickles),
         cmocka_unit_test(other_files_have_no_items),
-        cmocka_unit_test(records_of_a_zip_are_judged_by_content),
+        cmocka_unit_test(records_of_a_zip_are_recognised_by_content),
         cmocka_unit_test(storages_are_numbers_not_pickles),
-        cmocka_unit_test(a_refused_zip_is_a_trick_and_looked_into),
-        cmocka_unit_test(a_cut_zip_is_looked_into),
+        cmocka_unit_test(a_refused_zip_is_a_trick_and_is_scanned),
+        cmocka_unit_test(a_truncated_zip_is_scanned),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* test_scan_places.c: what scan reads of a large file, and what it reports where memory runs out. */
+/* test_scan_places.c: ranges of a large file that scan reads, and its reports when allocations
+ * fail. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +31,7 @@ static void take(void *ctx, const struct heft_scan_item *item)
 static bool scan(const struct heft_source *src, struct tally *tally, bool *complete,
                  struct heft_error *err)
 {
-    struct heft_model model; /* for the default limits */
+    struct heft_model model; /* only for its default limits */
     bool ok;
 
     *tally = (struct tally){0};
@@ -45,9 +46,9 @@ static bool scan(const struct heft_source *src, struct tally *tally, bool *compl
 
 #define HOLE ((uint64_t)3 << 30)
 
-/* A zip of two records, the second with a hole of HOLE bytes for its payload. */
+/* A zip of two records; the payload of the second is a hole of HOLE bytes. */
 struct holed {
-    struct heft_buf front, back; /* before and behind the hole */
+    struct heft_buf front, back; /* bytes before and after the hole */
     uint64_t bytes_read;
 };
 
@@ -135,7 +136,7 @@ static void storages_are_not_read(void **state)
 
 /* ---- memory ------------------------------------------------------------------------------ */
 
-/* gzip of "\x80\2" "cos\nsystem\n." , as Python's gzip.compress(…, mtime=0) writes it. */
+/* gzip of "\x80\2" "cos\nsystem\n.", as written by Python's gzip.compress(…, mtime=0). */
 static const uint8_t gzipped[] = {0x1f, 0x8b, 0x08, 0,    0,    0,    0,    0,    0,   0xff,
                                   0x01, 0x0e, 0x00, 0xf1, 0xff, 0x80, 0x02, 'c',  'o', 's',
                                   '\n', 's',  'y',  's',  't',  'e',  'm',  '\n', '.', 0,
@@ -161,7 +162,7 @@ static void make_mixed(struct heft_buf *zip, const char *last)
     torch_zip_records(zip, records, HEFT_COUNT(records));
 }
 
-/* With the n-th allocation failing, for each n: no memory, and nothing else. */
+/* For each n, the n-th allocation fails: the only error is HEFT_NOMEM. */
 static void starve(struct heft_bytes bytes, size_t dangers)
 {
     struct heft_source src;
@@ -182,9 +183,10 @@ static void starve(struct heft_bytes bytes, size_t dangers)
     heft_source_close(&src);
 }
 
-static void memory_may_end_anywhere(void **state)
+static void any_allocation_may_fail(void **state)
 {
-    static const char *const lasts[] = {"a/y", "a/DATA.pkl"}; /* fine, and refused by the reader */
+    /* accepted, and refused by the reader */
+    static const char *const lasts[] = {"a/y", "a/DATA.pkl"};
     static const size_t dangers[] = {4, 5};
 
     (void)state;
@@ -201,7 +203,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(storages_are_not_read),
-        cmocka_unit_test(memory_may_end_anywhere),
+        cmocka_unit_test(any_allocation_may_fail),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* test_sha256.c: the examples of FIPS 180-4, and bytes in pieces. */
+/* test_sha256.c: the examples of FIPS 180-4, and hashing in pieces. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +38,7 @@ static void test_examples(void **unused)
     }
 }
 
-/* All lengths about the end of a block, in pieces of any size. */
+/* All lengths around the end of a block, in pieces of any size. */
 static void test_pieces(void **unused)
 {
     char text[300], whole[65], hex[65];

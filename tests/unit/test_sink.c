@@ -1,4 +1,4 @@
-/* test_sink.c: files appear whole or not at all, whichever call fails. */
+/* test_sink.c: output files appear complete or not at all, whichever call fails. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -29,7 +29,7 @@ static struct heft_sink *new_sink(bool overwrite)
     return sink;
 }
 
-static void nothing_bears_a_final_name_before_the_commit(void **state)
+static void no_file_has_its_final_name_before_the_commit(void **state)
 {
     const char *folder = *state;
     struct heft_error err = {0};
@@ -49,7 +49,7 @@ static void nothing_bears_a_final_name_before_the_commit(void **state)
     assert_int_equal(heft_scratch_count(folder), 3);
 }
 
-static void what_is_not_committed_vanishes(void **state)
+static void uncommitted_files_are_deleted(void **state)
 {
     const char *folder = *state;
     struct heft_error err = {0};
@@ -66,7 +66,7 @@ static void what_is_not_committed_vanishes(void **state)
     free(inner);
 }
 
-static void made_folders_stay_with_what_was_committed(void **state)
+static void created_directories_of_committed_files_remain(void **state)
 {
     const char *folder = *state;
     struct heft_error err = {0};
@@ -81,7 +81,7 @@ static void made_folders_stay_with_what_was_committed(void **state)
     free(inner);
 }
 
-static void an_existing_target_is_refused_and_kept(void **state)
+static void an_existing_file_is_refused_and_kept(void **state)
 {
     const char *folder = *state;
     char *path = heft_scratch_path(folder, "a");
@@ -99,7 +99,7 @@ static void an_existing_target_is_refused_and_kept(void **state)
     free(path);
 }
 
-static void a_target_that_appears_meanwhile_is_kept_and_the_rest_taken_back(void **state)
+static void a_file_created_meanwhile_is_kept_and_the_commit_is_undone(void **state)
 {
     const char *folder = *state;
     struct heft_error err = {0};
@@ -135,7 +135,7 @@ static void overwriting_replaces_and_keeps_the_permissions(void **state)
     free(path);
 }
 
-static void stale_files_go_with_the_commit_only(void **state)
+static void stale_files_are_deleted_only_by_the_commit(void **state)
 {
     const char *folder = *state;
     char *stale = heft_scratch_path(folder, "stale"), *gone = heft_scratch_path(folder, "gone");
@@ -147,7 +147,7 @@ static void stale_files_go_with_the_commit_only(void **state)
     assert_true(add(sink, folder, "a", "alpha", &err));
     assert_true(heft_sink_retire(sink, stale, &err));
     assert_true(heft_sink_retire(sink, gone, &err));
-    assert_true(heft_sink_retire(sink, kept, &err)); /* written anew: not deleted */
+    assert_true(heft_sink_retire(sink, kept, &err)); /* also written by this sink: not deleted */
     assert_true(heft_scratch_has(folder, "stale"));
     assert_true(heft_sink_commit(sink, &err));
     heft_sink_free(sink);
@@ -158,7 +158,7 @@ static void stale_files_go_with_the_commit_only(void **state)
     free(kept);
 }
 
-static void what_is_no_file_is_no_target(void **state)
+static void targets_that_are_not_files_are_refused(void **state)
 {
     const char *folder = *state;
     struct heft_error err = {0};
@@ -185,7 +185,7 @@ static void what_is_no_file_is_no_target(void **state)
     assert_int_equal(heft_scratch_count(folder), 1);
 }
 
-static void writes_stay_within_the_size(void **state)
+static void writes_beyond_the_size_are_refused(void **state)
 {
     const char *folder = *state;
     char *path = heft_scratch_path(folder, "a");
@@ -280,7 +280,7 @@ static void more_files_than_descriptors_are_written_by_many_threads(void **state
 
 static const char *const names[] = {"out/deep/a", "out/deep/b", "c"};
 
-/* Enough bytes for writing back to begin early, all at the same place. */
+/* Enough writes, all to the same offset, to make the sink start writeback early. */
 static bool write_often(struct heft_sink *sink, uint32_t index, const uint8_t *bytes, size_t n,
                         struct heft_error *err)
 {
@@ -290,7 +290,8 @@ static bool write_often(struct heft_sink *sink, uint32_t index, const uint8_t *b
     return true;
 }
 
-/* A whole life of a sink: two folders, three files, one of them large, one stale file. */
+/* Runs a sink from creation to commit: nested directories, three files, one of them large, and one
+ * stale file. */
 static bool write_set(const char *folder, bool overwrite, struct heft_error *err)
 {
     const struct heft_sink_options options = {.overwrite = overwrite};
@@ -321,7 +322,8 @@ static bool starts_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* Hints, locks that a file system may lack, and the deletion of what is stale. */
+/* Calls whose failure is not an error: hints, locks that a file system may lack, and deletion of
+ * stale files. */
 static bool is_harmless(const char *call)
 {
     static const char *const calls[] = {"flush_range", "hold_dir", "list_dir", "unlink",
@@ -333,7 +335,7 @@ static bool is_harmless(const char *call)
     return false;
 }
 
-/* After a failed call: either the set is whole, or nothing of it is there. */
+/* After a failed call either the whole set of files exists or none of it. */
 static void assert_all_or_nothing(const char *folder, bool ok, const struct heft_error *err)
 {
     const char *call = heft_fault_os_name();
@@ -388,7 +390,7 @@ static void make_old_set(const char *folder)
     free(deep);
 }
 
-/* How many of the set's files are there with old contents, how many with new ones. */
+/* Counts the files of the set with old contents and with new ones. */
 static void count_set(const char *folder, size_t *n_old, size_t *n_new)
 {
     *n_old = *n_new = 0;
@@ -408,10 +410,11 @@ static void count_set(const char *folder, size_t *n_old, size_t *n_new)
     }
 }
 
-/* All files are old ones, or all are new ones, and no temporary file is left. */
+/* All files are old or all are new, and no temporary file is left. */
 static void assert_old_or_new(const char *folder, bool ok)
 {
-    const bool may_stay = strcmp(heft_fault_os_name(), "unlink") == 0; /* of what was set aside */
+    /* a replaced file may remain if its deletion failed */
+    const bool may_stay = strcmp(heft_fault_os_name(), "unlink") == 0;
     char *deep = heft_scratch_path(folder, "out/deep");
     size_t n_old, n_new;
 
@@ -453,7 +456,8 @@ static void a_failed_call_keeps_the_old_files_while_overwriting(void **state)
     }
 }
 
-/* In a process of its own, which is killed before its n-th call; false: it came to its end. */
+/* Runs write_set in a child process that is killed before its n-th call; returns false if the child
+ * ran to its end. */
 static bool is_killed(const char *folder, uint64_t n)
 {
     struct heft_error err = {0};
@@ -470,7 +474,7 @@ static bool is_killed(const char *folder, uint64_t n)
     return WIFSIGNALED(status);
 }
 
-static void a_killed_run_leaves_no_set_of_old_and_new_files(void **state)
+static void a_killed_run_leaves_no_mix_of_old_and_new_files(void **state)
 {
     size_t n_missing = 0;
     bool killed = true;
@@ -486,7 +490,7 @@ static void a_killed_run_leaves_no_set_of_old_and_new_files(void **state)
         count_set(folder, &n_old, &n_new);
         assert_true(n_old == 0 || n_new == 0);
         n_missing += n_old + n_new < HEFT_COUNT(names);
-        assert_true(write_set(folder, true, &err)); /* deletes what the killed run left */
+        assert_true(write_set(folder, true, &err)); /* deletes temporary files of the killed run */
         count_set(folder, &n_old, &n_new);
         assert_int_equal(n_new, HEFT_COUNT(names));
         assert_int_equal(heft_scratch_count(deep), 2);
@@ -497,7 +501,8 @@ static void a_killed_run_leaves_no_set_of_old_and_new_files(void **state)
     assert_true(n_missing > 0);
 }
 
-/* An index that is the only file to replace one: until its rename the old set is whole. */
+/* If the index is the only file that replaces an old one, the old set is complete until the index
+ * is renamed. */
 static void an_index_alone_is_replaced_at_once(void **state)
 {
     const char *folder = *state;
@@ -535,7 +540,7 @@ static void a_failed_allocation_leaves_nothing_behind(void **state)
     }
 }
 
-static void short_writes_go_on(void **state)
+static void short_writes_are_continued(void **state)
 {
     const char *folder = *state;
     struct heft_error err = {0};
@@ -555,23 +560,23 @@ static void short_writes_go_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(nothing_bears_a_final_name_before_the_commit),
-        TEST(what_is_not_committed_vanishes),
-        TEST(made_folders_stay_with_what_was_committed),
-        TEST(an_existing_target_is_refused_and_kept),
-        TEST(a_target_that_appears_meanwhile_is_kept_and_the_rest_taken_back),
+        TEST(no_file_has_its_final_name_before_the_commit),
+        TEST(uncommitted_files_are_deleted),
+        TEST(created_directories_of_committed_files_remain),
+        TEST(an_existing_file_is_refused_and_kept),
+        TEST(a_file_created_meanwhile_is_kept_and_the_commit_is_undone),
         TEST(overwriting_replaces_and_keeps_the_permissions),
-        TEST(stale_files_go_with_the_commit_only),
-        TEST(what_is_no_file_is_no_target),
-        TEST(writes_stay_within_the_size),
+        TEST(stale_files_are_deleted_only_by_the_commit),
+        TEST(targets_that_are_not_files_are_refused),
+        TEST(writes_beyond_the_size_are_refused),
         TEST(long_names_and_bare_names_work),
         TEST(more_files_than_descriptors_are_written_by_many_threads),
         TEST(a_failed_call_leaves_nothing_behind),
         TEST(a_failed_call_keeps_the_old_files_while_overwriting),
-        TEST(a_killed_run_leaves_no_set_of_old_and_new_files),
+        TEST(a_killed_run_leaves_no_mix_of_old_and_new_files),
         TEST(an_index_alone_is_replaced_at_once),
         TEST(a_failed_allocation_leaves_nothing_behind),
-        TEST(short_writes_go_on),
+        TEST(short_writes_are_continued),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

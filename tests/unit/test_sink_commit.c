@@ -1,5 +1,5 @@
-/* test_sink_commit.c: a folder that appears whole or not at all, and files that are links, whichever
- * call fails. */
+/* test_sink_commit.c: output directories that appear complete or not at all, and outputs that are
+ * hard links, whichever call fails. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,8 @@
 #include "fault_os.h"
 #include "sink_files.h"
 
-/* A folder with two more in it, a file in each, and one that is a link where that can be. */
+/* A new directory with two nested ones, a file in each, and one file that is a link where possible.
+ */
 struct set {
     struct heft_sink *sink;
     struct heft_source source;
@@ -71,10 +72,10 @@ static void assert_whole(const char *folder)
     assert_file(folder, "new/top", "one");
     assert_file(folder, "new/a/b/deep", "two");
     assert_file(folder, "new/twin", "other");
-    assert_int_equal(heft_scratch_count(folder), 2); /* nothing else is left */
+    assert_int_equal(heft_scratch_count(folder), 2); /* no other file is left */
 }
 
-static void appears_at_commit(void **state)
+static void the_directory_appears_at_the_commit(void **state)
 {
     struct heft_error err = {0};
     struct set set = {0};
@@ -104,7 +105,7 @@ static void a_link_is_the_same_file(void **state)
     free(other);
 }
 
-/* The name stands for another file by now: its bytes are not those that were opened. */
+/* If the source's path names another file now, its bytes are not those that were opened. */
 static void another_file_is_not_linked(void **state)
 {
     char *path = heft_scratch_path(*state, "link"), *other = heft_scratch_path(*state, "other");
@@ -128,7 +129,7 @@ static void another_file_is_not_linked(void **state)
     free(other);
 }
 
-static void abandoned_it_is_gone(void **state)
+static void an_uncommitted_directory_is_deleted(void **state)
 {
     struct heft_error err = {0};
     struct set set = {0};
@@ -139,7 +140,7 @@ static void abandoned_it_is_gone(void **state)
     assert_int_equal(heft_scratch_count(*state), 1);
 }
 
-static void what_exists_is_refused(void **state)
+static void an_existing_directory_with_files_is_refused(void **state)
 {
     char *new = heft_scratch_path(*state, "new");
     struct heft_error err = {0};
@@ -151,7 +152,7 @@ static void what_exists_is_refused(void **state)
     assert_int_equal(err.code, HEFT_USAGE);
     assert_int_equal(remove(new), 0);
     assert_int_equal(mkdir(new, 0777), 0);
-    assert_true(write_set(*state, &linked, &err)); /* an empty folder will do */
+    assert_true(write_set(*state, &linked, &err)); /* an empty directory is replaced */
     assert_whole(*state);
     err = (struct heft_error){0};
     assert_false(write_set(*state, &linked, &err));
@@ -161,7 +162,7 @@ static void what_exists_is_refused(void **state)
     free(new);
 }
 
-static void what_appears_meanwhile_is_kept(void **state)
+static void a_directory_created_meanwhile_is_kept(void **state)
 {
     char *new = heft_scratch_path(*state, "new");
     struct heft_error err = {0};
@@ -180,7 +181,7 @@ static void what_appears_meanwhile_is_kept(void **state)
     free(new);
 }
 
-/* Hints and links may fail without harm; all else leaves nothing. */
+/* Failed hints and links are not errors; any other failed call leaves no file. */
 static void a_failed_call_leaves_nothing(void **state)
 {
     struct heft_error err = {0};
@@ -245,12 +246,13 @@ static void without_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(appears_at_commit, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_directory_appears_at_the_commit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_link_is_the_same_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(another_file_is_not_linked, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(abandoned_it_is_gone, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_exists_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_appears_meanwhile_is_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_uncommitted_directory_is_deleted, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_existing_directory_with_files_is_refused, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_directory_created_meanwhile_is_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_failed_call_leaves_nothing, set_up, tear_down),
         cmocka_unit_test(without_memory),
     };

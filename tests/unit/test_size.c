@@ -1,4 +1,4 @@
-/* test_size.c: sizes ("5GB") and counts, read and printed. */
+/* test_size.c: sizes ("5GB") and counts, parsed and printed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 
-static void sizes_are_the_hubs(void **state)
+static void sizes_equal_those_of_the_hub(void **state)
 {
     static const struct {
         const char *text;
@@ -39,13 +39,13 @@ static void sizes_are_the_hubs(void **state)
         {"000000000000000000000000000000007KB", 7000},
         {"0.000000000000000000000000000001TB", 0},
         {"1.00000000000000000000000000000GB", UINT64_C(1000000000)},
-        /* int(float(x) * 10**n): the hub's rounding, not the decimal's. */
+        /* int(float(x) * 10**n): rounded as in huggingface_hub, not exact decimals. */
         {"0.29GB", 290000000},
         {"4.35GB", UINT64_C(4350000000)},
         {"1.1TB", UINT64_C(1100000000000)},
         {"1.0009KB", 1000},
         {"2.0100MB", 2009999},
-        /* heft's additions */
+        /* accepted by heft but not by huggingface_hub */
         {"100", 100},
         {"1e3", 1000},
         {"18446744073709551615", UINT64_MAX},
@@ -70,7 +70,7 @@ static void sizes_are_the_hubs(void **state)
     }
 }
 
-static void what_is_no_size_is_refused(void **state)
+static void malformed_sizes_are_refused(void **state)
 {
     static const char *const bad[] = {
         "",
@@ -196,8 +196,8 @@ static void counts_are_exact(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_are_the_hubs),
-        cmocka_unit_test(what_is_no_size_is_refused),
+        cmocka_unit_test(sizes_equal_those_of_the_hub),
+        cmocka_unit_test(malformed_sizes_are_refused),
         cmocka_unit_test(counts_are_exact),
     };
 

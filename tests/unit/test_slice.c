@@ -1,4 +1,5 @@
-/* test_slice.c: a slice of a row is the row of the slice, and is as settle would have left it. */
+/* test_slice.c: slices of rows: geometry, and the normal form that heft_model_validate gives to
+ * rows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -64,7 +65,7 @@ static void packed_slices_have_no_strides(void **state)
     heft_arena_release(&arena);
 }
 
-static void empty_slices_are_lawful_and_stay_inside(void **state)
+static void empty_slices_are_valid_and_stay_inside(void **state)
 {
     const struct heft_range end[1] = {{4, 4, false}};
     const struct heft_range mixed[2] = {{3, 4, false}, {5, 5, false}};
@@ -94,7 +95,7 @@ static void check_refused(const struct heft_row *row, const struct heft_range *r
     heft_arena_release(&arena);
 }
 
-static void what_is_out_of_range_is_refused(void **state)
+static void ranges_outside_the_row_are_refused(void **state)
 {
     const struct heft_range beyond[1] = {{0, 5, false}}, backwards[1] = {{2, 1, false}};
     const struct heft_range wide[1] = {{0, 2, true}}, none[1] = {{1, 1, true}};
@@ -112,8 +113,8 @@ static void what_is_out_of_range_is_refused(void **state)
     check_refused(&nibbles, many, 1);
 }
 
-/* Extents of 1 and 0 may come with any stride: it moves nothing. */
-static void nonsense_strides_do_no_harm(void **state)
+/* Strides of dimensions with extent 1 or 0 are arbitrary: they never move an element. */
+static void strides_of_extents_of_one_are_ignored(void **state)
 {
     const uint64_t one[2] = {1, 3}, none[2] = {3, 0}, stride[2] = {UINT64_MAX, 2};
     const struct heft_range ranges[2] = {{0, 1, false}, {1, 3, false}};
@@ -134,7 +135,7 @@ static void nonsense_strides_do_no_harm(void **state)
     heft_arena_release(&arena);
 }
 
-/* Every slice of a strided 3 × 4 × 2 view holds the elements that it names. */
+/* Every slice of a strided 3 × 4 × 2 view contains the elements that it names. */
 static void check_elements(const struct heft_row *row, struct heft_reader *reader,
                            const struct heft_range *ranges, struct heft_arena *arena)
 {
@@ -210,9 +211,9 @@ int main(void)
         cmocka_unit_test(slices_move_and_shrink),
         cmocka_unit_test(dropped_dimensions_vanish),
         cmocka_unit_test(packed_slices_have_no_strides),
-        cmocka_unit_test(empty_slices_are_lawful_and_stay_inside),
-        cmocka_unit_test(what_is_out_of_range_is_refused),
-        cmocka_unit_test(nonsense_strides_do_no_harm),
+        cmocka_unit_test(empty_slices_are_valid_and_stay_inside),
+        cmocka_unit_test(ranges_outside_the_row_are_refused),
+        cmocka_unit_test(strides_of_extents_of_one_are_ignored),
         cmocka_unit_test(slices_of_views_hold_the_named_elements),
         cmocka_unit_test(lack_of_memory_is_an_error),
     };

@@ -1,4 +1,4 @@
-/* test_source.c: every kind of source, its borders, and its failures. */
+/* test_source.c: each kind of source, its boundaries, and its failures. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -49,7 +49,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Reads of every kind that must work and must not, of a source that holds `bytes`. */
+/* Reads of every kind, valid and invalid, of a source that contains `bytes`. */
 static void assert_source_holds(const struct heft_source *src, const uint8_t *bytes, uint64_t size)
 {
     static uint8_t got[FILE_SIZE];
@@ -79,7 +79,7 @@ static void assert_source_holds(const struct heft_source *src, const uint8_t *by
     assert_int_equal(err.code, HEFT_MALFORMED);
 }
 
-static void files_give_their_bytes(void **state)
+static void files_return_their_bytes(void **state)
 {
     const struct place *place = *state;
     struct heft_error err = {0};
@@ -96,7 +96,7 @@ static void files_give_their_bytes(void **state)
     heft_source_close(&src);
 }
 
-static void memory_gives_its_bytes(void **state)
+static void memory_returns_its_bytes(void **state)
 {
     const struct place *place = *state;
     struct heft_source src = {0};
@@ -108,7 +108,7 @@ static void memory_gives_its_bytes(void **state)
     heft_source_close(&src);
 }
 
-static void slices_of_slices_give_their_bytes(void **state)
+static void slices_of_slices_return_their_bytes(void **state)
 {
     const struct place *place = *state;
     struct heft_error err = {0};
@@ -119,7 +119,8 @@ static void slices_of_slices_give_their_bytes(void **state)
     assert_true(heft_source_open_slice(&outer, &file, 1000, 50000, "outer", &err));
     assert_true(heft_source_open_slice(&inner, &outer, 200, 3000, NULL, &err));
     assert_true(heft_source_open_slice(&innermost, &inner, 30, 2970, "innermost", &err));
-    heft_source_close(&outer); /* flattened: only the root must live */
+    /* slices of slices refer to the root only, so the outer one may be closed */
+    heft_source_close(&outer);
     assert_source_holds(&inner, place->bytes + 1200, 3000);
     assert_source_holds(&innermost, place->bytes + 1230, 2970);
     assert_string_equal(inner.label, "outer");
@@ -170,12 +171,12 @@ static void fetch_copies_into_the_arena(void **state)
     assert_false(heft_source_fetch(&src, 1, FILE_SIZE, &arena, &got, &err));
     assert_int_equal(err.code, HEFT_MALFORMED);
     assert_false(heft_source_fetch(&src, 0, UINT64_MAX, &arena, &got, &err));
-    assert_int_equal(arena.total, held); /* refused before memory was taken */
+    assert_int_equal(arena.total, held); /* refused before memory was allocated */
     heft_arena_release(&arena);
     heft_source_close(&src);
 }
 
-static void what_is_no_file_is_refused_without_waiting(void **state)
+static void paths_that_are_not_files_are_refused_without_waiting(void **state)
 {
     const struct place *place = *state;
     struct heft_error err = {0};
@@ -253,7 +254,7 @@ static void mappings_show_the_bytes_at_any_offset(void **state)
 
 /* ---- paths ---- */
 
-static void paths_are_told_apart(void **state)
+static void kinds_of_paths_are_distinguished(void **state)
 {
     const struct place *place = *state;
     char *fifo = heft_scratch_path(place->folder, "fifo");
@@ -267,7 +268,7 @@ static void paths_are_told_apart(void **state)
     free(fifo);
 }
 
-static void folders_list_in_the_order_of_bytes(void **state)
+static void directories_are_listed_in_byte_order(void **state)
 {
     static const char *const wanted[] = {".hidden", "B", "a", "a.b", "file", "\xc3\xa9"};
     const struct place *place = *state;
@@ -290,7 +291,7 @@ static void folders_list_in_the_order_of_bytes(void **state)
 
 /* ---- failures ---- */
 
-/* Everything a source can do, in one go. */
+/* Calls every function of a source once. */
 static bool use_source(void *ctx, struct heft_error *err)
 {
     const struct place *place = ctx;
@@ -335,7 +336,7 @@ static void *read_all_over(void *ctx)
 
         if (!heft_source_read(src, off, got, sizeof got, &err) ||
             memcmp(got, (const uint8_t *)root->self + src->base + off, sizeof got) != 0)
-            return ctx; /* anything but NULL: it differs */
+            return ctx; /* not NULL: the bytes differ */
     }
     return NULL;
 }
@@ -364,16 +365,16 @@ static void many_threads_read_one_source(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(files_give_their_bytes),
-        TEST(memory_gives_its_bytes),
-        TEST(slices_of_slices_give_their_bytes),
+        TEST(files_return_their_bytes),
+        TEST(memory_returns_its_bytes),
+        TEST(slices_of_slices_return_their_bytes),
         TEST(slices_named_as_their_file_show_its_positions),
         TEST(fetch_copies_into_the_arena),
-        TEST(what_is_no_file_is_refused_without_waiting),
+        TEST(paths_that_are_not_files_are_refused_without_waiting),
         TEST(a_file_that_shrank_is_an_io_error),
         TEST(mappings_show_the_bytes_at_any_offset),
-        TEST(paths_are_told_apart),
-        TEST(folders_list_in_the_order_of_bytes),
+        TEST(kinds_of_paths_are_distinguished),
+        TEST(directories_are_listed_in_byte_order),
         TEST(every_failed_call_is_reported_and_leaks_nothing),
         TEST(every_failed_allocation_is_reported_and_leaks_nothing),
         TEST(many_threads_read_one_source),

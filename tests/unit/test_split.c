@@ -1,4 +1,4 @@
-/* test_split.c: the hub's split against its own vectors. */
+/* test_split.c: splitting into shards, compared with the test vectors of huggingface_hub. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #define NONE UINT64_MAX
 #define MAX  32
 
-/* Runs a split and draws it: "[0] [1,2]". */
+/* Runs a split and prints it as "[0] [1,2]". */
 static void draw(size_t n, const uint64_t *sizes, const uint64_t *storages, uint64_t limit,
                  char *out, uint64_t *total)
 {
@@ -80,7 +80,7 @@ static void vectors_with_shared_storages(void **state)
     expect(3, SIZES(1, 9, 100), SIZES(1, NONE, 1), 10, "[0,1,2]", 10);
 }
 
-static void late_names_come_grouped_by_storage(void **state)
+static void names_seen_late_are_grouped_by_storage(void **state)
 {
     (void)state;
     expect(6, SIZES(1, 1, 1, 1, 1, 1), SIZES(7, 8, 9, 8, 7, 8), 100, "[0,1,2,4,3,5]", 3);
@@ -104,7 +104,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(vectors_without_storages),
         cmocka_unit_test(vectors_with_shared_storages),
-        cmocka_unit_test(late_names_come_grouped_by_storage),
+        cmocka_unit_test(names_seen_late_are_grouped_by_storage),
         cmocka_unit_test(sizes_that_overflow_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

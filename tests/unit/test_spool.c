@@ -1,5 +1,5 @@
-/* test_spool.c: deflated streams inflated into a temporary file, side by side; bad streams and bombs;
- * failing calls and allocations. */
+/* test_spool.c: deflated streams inflated side by side into a temporary file; malformed streams and
+ * bombs; failed calls and allocations. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,7 +55,7 @@ static struct heft_stream stream_of(const struct packed *packed, const struct he
                                 .check_crc = true};
 }
 
-/* In memory as long as they fit, else in the file. */
+/* Streams are kept in memory while they fit, then in the file. */
 static void inflated_streams_lie_side_by_side(void **state)
 {
     static const size_t sizes[] = {0,       1,   1000, 262143,  700000,         262144,
@@ -91,11 +91,11 @@ static void inflated_streams_lie_side_by_side(void **state)
         unpack_free(&packed[i]);
     }
     heft_spool_release(&spool);
-    heft_spool_release(&spool); /* zeroed: nothing left to release */
+    heft_spool_release(&spool); /* release of a released (zeroed) spool does nothing */
     free(got);
 }
 
-/* Neither little data nor a check needs a place for temporary files. */
+/* Neither a small stream nor a check needs a directory for temporary files. */
 static void a_temporary_file_is_opened_when_it_is_needed(void **state)
 {
     struct packed small = pack(500000), large = pack(3 << 20);
@@ -128,7 +128,7 @@ static void a_temporary_file_is_opened_when_it_is_needed(void **state)
     unpack_free(&large);
 }
 
-/* Inflates into a spool and to nowhere: both say the same. */
+/* Inflates into a spool, and only checks the stream: both report the same. */
 static enum heft_code inflate_code(const struct packed *packed, size_t packed_n, uint64_t size,
                                    uint32_t crc, const char *text)
 {
@@ -155,7 +155,7 @@ static enum heft_code inflate_code(const struct packed *packed, size_t packed_n,
     return err.code;
 }
 
-static void streams_that_do_not_keep_their_word_are_malformed(void **state)
+static void streams_that_differ_from_their_declaration_are_malformed(void **state)
 {
     static const size_t sizes[] = {5000, 3 << 20};
 
@@ -191,7 +191,7 @@ static void streams_that_do_not_keep_their_word_are_malformed(void **state)
     }
 }
 
-/* 64 MiB of zeros behind a declared size of 1000: stopped at once, not after 64 MiB. */
+/* 64 MiB of zeros with a declared size of 1000: inflating stops at the declared size. */
 static void bombs_stop_at_the_declared_size(void **state)
 {
     const size_t n = (size_t)64 << 20;
@@ -230,7 +230,7 @@ static void the_range_of_a_stream_is_checked(void **state)
 
 /* ---- failures ---- */
 
-/* Inflates one stream into a spool and to nowhere, and reads it back. */
+/* Inflates one stream into a spool, checks it, and reads it back. */
 static bool use_spool(void *ctx, struct heft_error *err)
 {
     const struct packed *packed = ctx;
@@ -276,7 +276,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(inflated_streams_lie_side_by_side),
         cmocka_unit_test(a_temporary_file_is_opened_when_it_is_needed),
-        cmocka_unit_test(streams_that_do_not_keep_their_word_are_malformed),
+        cmocka_unit_test(streams_that_differ_from_their_declaration_are_malformed),
         cmocka_unit_test(bombs_stop_at_the_declared_size),
         cmocka_unit_test(the_range_of_a_stream_is_checked),
         cmocka_unit_test(every_failed_call_is_reported_and_leaks_nothing),

@@ -1,5 +1,5 @@
-/* test_sstable.c: tables as TensorFlow writes them, and what no table may be. Whole indexes are in
- * tests/golden/tf-bundle. */
+/* test_sstable.c: sorted string tables as TensorFlow writes them, and malformed ones. Complete
+ * indexes are in tests/golden/tf-bundle. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,7 +55,7 @@ static void put_restarts(struct table *t, unsigned n, const uint32_t *restarts)
     put_u32(&t->block, n);
 }
 
-/* The block into the file, with its trailer; the next begins empty. */
+/* Appends the block and its trailer to the file and starts an empty block. Returns its range. */
 static struct heft_sstable_range end_block(struct table *t, uint8_t type)
 {
     struct heft_sstable_range range = {t->file.n, t->block.n};
@@ -98,7 +98,7 @@ static void put_footer(struct table *t)
     assert_false(t->file.failed || t->block.failed);
 }
 
-/* Metaindex, index with these keys, footer. */
+/* Appends the metaindex, the index with these keys, and the footer. */
 static void end_table(struct table *t, const char *const *keys)
 {
     uint32_t restarts[4];
@@ -126,7 +126,7 @@ static void end_table(struct table *t, const char *const *keys)
 /* ---- a reader that keeps all ------------------------------------------------------------- */
 
 struct story {
-    char text[2048]; /* "key=value@offset " */
+    char text[2048]; /* entries as "key=value@offset " */
     char odd[512];
     unsigned blocks;
     struct heft_error err;
@@ -222,7 +222,7 @@ static void blocks_are_read_in_order(void **state)
     assert_int_equal(s.blocks, 5);
 }
 
-/* The index of half_plus_two, as TensorFlow wrote it. */
+/* The index of half_plus_two, written by TensorFlow. */
 static void a_real_index_is_read(void **state)
 {
     static const char file[] =
@@ -242,7 +242,7 @@ static void a_real_index_is_read(void **state)
     assert_string_equal(s.odd, "");
     assert_non_null(strstr(s.text, "@3 a="));
     assert_non_null(strstr(s.text, "@45 "));
-    /* Every flip is seen: in a block by its checksum, in the footer by what it says. */
+    /* Each flipped bit is detected: in blocks by their checksums, in the footer by its contents. */
     for (size_t i = 0; i < sizeof file - 1; i++) {
         char copy[sizeof file];
 
@@ -253,13 +253,13 @@ static void a_real_index_is_read(void **state)
     }
 }
 
-static void disorder_is_told(void **state)
+static void keys_out_of_order_are_reported(void **state)
 {
     struct table t = {0};
     struct story s;
 
     (void)state;
-    put_entry(&t, 0, "b", "1"); /* keys */
+    put_entry(&t, 0, "b", "1"); /* keys out of order */
     put_entry(&t, 0, "a", "2");
     put_restarts(&t, 1, (const uint32_t[]){0});
     end_data(&t, 0);
@@ -268,7 +268,7 @@ static void disorder_is_told(void **state)
     assert_true(s.ok);
     assert_string_equal(s.odd, "[5: the key is not greater than the one before it]");
 
-    t = (struct table){0}; /* a restart within an entry */
+    t = (struct table){0}; /* a restart inside an entry */
     put_entry(&t, 0, "a", "1");
     put_entry(&t, 0, "b", "2");
     put_restarts(&t, 2, (const uint32_t[]){0, 3});
@@ -279,7 +279,7 @@ static void disorder_is_told(void **state)
     assert_string_equal(s.odd,
                         "[10: the restarts do not all name entries with whole keys, in order]");
 
-    t = (struct table){0}; /* the index's key is in front of the block's last */
+    t = (struct table){0}; /* the index's key is less than the block's last key */
     put_entry(&t, 0, "b", "1");
     put_restarts(&t, 1, (const uint32_t[]){0});
     end_data(&t, 0);
@@ -288,7 +288,7 @@ static void disorder_is_told(void **state)
     assert_true(s.ok);
     assert_string_equal(s.odd, "[0: the last key of the block is greater than the index's]");
 
-    t = (struct table){0}; /* … and behind the next block's first */
+    t = (struct table){0}; /* the index's key is not less than the next block's first key */
     put_entry(&t, 0, "a", "1");
     put_restarts(&t, 1, (const uint32_t[]){0});
     end_data(&t, 0);
@@ -329,7 +329,7 @@ static void entries_stay_in_their_block(void **state)
     put_entry(&t, 1, "a", "");
     finish_one(&t, 0);
     expect_error(&t, HEFT_MALFORMED, 0, "shares more bytes");
-    begin_one(&t); /* together they wrap 32 bits */
+    begin_one(&t); /* the sum of both lengths exceeds 32 bits */
     put_varint(&t.block, 0);
     put_varint(&t.block, UINT32_MAX);
     put_varint(&t.block, 3);
@@ -345,7 +345,7 @@ static void entries_stay_in_their_block(void **state)
     expect_error(&t, HEFT_MALFORMED, 5, "three numbers of 32 bits");
 }
 
-static void blocks_are_what_they_say(void **state)
+static void malformed_blocks_are_refused(void **state)
 {
     struct table t;
 
@@ -370,7 +370,7 @@ static void blocks_are_what_they_say(void **state)
     expect_error(&t, HEFT_MALFORMED, 0, "a block of 3 bytes");
 }
 
-/* The packed bytes as they stand: no snappy that we have makes them. */
+/* Reads a block of these packed bytes, written directly: no snappy library produces them. */
 static void expect_packed(const char *bytes, size_t n, enum heft_code code, const char *text)
 {
     struct table t = {0};
@@ -388,20 +388,21 @@ static void expect_packed(const char *bytes, size_t n, enum heft_code code, cons
 static void packed_blocks_are_bounded(void **state)
 {
     (void)state;
-    expect_packed("\xff\xff\xff\xff\x0f", 5, HEFT_MALFORMED, "more than 32 times"); /* 4 GiB */
+    /* claims 4 GiB */
+    expect_packed("\xff\xff\xff\xff\x0f", 5, HEFT_MALFORMED, "more than 32 times");
     expect_packed("\xff\xff\xff", 3, HEFT_MALFORMED, "does not say how long");
     expect_packed("\x08\x0c"
                   "abc",
-                  5, HEFT_MALFORMED, "does not unpack"); /* cut off */
+                  5, HEFT_MALFORMED, "does not unpack"); /* truncated */
     expect_packed("\x08\x0c"
                   "abcd\x01\x00",
-                  8, HEFT_MALFORMED, "does not unpack"); /* a copy from 0 bytes back */
+                  8, HEFT_MALFORMED, "does not unpack"); /* a copy from distance 0 */
     expect_packed("\x08\x0c"
                   "abcd\x01\x05",
-                  8, HEFT_MALFORMED, "does not unpack"); /* … from before the begin */
+                  8, HEFT_MALFORMED, "does not unpack"); /* a copy from before the beginning */
     expect_packed("\x08\x0c"
                   "abcd",
-                  6, HEFT_MALFORMED, "does not unpack"); /* shorter than it claims */
+                  6, HEFT_MALFORMED, "does not unpack"); /* shorter than its declared length */
 }
 
 static void handles_stay_in_the_file(void **state)
@@ -410,19 +411,19 @@ static void handles_stay_in_the_file(void **state)
     struct story s;
 
     (void)state;
-    begin_one(&t); /* the index reaches into the footer */
+    begin_one(&t); /* the index block overlaps the footer */
     finish_one(&t, 0);
     t.file.n -= 48;
     t.index.size += 48;
     put_footer(&t);
     expect_error(&t, HEFT_MALFORMED, 50, "the index block is said to be");
-    begin_one(&t); /* … and so far that it wraps */
+    begin_one(&t); /* the sum of offset and size overflows */
     finish_one(&t, 0);
     t.file.n -= 48;
     t.index.size = UINT64_MAX;
     put_footer(&t);
     expect_error(&t, HEFT_MALFORMED, 50, "the index block is said to be");
-    begin_one(&t); /* a data block */
+    begin_one(&t); /* a data block beyond the end of the file */
     t.data[0] = (struct heft_sstable_range){UINT64_MAX - 4, 4};
     t.n_data = 1;
     t.block.n = 0;
@@ -434,7 +435,7 @@ static void handles_stay_in_the_file(void **state)
     t.data[t.n_data++] = t.data[0];
     end_table(&t, (const char *const[]){"y", "z"});
     expect_error(&t, HEFT_MALFORMED, 41, "in the one before");
-    begin_one(&t); /* the metaindex elsewhere: nobody reads it */
+    begin_one(&t); /* a wrong handle of the metaindex, which is never read: no error */
     finish_one(&t, 0);
     t.file.n -= 48;
     t.metaindex.off++;
@@ -455,14 +456,14 @@ static void other_files_are_refused(void **state)
     t = (struct table){0};
     heft_buf_put(&t.file, zeros, 64);
     expect_error(&t, HEFT_MALFORMED, 56, "magic number");
-    t = (struct table){0}; /* handles that never end */
+    t = (struct table){0}; /* varints without an end */
     for (unsigned i = 0; i < 40; i++)
         heft_buf_char(&t.file, '\x80');
     heft_buf_put(&t.file, HEFT_SSTABLE_MAGIC, 8);
     expect_error(&t, HEFT_MALFORMED, 0, "two handles");
 }
 
-/* Memory runs out at each place where some is taken. */
+/* Each allocation fails once. */
 static void lack_of_memory_is_an_error(void **state)
 {
     struct table t = {0};
@@ -491,10 +492,14 @@ static void lack_of_memory_is_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_are_read_in_order),   cmocka_unit_test(a_real_index_is_read),
-        cmocka_unit_test(disorder_is_told),           cmocka_unit_test(entries_stay_in_their_block),
-        cmocka_unit_test(blocks_are_what_they_say),   cmocka_unit_test(packed_blocks_are_bounded),
-        cmocka_unit_test(handles_stay_in_the_file),   cmocka_unit_test(other_files_are_refused),
+        cmocka_unit_test(blocks_are_read_in_order),
+        cmocka_unit_test(a_real_index_is_read),
+        cmocka_unit_test(keys_out_of_order_are_reported),
+        cmocka_unit_test(entries_stay_in_their_block),
+        cmocka_unit_test(malformed_blocks_are_refused),
+        cmocka_unit_test(packed_blocks_are_bounded),
+        cmocka_unit_test(handles_stay_in_the_file),
+        cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(lack_of_memory_is_an_error),
     };
 

@@ -1,4 +1,5 @@
-/* test_sstable_write.c: whole index files of TensorFlow, byte for byte, the borders of blocks, and the encoder of messages. */
+/* test_sstable_write.c: complete index files of TensorFlow, byte for byte, boundaries of blocks,
+ * and the protobuf encoder. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +15,7 @@
 #include "wire/sstable_write.h"
 
 struct pair {
-    const char *key, *value; /* in hex */
+    const char *key, *value; /* in hexadecimal */
 };
 
 static size_t from_hex(const char *hex, uint8_t *out)
@@ -100,7 +101,8 @@ static void two_slices(void **state)
            "57fb808b247547db");
 }
 
-/* A value as large as two blocks gets one of its own; separators are as short as they can be. */
+/* A value as large as two blocks has a block of its own; keys of the index block are as short as
+ * possible. */
 static void several_blocks(void **state)
 {
     static char large[2 * 262144];
@@ -111,14 +113,16 @@ static void several_blocks(void **state)
 
     (void)state;
     assert_true(heft_table_add(&t, HEFT_STR("abc"), small, &at, &err));
-    assert_true(heft_table_add(&t, HEFT_STR("abz"), big, &at, &err)); /* flushed before and after */
+    /* starts a new block before and after the large value */
+    assert_true(heft_table_add(&t, HEFT_STR("abz"), big, &at, &err));
     assert_int_equal(t.n_blocks, 2);
     assert_true(heft_table_add(&t, HEFT_STR("ac\xff"), small, &at, &err));
     assert_true(heft_table_add(&t, HEFT_STR("ac\xff\xff"), big, &at, &err));
     assert_int_equal(t.n_blocks, 4);
     assert_true(heft_table_finish(&t, &err));
     assert_int_equal(t.n_blocks, 6);
-    /* keys of the index block: abd (between abc and abz), abz (ac is no place between), … */
+    /* keys of the index block: abd (shortest between abc and abz), abz (nothing shorter is between
+     * abz and ac\xff), … */
     assert_memory_equal(t.bytes.p + t.blocks[5].off + 3, "abd", 3);
     assert_int_equal(t.index_restarts.n, 4 * sizeof(uint32_t));
     at = t.blocks[5].off + heft_le32((const uint8_t *)t.index_restarts.p + 4);
@@ -131,8 +135,8 @@ static void several_blocks(void **state)
     heft_table_release(&t);
 }
 
-/* No key can be raised where all bytes are 0xff. */
-static void last_of_all(void **state)
+/* A key of only 0xff bytes has no shorter successor; the index contains it unchanged. */
+static void a_last_key_of_0xff_bytes_is_kept(void **state)
 {
     struct heft_table_writer t = {0};
     struct heft_error err = {0};
@@ -185,7 +189,8 @@ static void messages(void **state)
     assert_int_equal(buf.n, sizeof want);
     assert_memory_equal(buf.p, want, sizeof want);
     buf.n = 0;
-    mark = heft_proto_put_begin(&buf, 1); /* a length of two bytes moves what is there */
+    /* a length of two bytes: the message is moved by one byte */
+    mark = heft_proto_put_begin(&buf, 1);
     memset(text, 'x', sizeof text);
     heft_buf_put(&buf, text, sizeof text);
     heft_proto_put_end(&buf, mark);
@@ -228,7 +233,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(three_scalars),  cmocka_unit_test(two_slices),
-        cmocka_unit_test(several_blocks), cmocka_unit_test(last_of_all),
+        cmocka_unit_test(several_blocks), cmocka_unit_test(a_last_key_of_0xff_bytes_is_kept),
         cmocka_unit_test(unordered_keys), cmocka_unit_test(masks),
         cmocka_unit_test(messages),       cmocka_unit_test(without_memory),
     };

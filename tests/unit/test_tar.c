@@ -1,5 +1,6 @@
-/* test_tar.c: headers of tars. What torch's tars must refuse is in tests/reject/torch-tar; here are
- * sizes and numbers that no sample of a few KiB can have. */
+/* test_tar.c: headers of tar files. The samples of tests/reject/torch-tar show what readers of
+ * torch's tar files refuse; the tests here have sizes and numbers that small samples cannot
+ * contain. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,7 +71,7 @@ static void close_it(struct fixture *f)
     heft_buf_release(&f->bytes);
 }
 
-static void members_are_ranges(void **state)
+static void members_are_ranges_of_the_file(void **state)
 {
     struct fixture f = {0};
 
@@ -186,7 +187,7 @@ static void lack_of_memory_is_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(members_are_ranges),
+        cmocka_unit_test(members_are_ranges_of_the_file),
         cmocka_unit_test(a_prefix_is_part_of_the_name),
         cmocka_unit_test(members_are_limited),
         cmocka_unit_test(extra_headers_are_limited),

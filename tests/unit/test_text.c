@@ -1,4 +1,4 @@
-/* test_text.c: UTF-8, escapes for terminals, JSON strings, words. */
+/* test_text.c: UTF-8, escapes for terminals, JSON strings, search for words. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +62,8 @@ static void every_code_point_but_surrogates_is_valid(void **state)
     }
 }
 
-/* By checks of a character each: too short for what takes several at once. */
+/* Reference: validates one character at a time, which is too short for the path that validates
+ * several at once. */
 static size_t check_slowly(const char *text, size_t n)
 {
     size_t at = 0, length = 1;
@@ -75,7 +76,7 @@ static size_t check_slowly(const char *text, size_t n)
     return at;
 }
 
-static void three_bytes_within_a_run_are_judged_as_alone(void **state)
+static void three_bytes_within_a_run_are_validated_as_alone(void **state)
 {
     char text[] =
         "\xe5\xad\x97\xe5\xad\x97\xe5\xad\x97 \xe5\xad\x97\xe3\x81\x82\xef\xbc\x8c\xe4\xba\xba";
@@ -92,7 +93,7 @@ static void three_bytes_within_a_run_are_judged_as_alone(void **state)
         }
 }
 
-static void bad_bytes_are_found_where_they_stand(void **state)
+static void invalid_bytes_are_found_at_their_offset(void **state)
 {
     static const char *const bad[] = {
         "\x80",
@@ -142,14 +143,14 @@ static void assert_escaped(const char *text, size_t n, const char *wanted)
     heft_buf_release(&buf);
 }
 
-static void nothing_that_moves_the_cursor_passes(void **state)
+static void control_characters_of_terminals_are_escaped(void **state)
 {
     (void)state;
     assert_escaped("plain \"text\" \\n", 15, "plain \"text\" \\n");
     assert_escaped("a\nb\tc\rd", 7, "a\\nb\\tc\\rd");
     assert_escaped("\x1b[31m\x7f\0", 7, "\\x1b[31m\\x7f\\x00");
     assert_escaped("\xff\xfe\xc3", 3, "\\xff\\xfe\\xc3");
-    assert_escaped("\xc2\x9b", 2, "\\u009b"); /* C1: a one-character CSI */
+    assert_escaped("\xc2\x9b", 2, "\\u009b"); /* C1 control: CSI in one character */
     assert_escaped("\xe2\x80\xa8\xe2\x80\xa9", 6, "\\u2028\\u2029");
     assert_escaped("\xe2\x80\xae", 3, "\\u202e");
     assert_escaped("\xe2\x81\xa6\xd8\x9c", 5, "\\u2066\\u061c");
@@ -169,7 +170,7 @@ static void assert_json(const char *text, size_t n, bool ascii, const char *want
     heft_buf_release(&buf);
 }
 
-static void ascii_json_is_as_python_writes_it(void **state)
+static void ascii_json_equals_that_of_python(void **state)
 {
     (void)state;
     assert_json("", 0, true, "\"\"");
@@ -184,7 +185,7 @@ static void ascii_json_is_as_python_writes_it(void **state)
                 6, true, "\"a\\ufffdb\\ufffd\\ufffd\\ufffd\"");
 }
 
-static void other_json_is_as_serde_writes_it(void **state)
+static void utf8_json_equals_that_of_serde(void **state)
 {
     (void)state;
     assert_json("\b\f\n\r\t\x01\x1f\x7f", 8, false, "\"\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\"");
@@ -193,8 +194,8 @@ static void other_json_is_as_serde_writes_it(void **state)
     assert_json("a\xff", 2, false, "\"a\xef\xbf\xbd\"");
 }
 
-/* Every byte at every place of a word: what is plain is decided eight bytes at a time. */
-static void json_escapes_are_found_wherever_they_stand(void **state)
+/* Every byte at every position of eight, as eight bytes are classified at once. */
+static void json_escapes_are_found_at_every_position(void **state)
 {
     char text[20], wanted[40];
 
@@ -223,7 +224,7 @@ static void json_escapes_are_found_wherever_they_stand(void **state)
 
 /* ---- words ---- */
 
-static void words_are_found_wherever_they_stand(void **state)
+static void words_are_found_at_every_position(void **state)
 {
     static const struct {
         const char *part, *word;
@@ -232,9 +233,9 @@ static void words_are_found_wherever_they_stand(void **state)
         {"", "/data.pkl", false},
         {"/data.pkl", "/data.pkl", true},
         {"archive/data.pkx archive/data.pkl", "/data.pkl", true},
-        {"archive/data/0archive/data/1", "/data/", true}, /* no letter is rare */
+        {"archive/data/0archive/data/1", "/data/", true}, /* all letters of the word are frequent */
         {"archive/data", "/data/", false},
-        {"ooo/constants.pk", "/constants.pkl", false}, /* the rare letter is near the begin … */
+        {"ooo/constants.pk", "/constants.pkl", false}, /* the rare letter is near the beginning … */
         {"/c/constants.pkl", "/constants.pkl", true},
         {"a__/archive_format", "/archive_format", true},
         {"a__/archive_forma", "/archive_format", false}, /* … and near the end */
@@ -243,7 +244,8 @@ static void words_are_found_wherever_they_stand(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const size_t n = strlen(cases[i].part);
-        uint8_t *const part = malloc(n ? n : 1); /* a sanitizer sees one byte too far */
+        /* exact size, so that a sanitizer detects a read of one byte too many */
+        uint8_t *const part = malloc(n ? n : 1);
 
         assert_non_null(part);
         memcpy(part, cases[i].part, n);
@@ -257,13 +259,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_code_point_but_surrogates_is_valid),
-        cmocka_unit_test(three_bytes_within_a_run_are_judged_as_alone),
-        cmocka_unit_test(bad_bytes_are_found_where_they_stand),
-        cmocka_unit_test(nothing_that_moves_the_cursor_passes),
-        cmocka_unit_test(ascii_json_is_as_python_writes_it),
-        cmocka_unit_test(other_json_is_as_serde_writes_it),
-        cmocka_unit_test(json_escapes_are_found_wherever_they_stand),
-        cmocka_unit_test(words_are_found_wherever_they_stand),
+        cmocka_unit_test(three_bytes_within_a_run_are_validated_as_alone),
+        cmocka_unit_test(invalid_bytes_are_found_at_their_offset),
+        cmocka_unit_test(control_characters_of_terminals_are_escaped),
+        cmocka_unit_test(ascii_json_equals_that_of_python),
+        cmocka_unit_test(utf8_json_equals_that_of_serde),
+        cmocka_unit_test(json_escapes_are_found_at_every_position),
+        cmocka_unit_test(words_are_found_at_every_position),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* test_tf_bundle.c: TensorFlow's checkpoints through the public door: every damaged byte is found,
- * and memory may run out anywhere. */
+/* test_tf_bundle.c: TensorFlow checkpoints through the public API: each damaged byte is found, and
+ * any allocation may fail. */
 #include <dirent.h>
 #include <limits.h>
 #include <setjmp.h>
@@ -28,7 +28,8 @@ static void count_finding(void *ctx, const struct heft_finding *finding)
     *findings += finding->severity == HEFT_FINDING;
 }
 
-/* What verifying finds; UINT_MAX where the checkpoint does not open, or that fails. */
+/* Number of findings of heft_verify; UINT_MAX if the checkpoint does not open or verification
+ * fails. */
 static unsigned findings_of(const char *path)
 {
     struct heft_error err = {0};
@@ -43,7 +44,7 @@ static unsigned findings_of(const char *path)
     return done ? findings : UINT_MAX;
 }
 
-/* All files of a folder, into a new one. */
+/* Copies all files of a directory into a new one. Returns its path. */
 static char *copy_of(const char *from)
 {
     char *to = heft_scratch_new();
@@ -66,7 +67,8 @@ static char *copy_of(const char *from)
     return to;
 }
 
-/* In place: a file that is cut off and written again is flushed to the disk each time. */
+/* Writes a byte in place: a file that is truncated and rewritten would be flushed to disk each
+ * time. */
 static void poke(FILE *file, size_t at, char byte)
 {
     assert_int_equal(fseek(file, (long)at, SEEK_SET), 0);
@@ -74,7 +76,8 @@ static void poke(FILE *file, size_t at, char byte)
     assert_int_equal(fflush(file), 0);
 }
 
-/* Every byte of a file, with its lowest bit turned, its highest (which continues a varint), all. */
+/* Damages each byte of a file: its lowest bit, its highest (the continuation bit of a varint), and
+ * all bits. `usual`: findings of the intact checkpoint. */
 static void damage(const char *folder, const char *name, unsigned usual)
 {
     static const char masks[] = {0x01, (char)0x80, (char)0xff};
@@ -104,7 +107,7 @@ static void every_damaged_byte_is_found(void **state)
         struct heft_error err = {0};
         struct heft_checkpoint *c;
         struct heft_file file;
-        /* A slot of which one slice is there. */
+        /* "partitioned" has a finding: a variable with only one of its slices. */
         const unsigned usual = strcmp(folders[i], "partitioned") == 0;
 
         snprintf(path, sizeof path, GOLDEN "/%s", folders[i]);
@@ -113,7 +116,8 @@ static void every_damaged_byte_is_found(void **state)
         c = heft_open(folder, NULL, &err);
         assert_non_null(c);
         for (size_t k = 0; heft_file_at(c, k, &file); k++)
-            if (!strstr(file.path, "/checkpoint")) /* which names what to open, and has no sum */
+            /* this file names the bundle to open and has no checksum */
+            if (!strstr(file.path, "/checkpoint"))
                 damage(folder, strrchr(file.path, '/') + 1, usual);
         assert_int_equal(findings_of(folder), usual);
         heft_close(c);
@@ -159,7 +163,7 @@ static bool take_first(void *ctx, const char *text, size_t n)
     return false;
 }
 
-static void strings_are_handed_out(void **state)
+static void strings_are_passed_to_the_callback(void **state)
 {
     struct heft_error err = {0};
     struct heft_checkpoint *c = heft_open(GOLDEN "/dtypes", NULL, &err);
@@ -172,7 +176,7 @@ static void strings_are_handed_out(void **state)
     assert_false(heft_tensor_strings(c, index, take_first, &first, &err));
     assert_int_equal(err.code, HEFT_CANCELLED);
     assert_string_equal(first.p, "hello");
-    assert_int_equal(first.n, 1); /* it was ended */
+    assert_int_equal(first.n, 1); /* the element ends where the callback stopped */
     assert_true(heft_tensor_find(c, "float32", 7, &index));
     assert_false(heft_tensor_strings(c, index, take_first, &first, &err));
     assert_int_equal(err.code, HEFT_UNSUPPORTED);
@@ -184,7 +188,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_damaged_byte_is_found),
         cmocka_unit_test(lack_of_memory_is_an_error),
-        cmocka_unit_test(strings_are_handed_out),
+        cmocka_unit_test(strings_are_passed_to_the_callback),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

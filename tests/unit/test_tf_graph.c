@@ -1,5 +1,5 @@
-/* test_tf_graph.c: the index of a graph and its parts read again, on TensorFlow's own files; lack of
- * memory while they are opened. */
+/* test_tf_graph.c: index of a graph, and its nodes read again, on TensorFlow's own files; failed
+ * allocations while they are opened. */
 #include "format/tensorflow/saved_model/tf_saved.h"
 #include "format/tensorflow/graph/tf_tensor.h"
 
@@ -50,7 +50,7 @@ static struct heft_tf_node node_of(struct fixture *f, const struct heft_tf_node_
     return node;
 }
 
-/* From restore_op_name to the names that are restored. */
+/* From restore_op_name to the names of the restored tensors. */
 static void restoring(void **state)
 {
     struct fixture f;
@@ -111,7 +111,7 @@ static bool count_bytes(void *ctx, struct heft_str text, struct heft_error *err)
     return true;
 }
 
-/* The same in both forms. */
+/* Binary and text form have the same collections. */
 static void collections(void **state)
 {
     static const char *const files[] = {GOLDEN "v1/saved_model.pb",

@@ -1,5 +1,5 @@
-/* test_tf_restore.c: the way of restoring through the public door, with and without memory; slices
- * and constants as restore ops are told them; what a checkpoint has to hold. */
+/* test_tf_restore.c: tracing of restore operations through the public API, with failed allocations;
+ * slice specifications and constants of restore ops; the tensors that a checkpoint must contain. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static struct heft_checkpoint *open_model(const char *path)
 
 /* ---- the door ---- */
 
-static void it_tells_steps_and_places(void **state)
+static void steps_and_offsets_are_reported(void **state)
 {
     struct heft_error err = {0};
     struct heft_checkpoint *const c = open_model(GOLDEN "half_plus_two");
@@ -70,7 +70,7 @@ static void it_tells_steps_and_places(void **state)
     heft_close(c);
 }
 
-static void slices_have_their_pieces(void **state)
+static void slices_consist_of_their_pieces(void **state)
 {
     const struct heft_restore_options how = {.tags = "gpu, serve"};
     struct heft_error err = {0};
@@ -105,7 +105,7 @@ static void refuse(const char *path, const char *tags, enum heft_code code, cons
     heft_close(c);
 }
 
-static void it_is_refused(void **state)
+static void models_that_cannot_be_restored_are_refused(void **state)
 {
     (void)state;
     refuse(GOLDEN "sliced", NULL, HEFT_USAGE, "several metagraphs");
@@ -118,7 +118,7 @@ static void it_is_refused(void **state)
            "does not restore a checkpoint");
 }
 
-/* Each of the first allocations fails once: an error, and nothing is lost. */
+/* The n-th allocation fails, for every n until opening succeeds: an error, and no leak. */
 static void fail_in_turn(const char *path)
 {
     struct heft_checkpoint *const c = open_model(path);
@@ -140,7 +140,7 @@ static void fail_in_turn(const char *path)
     heft_close(c);
 }
 
-static void memory_may_run_out(void **state)
+static void any_allocation_may_fail(void **state)
 {
     (void)state;
     fail_in_turn(GOLDEN "half_plus_two");
@@ -151,7 +151,7 @@ static void memory_may_run_out(void **state)
 
 /* ---- what a checkpoint has to hold ---- */
 
-static void writers_are_told(void **state)
+static void the_writer_of_a_checkpoint_is_reported(void **state)
 {
     struct heft_error err = {0};
     struct heft_checkpoint *const c = open_model(GOLDEN "sliced");
@@ -173,7 +173,7 @@ static void writers_are_told(void **state)
     heft_close(c);
 }
 
-static void writers_may_lack_memory(void **state)
+static void reporting_the_writer_without_memory(void **state)
 {
     struct heft_checkpoint *const c = open_model(GOLDEN "nested");
     bool ok = false;
@@ -317,7 +317,8 @@ static void constants_are_read(void **state)
     check_constant(SHAPE3, sizeof SHAPE3 - 1, 9, 3, ";;;");
     check_constant(content, sizeof content - 1, 9, 3, "a;;bb;");
     check_constant(content, sizeof content - 1, 1, 3, "a;");
-    check_constant("\x08\x07\x12\x00\x42\x01x\x42\x01y", 10, 9, 1, "x;"); /* more than it has */
+    /* more strings than elements */
+    check_constant("\x08\x07\x12\x00\x42\x01x\x42\x01y", 10, 9, 1, "x;");
 }
 
 static void constants_are_refused(void **state)
@@ -326,10 +327,13 @@ static void constants_are_refused(void **state)
         const char *bytes;
         size_t n;
     } bad[] = {
-        {"\x08\x01\x12\x00", 4},                                   /* DT_FLOAT */
-        {"\x08\x07\x12\x04\x12\x02\x08\x03\x22\x02\x01\x00", 12},  /* three in two bytes */
-        {"\x08\x07\x12\x04\x12\x02\x08\x02\x22\x03\x05\x00x", 13}, /* five of one byte */
-        {"\x08\x07\x12\x0d\x12\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 17}, /* [-1] */
+        {"\x08\x01\x12\x00", 4}, /* DT_FLOAT */
+        /* lengths of three strings in two bytes */
+        {"\x08\x07\x12\x04\x12\x02\x08\x03\x22\x02\x01\x00", 12},
+        /* five bytes of text where one is left */
+        {"\x08\x07\x12\x04\x12\x02\x08\x02\x22\x03\x05\x00x", 13},
+        /* shape [-1] */
+        {"\x08\x07\x12\x0d\x12\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 17},
     };
 
     (void)state;
@@ -347,12 +351,12 @@ static void constants_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_tells_steps_and_places),
-        cmocka_unit_test(slices_have_their_pieces),
-        cmocka_unit_test(it_is_refused),
-        cmocka_unit_test(memory_may_run_out),
-        cmocka_unit_test(writers_are_told),
-        cmocka_unit_test(writers_may_lack_memory),
+        cmocka_unit_test(steps_and_offsets_are_reported),
+        cmocka_unit_test(slices_consist_of_their_pieces),
+        cmocka_unit_test(models_that_cannot_be_restored_are_refused),
+        cmocka_unit_test(any_allocation_may_fail),
+        cmocka_unit_test(the_writer_of_a_checkpoint_is_reported),
+        cmocka_unit_test(reporting_the_writer_without_memory),
         cmocka_unit_test(slices_are_read),
         cmocka_unit_test(slices_are_refused),
         cmocka_unit_test(constants_are_read),

@@ -1,5 +1,5 @@
-/* test_tf_write.c: bundles planned from rows in memory: hostile graphs of objects, and memory that
- * runs out. That the bytes are TensorFlow's is for tests/interop to say. */
+/* test_tf_write.c: bundles planned from rows in memory: hostile object graphs and failed
+ * allocations. tests/interop compares the bytes with TensorFlow's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ static bool is_fine(const struct heft_model *model, const struct heft_storage *s
     return true;
 }
 
-/* A row on a memory of its own. */
+/* Adds a row on memory of its own. */
 static void add(struct bench *b, struct heft_str name, enum heft_dtype dtype, unsigned rank,
                 uint64_t extent, struct heft_str bytes)
 {
@@ -111,7 +111,7 @@ static bool plan(struct bench *b, const struct heft_convert_options *options,
     return heft_conversion_plan(c, &b->model, options, &b->err);
 }
 
-/* All of the first file that is literal. */
+/* Concatenates the literal bytes of the first file. */
 static struct heft_str literals(struct bench *b, const struct heft_conversion *c)
 {
     struct heft_buf buf = {0};
@@ -174,8 +174,8 @@ static void a_broken_graph_is_refused(void **state)
     heft_conversion_release(&c);
 }
 
-/* The string says that it is longer than it is. */
-static void a_cut_string_is_refused(void **state)
+/* The length of the string exceeds its bytes. */
+static void a_truncated_string_is_refused(void **state)
 {
     const struct heft_rule rule = {HEFT_RULE_RENAME, "^dense/bias", "x"};
     const struct heft_convert_options options = {
@@ -206,12 +206,13 @@ static void objects_have_slots(void **state)
     assert_true(plan(b, &options, &c));
     text = literals(b, &c);
     assert_true(holds(text, "dense/kernel" ATTRIBUTE));
-    /* root: dense, opt, save_counter; dense: kernel, bias; opt: slot "m" of node 5 is node 6 */
+    /* root: dense, opt, save_counter; dense: kernel, bias; opt: slot variable "m" of node 5 is node
+     * 6 */
     assert_true(holds(text, "\x1a\x07\x08\x05\x12\x01m\x18\x06"));
     heft_conversion_release(&c);
 }
 
-static void one_thing_after_the_other(void **state, const struct heft_convert_options *options)
+static void fail_each_allocation(void **state, const struct heft_convert_options *options)
 {
     struct bench *b = *state;
     bool done = false;
@@ -240,7 +241,7 @@ static void objects_without_memory(void **state)
                                                  .rules = &rule,
                                                  .n_rules = 1};
 
-    one_thing_after_the_other(state, &options);
+    fail_each_allocation(state, &options);
 }
 
 static void renaming_without_memory(void **state)
@@ -252,7 +253,7 @@ static void renaming_without_memory(void **state)
 
     put_attribute(&graph, "bias", HEFT_STR("dense/bias" ATTRIBUTE));
     add_graph(*state, (struct heft_str){graph.p, graph.n});
-    one_thing_after_the_other(state, &options);
+    fail_each_allocation(state, &options);
     heft_buf_release(&graph);
 }
 
@@ -282,7 +283,7 @@ static void names_of_a_graph(void **state)
 
 /* ---- strings of the other byte order ------------------------------------------------------ */
 
-/* Three strings as a big-endian bundle has them: "", 300 bytes, "heft". */
+/* Three strings as a big-endian bundle stores them: "", 300 bytes, "heft". */
 static struct heft_str put_big(struct bench *b, uint32_t *crc)
 {
     static const uint8_t lengths[3][4] = {{0}, {0, 0, 1, 300 - 256}, {0, 0, 0, 4}};
@@ -305,7 +306,7 @@ static struct heft_str put_big(struct bench *b, uint32_t *crc)
     return out;
 }
 
-/* A bundle's row of strings on these bytes, all else of the bench gone. */
+/* Adds a row of three strings with these bytes, whose storage is checked as big-endian. */
 static struct heft_storage *add_big(struct bench *b, struct heft_str bytes, uint32_t crc)
 {
     static const struct heft_storage_more big = {.check = heft_tf_check_strings_big, .count = 3};
@@ -319,7 +320,7 @@ static struct heft_storage *add_big(struct bench *b, struct heft_str bytes, uint
     return s;
 }
 
-/* The bytes that the conversion makes of the storage. */
+/* Bytes of the storage after the conversion to little-endian. */
 static struct heft_str swap(struct bench *b, struct heft_str bytes,
                             const struct heft_tf_swapped *swapped)
 {
@@ -346,8 +347,9 @@ static void big_endian_strings_are_swapped(void **state)
     assert_false(heft_tf_check_strings_big(&b->model, s, &b->err));
 }
 
-/* Whichever byte is wrong, or the checksum: what is made of it is wrong, too, or it is refused. */
-static void damage_is_swapped_with_them(void **state)
+/* For any damaged byte, or a wrong checksum: the swapped storage fails its check too, or swapping
+ * is refused. */
+static void damaged_strings_stay_damaged_after_swapping(void **state)
 {
     struct bench *b = *state;
     struct heft_tf_swapped swapped;
@@ -381,10 +383,10 @@ static void big_endian_strings_without_memory(void **state)
     const struct heft_str bytes = put_big(b, &crc);
 
     add_big(b, bytes, crc);
-    one_thing_after_the_other(state, &options);
+    fail_each_allocation(state, &options);
 }
 
-static void cut_big_endian_strings_are_refused(void **state)
+static void truncated_big_endian_strings_are_refused(void **state)
 {
     struct bench *b = *state;
     struct heft_tf_swapped swapped;
@@ -404,14 +406,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(renaming_changes_the_graph, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(a_broken_graph_is_refused, open_bench, close_bench),
-        cmocka_unit_test_setup_teardown(a_cut_string_is_refused, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(a_truncated_string_is_refused, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(objects_have_slots, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(objects_without_memory, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(renaming_without_memory, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(names_of_a_graph, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(big_endian_strings_are_swapped, open_bench, close_bench),
-        cmocka_unit_test_setup_teardown(damage_is_swapped_with_them, open_bench, close_bench),
-        cmocka_unit_test_setup_teardown(cut_big_endian_strings_are_refused, open_bench,
+        cmocka_unit_test_setup_teardown(damaged_strings_stay_damaged_after_swapping, open_bench,
+                                        close_bench),
+        cmocka_unit_test_setup_teardown(truncated_big_endian_strings_are_refused, open_bench,
                                         close_bench),
         cmocka_unit_test_setup_teardown(big_endian_strings_without_memory, open_bench, close_bench),
     };

@@ -1,4 +1,4 @@
-/* test_tie_records.c: which metadata records a tie, and which only may. */
+/* test_tie_records.c: metadata records that name a tie, and records that may be one or not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "core/tie_records.h"
 #include "format/formats.h"
 
-/* The file's tensors, NULL-terminated. */
+/* Looks a name up in `ctx`, a NULL-terminated array of the file's tensors. */
 static bool has_name(const void *ctx, struct heft_str name)
 {
     for (const char *const *known = ctx; *known; known++)
@@ -30,7 +30,8 @@ static void add_text(char *text, const struct heft_pair *pairs, size_t n, const 
     }
 }
 
-/* metadata: key, value, …, NULL. want: "dropped=kept" of ties, then "key?value" of doubts. */
+/* metadata: key, value, …, NULL. want: "dropped=kept" for each tie, then "key?value" for each
+ * doubtful record. */
 static void expect(const char *const *tensors, const char *const *metadata, const char *want)
 {
     const struct heft_tie_names names = {has_name, tensors};
@@ -60,14 +61,14 @@ static void parameters_of_one_kind_are_tied(void **state)
     expect(TENSORS("embed.weight", "n.bias"),
            METADATA("lm_head.weight", "embed.weight", "epoch", "3", "embed.weight", "n.bias"),
            "lm_head.weight=embed.weight");
-    /* the hub's shared_tensors_to_discard */
+    /* shared_tensors_to_discard of huggingface_hub */
     expect(TENSORS("model.embed.weight"), METADATA("lm_head.weight", "model.embed.weight"),
            "lm_head.weight=model.embed.weight");
     expect(TENSORS("decoder.weight"), METADATA("encoder.weight", "decoder.weight"),
            "encoder.weight=decoder.weight");
 }
 
-static void other_metadata_is_none(void **state)
+static void other_metadata_is_not_a_tie(void **state)
 {
     (void)state;
     expect(TENSORS("w", "b"), METADATA("monitor", "w"), "monitor?w");
@@ -77,7 +78,7 @@ static void other_metadata_is_none(void **state)
     expect(TENSORS("a", "b"), METADATA("format", "a", "total_size", "b", "b", "a"), "");
 }
 
-static void parts_of_a_storage_are_none(void **state)
+static void names_of_merged_parameters_are_doubtful(void **state)
 {
     (void)state;
     expect(TENSORS("qkv"), METADATA("format", "pt", "k", "qkv", "q", "qkv", "v", "qkv"),
@@ -88,7 +89,7 @@ static void parts_of_a_storage_are_none(void **state)
            "head.weight=a.qkv.weight a.q.weight?a.qkv.weight a.v.weight?a.qkv.weight");
 }
 
-static void the_hubs_own_files_are_believed(void **state)
+static void files_written_by_the_hub_are_trusted(void **state)
 {
     (void)state;
     expect(TENSORS("embed", "w"), METADATA("format", "pt", "head", "embed"), "head=embed");
@@ -96,7 +97,7 @@ static void the_hubs_own_files_are_believed(void **state)
     expect(TENSORS("embed", "w"), METADATA("head", "embed"), "head?embed");
 }
 
-static void what_is_listed_is_tied(void **state)
+static void listed_names_are_tied(void **state)
 {
     (void)state;
     expect(TENSORS("w"), METADATA("a", "w", "b", "w", "heft.ties", "a"), "a=w b?w");
@@ -133,10 +134,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parameters_of_one_kind_are_tied),
-        cmocka_unit_test(other_metadata_is_none),
-        cmocka_unit_test(parts_of_a_storage_are_none),
-        cmocka_unit_test(the_hubs_own_files_are_believed),
-        cmocka_unit_test(what_is_listed_is_tied),
+        cmocka_unit_test(other_metadata_is_not_a_tie),
+        cmocka_unit_test(names_of_merged_parameters_are_doubtful),
+        cmocka_unit_test(files_written_by_the_hub_are_trusted),
+        cmocka_unit_test(listed_names_are_tied),
         cmocka_unit_test(lack_of_memory_at_any_moment_is_an_error),
     };
 

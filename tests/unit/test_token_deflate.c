@@ -1,4 +1,4 @@
-/* test_token_deflate.c: ids as int64, deflated; inflating gives them back. */
+/* test_token_deflate.c: ids as deflated int64, compared after inflating. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ static void check_deflate(const uint8_t *ids, size_t n, unsigned width)
     uint32_t crc;
 
     assert_true(heft_deflate_ids(&packed, ids, n, width, &crc, &err));
-    heft_buf_put(&packed, "\3", 2); /* the last block */
+    heft_buf_put(&packed, "\3", 2); /* an empty final block */
     in = (struct heft_bytes){(const uint8_t *)packed.p, packed.n};
     while (!done)
         assert_true(heft_inflate_step(z, &in, &out, &room, &done, &err));

@@ -1,4 +1,5 @@
-/* test_token_trie.c: the longest token of a set, by the trie and by trying them all. */
+/* test_token_trie.c: longest token that starts a text, found by the trie and by comparison with
+ * every token. */
 #include <stdio.h>
 
 #include "tokens/bpe/token_trie.h"
@@ -30,7 +31,7 @@ static struct heft_str token(const struct set *set, size_t i)
     return (struct heft_str){set->bytes[i], set->sizes[i]};
 }
 
-/* Of these bytes four at a time have the same bit in a place. */
+/* Fills a token with random bytes; `kinds` of them share each bit in the bitmaps of the trie. */
 static void random_bytes(char *to, size_t n, unsigned kinds)
 {
     for (size_t i = 0; i < n; i++)
@@ -71,7 +72,7 @@ static struct heft_trie_match longest(const struct set *set, const uint8_t *text
 
 static struct heft_lock *lock;
 
-/* A set's tokens as the trie takes them: the same memory for all sets. */
+/* Tokens of the set as an array of strings; static, reused by the next call. */
 static const struct heft_str *words_of(const struct set *set)
 {
     static struct heft_str words[TOKENS];
@@ -81,7 +82,7 @@ static const struct heft_str *words_of(const struct set *set)
     return words;
 }
 
-/* False: there was no memory. */
+/* Returns false if an allocation failed. */
 static bool build(struct heft_trie *trie, const struct set *set)
 {
     struct heft_error err = {0};
@@ -128,8 +129,8 @@ static void test_longest(void **unused)
     }
 }
 
-/* Nodes are made where a text goes, and nowhere else. */
-static void test_nodes_as_asked(void **unused)
+/* Nodes are created only along the path of a text that is looked up. */
+static void test_nodes_are_created_on_demand(void **unused)
 {
     static struct set set = {.bytes = {"abcd", "abce", "xyzw"}, .sizes = {4, 4, 4}, .n = 3};
     static const struct {
@@ -147,8 +148,9 @@ static void test_nodes_as_asked(void **unused)
     heft_trie_release(&trie);
 }
 
-/* No two tokens share a byte behind the first two: as many nodes as there can be. */
-static void test_no_node_to_spare(void **unused)
+/* All tokens differ within their first two bytes, so that each has a path of its own: the maximum
+ * number of nodes. */
+static void test_maximum_of_nodes(void **unused)
 {
     static struct set set;
     struct heft_trie trie = {0};
@@ -189,8 +191,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_longest),
-        cmocka_unit_test(test_nodes_as_asked),
-        cmocka_unit_test(test_no_node_to_spare),
+        cmocka_unit_test(test_nodes_are_created_on_demand),
+        cmocka_unit_test(test_maximum_of_nodes),
         cmocka_unit_test(test_no_memory),
     };
     struct heft_error err = {0};

@@ -1,6 +1,5 @@
-/* test_torch.c: pickles in small torch zips become rows and values; nothing in them is run.
- * The files that torch itself wrote are in tests/golden/torch, those that must be refused in
- * tests/reject/torch. */
+/* test_torch.c: rows and values of pickles in small torch zips; no call in them is executed. Files
+ * written by torch are in tests/golden/torch, files that must be refused in tests/reject/torch. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,7 +70,7 @@ static void names_are_joined_with_dots(void **state)
     close_fixture(&f);
 }
 
-/* A dictionary of nothing but tensors is left out of the values, a list keeps its places. */
+/* Values omit dictionaries that contain only tensors; lists keep the positions of their items. */
 static void values_leave_tensors_out(void **state)
 {
     struct fixture f;
@@ -135,7 +134,7 @@ static void unknown_objects_stay_walkable(void **state)
     close_fixture(&f);
 }
 
-static void a_cycle_ends(void **state)
+static void a_cycle_terminates(void **state)
 {
     struct fixture f;
 
@@ -146,8 +145,8 @@ static void a_cycle_ends(void **state)
     close_fixture(&f);
 }
 
-/* Ten lists of ten references each, nested nine deep: 200 bytes, a thousand million values. */
-static void shared_values_are_paid_for(void **state)
+/* Lists of ten references, nested nine deep: 200 bytes of pickle for 10^9 values. */
+static void shared_values_count_each_time(void **state)
 {
     const struct heft_limits limits = {.expansion = 1000};
     char pickle[256] = "\x80\2]q\0";
@@ -173,7 +172,7 @@ static void shared_values_are_paid_for(void **state)
     close_fixture(&f);
 }
 
-static void errors_name_the_tensor_and_the_place(void **state)
+static void errors_name_the_tensor_and_the_offset(void **state)
 {
     static const char pickle[] = "\x80\2}" KEY("w") "ctorch._utils\n_rebuild_tensor_v2\n(" STORAGE
                                                     "K\2K\x20\x85K\1\x85\x89" HOOKS "tRs.";
@@ -204,7 +203,7 @@ static void the_whole_file_is_claimed(void **state)
     close_fixture(&f);
 }
 
-static void the_probe_wants_a_pickle_in_a_zip(void **state)
+static void the_probe_requires_a_pickle_in_a_zip(void **state)
 {
     struct fixture f;
     struct heft_probe probe = {0};
@@ -221,7 +220,7 @@ static void the_probe_wants_a_pickle_in_a_zip(void **state)
     close_fixture(&f);
 }
 
-/* The n-th allocation fails, for every n, until all succeed: no crash, no leak, the right code. */
+/* The n-th allocation fails, for every n until all succeed: HEFT_NOMEM, no crash, no leak. */
 static void lack_of_memory_is_an_error(void **state)
 {
     static const char pickle[] = "\x80\2}(" KEY("a") "](K\1" TENSOR "e" KEY("b") "}K\7" TENSOR "s"
@@ -249,11 +248,11 @@ int main(void)
         cmocka_unit_test(keys_read_as_python_prints_them),
         cmocka_unit_test(the_later_of_two_equal_keys_wins),
         cmocka_unit_test(unknown_objects_stay_walkable),
-        cmocka_unit_test(a_cycle_ends),
-        cmocka_unit_test(shared_values_are_paid_for),
-        cmocka_unit_test(errors_name_the_tensor_and_the_place),
+        cmocka_unit_test(a_cycle_terminates),
+        cmocka_unit_test(shared_values_count_each_time),
+        cmocka_unit_test(errors_name_the_tensor_and_the_offset),
         cmocka_unit_test(the_whole_file_is_claimed),
-        cmocka_unit_test(the_probe_wants_a_pickle_in_a_zip),
+        cmocka_unit_test(the_probe_requires_a_pickle_in_a_zip),
         cmocka_unit_test(lack_of_memory_is_an_error),
     };
 

@@ -1,5 +1,5 @@
-/* test_torch_dcp.c: distributed checkpoints through the public door, with and without memory; slices of
- * files, whose contents the model moves into the files. */
+/* test_torch_dcp.c: distributed checkpoints through the public API, with failed allocations; slices
+ * of files, whose storages and notes the model moves to the file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -29,8 +29,8 @@ static size_t find(const struct heft_checkpoint *c, const char *name)
     return index;
 }
 
-/* Each element is in one part, and every part says where. */
-static void parts_are_told(void **state)
+/* Each element belongs to exactly one part, and each part has its position. */
+static void parts_are_listed_with_their_positions(void **state)
 {
     struct heft_error err = {0};
     struct heft_checkpoint *c = open_golden(MESH, &err);
@@ -66,7 +66,7 @@ static void parts_are_told(void **state)
     heft_close(c);
 }
 
-static void whole_ones_have_no_parts(void **state)
+static void contiguous_tensors_have_no_parts(void **state)
 {
     struct heft_error err = {0};
     struct heft_checkpoint *c = open_golden("tests/golden/torch-dcp/single", &err);
@@ -133,7 +133,7 @@ static uint32_t add_slice(struct heft_model *model, uint64_t off, uint64_t len)
     return index;
 }
 
-static void slices_move_into_their_file(void **state)
+static void contents_of_slices_move_to_their_file(void **state)
 {
     static const uint8_t bytes[100] = {[42] = 7};
     struct heft_storage storage = {.off = 2, .packed = 4, .len = 4};
@@ -148,7 +148,7 @@ static void slices_move_into_their_file(void **state)
     heft_source_open_memory(&source, (struct heft_bytes){bytes, sizeof bytes}, "file");
     assert_true(heft_model_add_file(&model, &source, "file", &index, &err));
     slice = add_slice(&model, 40, 20);
-    for (unsigned i = 0; i < 50; i++) /* the array of sources moves */
+    for (unsigned i = 0; i < 50; i++) /* reallocates the array of sources */
         (void)add_slice(&model, i, 1);
     assert_true(heft_source_read(&model.sources[slice].source, 2, &byte, 1, &err));
     assert_int_equal(byte, 7);
@@ -171,7 +171,7 @@ static void slices_move_into_their_file(void **state)
     heft_model_release(&model);
 }
 
-static void errors_of_slices_are_of_the_file(void **state)
+static void errors_in_slices_have_offsets_of_the_file(void **state)
 {
     static const uint8_t bytes[100];
     struct heft_source source;
@@ -191,7 +191,7 @@ static void errors_of_slices_are_of_the_file(void **state)
     assert_false(heft_model_blame_slice(&model, slice, &err));
     assert_int_equal(err.offset, 60);
     assert_string_equal(err.file, "file");
-    heft_model_drop_slice(&model, 0); /* is none */
+    heft_model_drop_slice(&model, 0); /* a file, not a slice: ignored */
     assert_int_equal(model.n_sources, 2);
     heft_model_drop_slice(&model, slice);
     assert_int_equal(model.n_sources, 1);
@@ -201,11 +201,11 @@ static void errors_of_slices_are_of_the_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_are_told),
-        cmocka_unit_test(whole_ones_have_no_parts),
+        cmocka_unit_test(parts_are_listed_with_their_positions),
+        cmocka_unit_test(contiguous_tensors_have_no_parts),
         cmocka_unit_test(opens_without_memory),
-        cmocka_unit_test(slices_move_into_their_file),
-        cmocka_unit_test(errors_of_slices_are_of_the_file),
+        cmocka_unit_test(contents_of_slices_move_to_their_file),
+        cmocka_unit_test(errors_in_slices_have_offsets_of_the_file),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

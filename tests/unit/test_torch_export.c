@@ -1,5 +1,5 @@
-/* test_torch_export.c: torch.export archives in memory become rows. The files that torch itself
- * wrote are in tests/golden/torch-export, those that must be refused in tests/reject/torch-export. */
+/* test_torch_export.c: rows of torch.export archives in memory. Files written by torch are in
+ * tests/golden/torch-export, files that must be refused in tests/reject/torch-export. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,7 +78,7 @@ static void several_models_name_their_rows(void **state)
     close_fixture(&f);
 }
 
-static void the_probe_is_surer_than_torch(void **state)
+static void the_probe_scores_higher_than_torch(void **state)
 {
     struct fixture f;
     struct heft_probe probe = {0};
@@ -93,7 +93,7 @@ static void the_probe_is_surer_than_torch(void **state)
     close_fixture(&f);
 }
 
-/* The n-th allocation fails, for every n, until all succeed: no crash, no leak, the right code. */
+/* The n-th allocation fails, for every n until all succeed: HEFT_NOMEM, no crash, no leak. */
 static void lack_of_memory_is_an_error(void **state)
 {
     struct fixture f = {0};
@@ -115,7 +115,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weights_come_before_constants),
         cmocka_unit_test(several_models_name_their_rows),
-        cmocka_unit_test(the_probe_is_surer_than_torch),
+        cmocka_unit_test(the_probe_scores_higher_than_torch),
         cmocka_unit_test(lack_of_memory_is_an_error),
     };
 

@@ -1,4 +1,5 @@
-/* test_torch_globals.c: what names mean and how they are judged. */
+/* test_torch_globals.c: meaning of the globals in pickles, and the danger that scan reports for
+ * them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +20,8 @@ static enum heft_danger judge(const char *module, const char *name)
     return heft_scan_danger(heft_str_of(module), heft_str_of(name));
 }
 
-/* Every entry that the search would miss were the table out of order. */
+/* Entries across the table, some of which the binary search would miss if the table were not
+ * sorted. */
 static void each_kind_of_name_is_found(void **state)
 {
     static const struct {
@@ -49,7 +51,7 @@ static void each_kind_of_name_is_found(void **state)
     }
 }
 
-static void old_names_mean_the_new_ones(void **state)
+static void old_names_are_aliases_of_new_ones(void **state)
 {
     (void)state;
     assert_ptr_equal(look("__builtin__", "set"), look("builtins", "set"));
@@ -72,7 +74,7 @@ static void dotted_names_are_other_names(void **state)
     assert_int_equal(judge("my.module", "Outer.Inner"), HEFT_UNKNOWN);
 }
 
-static void names_are_judged(void **state)
+static void names_have_their_danger(void **state)
 {
     static const struct {
         const char *module, *name;
@@ -113,9 +115,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_kind_of_name_is_found),
-        cmocka_unit_test(old_names_mean_the_new_ones),
+        cmocka_unit_test(old_names_are_aliases_of_new_ones),
         cmocka_unit_test(dotted_names_are_other_names),
-        cmocka_unit_test(names_are_judged),
+        cmocka_unit_test(names_have_their_danger),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

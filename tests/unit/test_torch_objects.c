@@ -1,6 +1,6 @@
-/* test_torch_objects.c: modules, tensors of several parts and objects of the standard library in
- * small torch zips. The files that torch itself wrote are in tests/golden/torch-objects, those that
- * must be refused in tests/reject/torch-objects. */
+/* test_torch_objects.c: modules, tensors in several parts and objects of the standard library in
+ * small torch zips. Files written by torch are in tests/golden/torch-objects, files that must be
+ * refused in tests/reject/torch-objects. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +49,8 @@ static void expect_rows(const struct fixture *f, const char *const *names, size_
         assert_string_equal(f->model.rows[i].name.p, names[i]);
 }
 
-/* Parameters, then buffers, then modules, whatever the order of the attributes; None is nothing. */
+/* Rows are in the order parameters, buffers, submodules, whatever the order of the attributes; None
+ * makes no row. */
 static void a_module_is_its_state_dict(void **state)
 {
     static const char *const names[] = {"w", "b", "m.w"};
@@ -65,7 +66,8 @@ static void a_module_is_its_state_dict(void **state)
     close_fixture(&f);
 }
 
-/* A plain attribute is a value; where it is a parameter, too, it refers to its row. */
+/* A tensor in a plain attribute is a value; if it is a parameter too, the value refers to its row.
+ */
 static void other_tensors_are_values(void **state)
 {
     static const char *const names[] = {"w"};
@@ -80,12 +82,12 @@ static void other_tensors_are_values(void **state)
     assert_string_equal(child(f.model.values, "b")->type_name, "tensor F32 [2]");
     assert_int_equal(child(child(f.model.values, "l"), "0")->kind, HEFT_VALUE_TENSOR);
     assert_string_equal(child(child(f.model.values, "l"), "0")->text, "w");
-    assert_int_equal(f.model.n_notes, 2); /* and that checksums are not computed */
+    assert_int_equal(f.model.n_notes, 2); /* the other note: checksums are not computed */
     assert_non_null(strstr(f.model.notes[0].text, "3 tensors of modules outside the state dict"));
     close_fixture(&f);
 }
 
-static void attributes_of_a_tensor_stand_beside_it(void **state)
+static void attributes_of_a_tensor_are_rows_beside_it(void **state)
 {
     static const char *const names[] = {"t", "t.s"};
     struct fixture f;
@@ -151,7 +153,7 @@ static struct heft_bytes read_golden(const char *name)
     return (struct heft_bytes){content, n};
 }
 
-/* The n-th allocation fails, for every n, until all succeed. */
+/* The n-th allocation fails, for every n until all succeed. */
 static void lack_of_memory_is_an_error(void **state)
 {
     static const char *const names[] = {"modules.pt", "packed.pt",     "quantized.pt",
@@ -178,7 +180,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_module_is_its_state_dict),
         cmocka_unit_test(other_tensors_are_values),
-        cmocka_unit_test(attributes_of_a_tensor_stand_beside_it),
+        cmocka_unit_test(attributes_of_a_tensor_are_rows_beside_it),
         cmocka_unit_test(objects_are_texts),
         cmocka_unit_test(lack_of_memory_is_an_error),
     };

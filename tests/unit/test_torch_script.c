@@ -1,6 +1,5 @@
-/* test_torch_script.c: TorchScript archives in memory become rows and values. The files that torch
- * itself wrote are in tests/golden/torchscript, those that must be refused in
- * tests/reject/torchscript. */
+/* test_torch_script.c: rows and values of TorchScript archives in memory. Files written by torch
+ * are in tests/golden/torchscript, files that must be refused in tests/reject/torchscript. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +15,7 @@
 extern const struct heft_format heft_format_torch;
 extern const struct heft_format heft_format_torchscript;
 
-/* A tensor of two floats on the storage of that key, which has sixteen. */
+/* A tensor of two floats on the storage with this key, which has sixteen floats. */
 #define TENSOR(key)                                                                                \
     "ctorch._utils\n_rebuild_tensor_v2\n((X\7\0\0\0storagectorch\nFloatStorage\nX\1\0\0\0" key     \
     "X\3\0\0\0cpuK\20tQK\2K\2\x85K\1\x85\x89"                                                      \
@@ -28,7 +27,7 @@ extern const struct heft_format heft_format_torchscript;
 
 static const uint8_t sixty_four[64];
 
-/* Pickles of an archive; NULL: has none. */
+/* Pickles of an archive; NULL if absent. */
 struct pickles {
     const char *data, *constants, *bytecode, *traced, *extra;
     size_t n_data, n_constants, n_bytecode, n_traced;
@@ -136,7 +135,7 @@ static void constants_come_after_the_module(void **state)
     close_fixture(&f);
 }
 
-static void bytecode_adds_what_nothing_else_has(void **state)
+static void bytecode_adds_tensors_that_no_other_pickle_has(void **state)
 {
     struct pickles p = {0};
     struct fixture f;
@@ -163,7 +162,7 @@ static void traced_inputs_need_no_bytes(void **state)
     EXPECT_NAMES(&f, "a");
     assert_int_equal(f.model.n_unreadable, 0);
     close_fixture(&f);
-    SET(&p, data, MODULE KEY("a") TENSOR("3") END); /* only there */
+    SET(&p, data, MODULE KEY("a") TENSOR("3") END); /* storage 3 is used only here, and absent */
     open_with(&f, &heft_format_torchscript, &p, 0);
     assert_false(f.opened);
     assert_int_equal(f.err.code, HEFT_MALFORMED);
@@ -179,14 +178,14 @@ static void a_list_of_known_parameters_refers_to_them(void **state)
     SET(&p, data,
         MODULE KEY("a") TENSOR("0") "q\1" KEY("b") "h\1" KEY("c") "](h\1" TENSOR("0") "e" END);
     open_it(&f, &p);
-    EXPECT_NAMES(&f, "a", "b", "c.1"); /* a tie is a row, another tensor is a row */
+    EXPECT_NAMES(&f, "a", "b", "c.1"); /* a tie and a tensor outside the module are rows */
     assert_int_equal(value_at(&f, "c.0")->kind, HEFT_VALUE_TENSOR);
     assert_string_equal(value_at(&f, "c.0")->text, "a");
     assert_string_equal(value_at(&f, "c.1")->text, "c.1");
     close_fixture(&f);
 }
 
-static void tags_and_enumerations_are_seen_through(void **state)
+static void tags_and_enumerations_are_unwrapped(void **state)
 {
     struct pickles p = {0};
     struct fixture f;
@@ -223,7 +222,8 @@ static void extra_files_are_values(void **state)
     close_fixture(&f);
 }
 
-/* Where the probe did not see constants.pkl, torch's reader finds it. */
+/* An archive whose constants.pkl the probe did not see is opened as torch, whose reader hands it
+ * over. */
 static void the_torch_reader_hands_over(void **state)
 {
     struct pickles p = {0};
@@ -243,7 +243,7 @@ static void the_torch_reader_hands_over(void **state)
     close_fixture(&f);
 }
 
-static void another_zip_is_no_script(void **state)
+static void another_zip_is_not_torchscript(void **state)
 {
     struct fixture f = {0};
     struct heft_source source;
@@ -278,7 +278,7 @@ static void every_byte_is_claimed(void **state)
     close_fixture(&f);
 }
 
-/* The n-th allocation fails, for every n, until all succeed: no crash, no leak, the right code. */
+/* The n-th allocation fails, for every n until all succeed: HEFT_NOMEM, no crash, no leak. */
 static void lack_of_memory_is_an_error(void **state)
 {
     struct pickles p = {.extra = "text"};
@@ -305,13 +305,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attributes_are_named_by_their_path),
         cmocka_unit_test(constants_come_after_the_module),
-        cmocka_unit_test(bytecode_adds_what_nothing_else_has),
+        cmocka_unit_test(bytecode_adds_tensors_that_no_other_pickle_has),
         cmocka_unit_test(traced_inputs_need_no_bytes),
         cmocka_unit_test(a_list_of_known_parameters_refers_to_them),
-        cmocka_unit_test(tags_and_enumerations_are_seen_through),
+        cmocka_unit_test(tags_and_enumerations_are_unwrapped),
         cmocka_unit_test(extra_files_are_values),
         cmocka_unit_test(the_torch_reader_hands_over),
-        cmocka_unit_test(another_zip_is_no_script),
+        cmocka_unit_test(another_zip_is_not_torchscript),
         cmocka_unit_test(every_byte_is_claimed),
         cmocka_unit_test(lack_of_memory_is_an_error),
     };

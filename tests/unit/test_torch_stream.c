@@ -1,5 +1,5 @@
-/* test_torch_stream.c: pickles and storages in a row: what the golden files do not show. Windows that
- * grow, limits, lack of memory, heads that are judged. */
+/* test_torch_stream.c: legacy streams (consecutive pickles and storages) beyond the golden files:
+ * windows that grow, limits, failed allocations, signatures. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ extern const struct heft_format heft_format_torch_legacy, heft_format_torch_tar,
 #define VERSION "\x80\2M\xe9\3."
 #define SYSTEM  "\x80\2}."
 #define FRONT   MAGIC VERSION SYSTEM
-/* A storage of two floats under key 1. */
+/* Persistent id of a storage of two floats with key 1. */
 #define ID                                                                                         \
     "(X\7\0\0\0storagectorch\nFloatStorage\nX\1\0\0\0"                                             \
     "1X\3\0\0\0cpuK\2NtQ"
@@ -35,7 +35,7 @@ static void open_whole(struct fixture *f, const struct heft_format *format, stru
     open_bytes(f, format, bytes, NULL, 0);
 }
 
-/* A file of tests/golden, on the heap. */
+/* Reads a file of tests/golden into the heap. */
 static uint8_t *golden(const char *name, size_t *n)
 {
     char path[512];
@@ -59,7 +59,7 @@ static uint8_t *golden(const char *name, size_t *n)
 
 /* ---- windows ----------------------------------------------------------------------------- */
 
-/* [0, 1, …] of so many integers: two bytes each, and a text of n bytes at the end. */
+/* Appends a pickle of a list: `items` integers of two bytes each, then a text of `text` bytes. */
 static void put_pickle(struct heft_buf *out, size_t items, size_t text)
 {
     uint8_t length[4] = {(uint8_t)text, (uint8_t)(text >> 8), (uint8_t)(text >> 16), 0};
@@ -70,7 +70,7 @@ static void put_pickle(struct heft_buf *out, size_t items, size_t text)
     heft_buf_char(out, 'X');
     heft_buf_put(out, length, 4);
     for (size_t i = 0; i < text; i++)
-        heft_buf_char(out, '.'); /* STOP, were it an opcode */
+        heft_buf_char(out, '.'); /* '.' would be STOP if it were read as an opcode */
     heft_buf_text(out, "e.");
 }
 
@@ -106,7 +106,7 @@ static void windows_grow_until_the_pickle_is_whole(void **state)
         }
 }
 
-static void errors_in_windows_have_their_place(void **state)
+static void errors_in_windows_have_offsets_of_the_file(void **state)
 {
     static const uint8_t bytes[] = "abc\x80\2K\1\xff";
     const struct heft_pickle_place cut = {3, 7, 100, 2, 1 << 20}, bad = {3, 8, 100, 1, 1 << 20},
@@ -164,7 +164,7 @@ static enum heft_torch_peek peek(const char *text, size_t n, uint64_t size)
 }
 #define PEEK(text) peek(text, sizeof(text) - 1, sizeof(text) - 1)
 
-static void heads_are_judged_by_running_them(void **state)
+static void signatures_are_recognised_by_running_the_pickles(void **state)
 {
     char lines[4096];
 
@@ -194,7 +194,7 @@ static void heads_are_judged_by_running_them(void **state)
 
 /* ---- streams ----------------------------------------------------------------------------- */
 
-static void a_storage_stands_where_its_count_says(void **state)
+static void a_storage_begins_after_its_count(void **state)
 {
     struct fixture f;
 
@@ -208,7 +208,7 @@ static void a_storage_stands_where_its_count_says(void **state)
     close_fixture(&f);
 }
 
-static void a_cut_file_says_how_much_is_missing(void **state)
+static void a_truncated_file_reports_the_missing_bytes(void **state)
 {
     static const char whole[] = FRONT "\x80\2" ID "." KEYS DATA;
     struct fixture f;
@@ -229,7 +229,8 @@ static void a_cut_file_says_how_much_is_missing(void **state)
     }
 }
 
-/* One stream twice: read once, so two rows share a storage. The same bytes as an array: elsewhere. */
+/* The same bytes loaded twice as a nested stream are read once, so that two rows share a storage;
+ * loaded as an array they are a storage of their own. */
 static void nested_bytes_are_read_once(void **state)
 {
     static const char stream[] = FRONT "\x80\2" ID "." KEYS DATA;
@@ -291,7 +292,7 @@ static const struct {
     {"torch-tar/gnu.tar", &heft_format_torch_tar},
 };
 
-/* The n-th allocation fails, for every n, until all succeed: no crash, no leak, the right code. */
+/* The n-th allocation fails, for every n until all succeed: HEFT_NOMEM, no crash, no leak. */
 static void lack_of_memory_is_an_error(void **state)
 {
     (void)state;
@@ -316,11 +317,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(windows_grow_until_the_pickle_is_whole),
-        cmocka_unit_test(errors_in_windows_have_their_place),
+        cmocka_unit_test(errors_in_windows_have_offsets_of_the_file),
         cmocka_unit_test(limits_hold_for_pickles_in_a_row),
-        cmocka_unit_test(heads_are_judged_by_running_them),
-        cmocka_unit_test(a_storage_stands_where_its_count_says),
-        cmocka_unit_test(a_cut_file_says_how_much_is_missing),
+        cmocka_unit_test(signatures_are_recognised_by_running_the_pickles),
+        cmocka_unit_test(a_storage_begins_after_its_count),
+        cmocka_unit_test(a_truncated_file_reports_the_missing_bytes),
         cmocka_unit_test(nested_bytes_are_read_once),
         cmocka_unit_test(lack_of_memory_is_an_error),
     };

@@ -1,5 +1,5 @@
-/* test_torch_trace.c: the walk of a pickle as text: every opcode's argument and effect, values
- * within bounds, the state, places of storages; breaks, stops, failing allocations. */
+/* test_torch_trace.c: text trace of a pickle: argument and effect of every opcode, limits of
+ * values, machine state, offsets of storages; errors, stops, failed allocations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ struct log {
     struct heft_buf text;
     struct heft_trace_total total;
     struct heft_error err;
-    size_t steps, stop_after; /* 0: never */
+    size_t steps, stop_after; /* 0: never stops */
     bool ok;
 };
 
@@ -33,7 +33,7 @@ static bool take_pickle(void *ctx, const struct heft_trace_pickle *pickle)
     return true;
 }
 
-/* "5 BINUNICODE 21: push "tok_embeddings.weight"" */
+/* Writes a step as "5 BINUNICODE 21: push "tok_embeddings.weight"". */
 static bool take_step(void *ctx, const struct heft_trace_step *step)
 {
     struct log *log = ctx;
@@ -67,7 +67,7 @@ static void walk_with(struct log *log, const void *bytes, size_t n,
 {
     const struct heft_trace_watcher watcher = {log, take_pickle, take_step, take_entry, NULL};
     const size_t stop_after = log->stop_after;
-    struct heft_model model; /* for the default limits */
+    struct heft_model model; /* only for its default limits */
     struct heft_source source;
     struct heft_tracer tr = {.src = &source,
                              .limits = &model.limits,
@@ -93,7 +93,7 @@ static void walk(struct log *log, const void *bytes, size_t n)
     assert_false(log->text.failed);
 }
 
-/* The lines behind the announcement. */
+/* Compares the lines after the first, which announces the pickle. */
 static void expect_steps(const char *bytes, size_t n, const char *want)
 {
     struct log log = {0};
@@ -107,7 +107,7 @@ static void expect_steps(const char *bytes, size_t n, const char *want)
 }
 #define EXPECT(bytes, want) expect_steps(bytes, sizeof(bytes) - 1, want)
 
-/* The value that a pickle's STOP shows. */
+/* Compares the value that the line of STOP shows. */
 static void expect_shown(const char *bytes, size_t n, const char *want)
 {
     static const char end[] = "the end; the result is ";
@@ -119,7 +119,7 @@ static void expect_shown(const char *bytes, size_t n, const char *want)
     at = strstr(log.text.p, end);
     assert_non_null(at);
     at += sizeof end - 1;
-    at[strlen(at) - 1] = '\0'; /* the line's end */
+    at[strlen(at) - 1] = '\0'; /* removes the line feed */
     assert_string_equal(at, want);
     heft_buf_release(&log.text);
 }
@@ -334,7 +334,7 @@ static void storages_and_tensors(void **state)
     char line[200];
 
     (void)state;
-    /* The payload follows the next local header: 30 bytes and the name a/data/0. */
+    /* the payload follows the next local header: 30 bytes and the name a/data/0 */
     snprintf(line, sizeof line, "elements 16, record a/data/0, bytes %zu to %zu of the file\n",
              40 + sizeof(TENSOR("0") ".") - 1 + 38, 40 + sizeof(TENSOR("0") ".") - 1 + 38 + 64);
     ZIPPED(TENSOR("0") ".", line);
@@ -393,8 +393,9 @@ static void whole_state_of_a_range(void **state)
     heft_buf_release(&log.text);
 }
 
-/* MEMOIZE counts the entries: it may take the place of another value, which then has none. */
-static void a_place_taken_by_another(void **state)
+/* MEMOIZE uses the number of entries as its index: it may replace another value, which then has no
+ * index. */
+static void a_replaced_memo_entry(void **state)
 {
     static const struct heft_trace_options options = {.from = 5, .to = 6};
     struct log log = {0};
@@ -433,7 +434,7 @@ static void ends_of_long_parts(void **state)
 
 /* ---- ends ------------------------------------------------------------------------------------ */
 
-static void a_break_comes_after_its_steps(void **state)
+static void an_error_follows_the_steps_before_it(void **state)
 {
     struct log log = {0};
 
@@ -446,7 +447,7 @@ static void a_break_comes_after_its_steps(void **state)
     heft_buf_release(&log.text);
 }
 
-static void what_begins_as_no_pickle_is_not_announced(void **state)
+static void ranges_that_are_not_pickles_are_not_announced(void **state)
 {
     struct log log = {0};
 
@@ -462,13 +463,13 @@ static void a_watcher_may_stop(void **state)
     struct log log = {.stop_after = 2};
 
     (void)state;
-    walk(&log, "NNNN", 4); /* no STOP: it would be an error */
+    walk(&log, "NNNN", 4); /* without STOP: reading on would be an error */
     assert_true(log.ok);
     assert_int_equal(log.steps, 2);
     heft_buf_release(&log.text);
 }
 
-static void an_empty_range_is_wrong(void **state)
+static void an_empty_range_is_an_error(void **state)
 {
     static const struct heft_trace_options options = {.from = 9, .to = 10};
     struct log log = {0};
@@ -575,12 +576,12 @@ int main(void)
         cmocka_unit_test(storages_and_tensors),
         cmocka_unit_test(five_of_a_stream),
         cmocka_unit_test(whole_state_of_a_range),
-        cmocka_unit_test(a_place_taken_by_another),
+        cmocka_unit_test(a_replaced_memo_entry),
         cmocka_unit_test(ends_of_long_parts),
-        cmocka_unit_test(a_break_comes_after_its_steps),
-        cmocka_unit_test(what_begins_as_no_pickle_is_not_announced),
+        cmocka_unit_test(an_error_follows_the_steps_before_it),
+        cmocka_unit_test(ranges_that_are_not_pickles_are_not_announced),
         cmocka_unit_test(a_watcher_may_stop),
-        cmocka_unit_test(an_empty_range_is_wrong),
+        cmocka_unit_test(an_empty_range_is_an_error),
         cmocka_unit_test(records_by_name),
         cmocka_unit_test(from_tensors_to_bytes),
         cmocka_unit_test(failing_allocations),

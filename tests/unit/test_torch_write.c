@@ -1,6 +1,6 @@
-/* test_torch_write.c: what no small file shows of the torch writers: zip64, the order of libstdc++'s
- * hash set, batches, every allocation failing. Whole files are compared with torch's by tests/cli
- * and tests/interop. */
+/* test_torch_write.c: properties of the torch writers that no small file shows: zip64, the
+ * iteration order of libstdc++'s hash set, batches, failed allocations. tests/cli and tests/interop
+ * compare complete files with torch's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,12 +32,12 @@ static void payloads_are_aligned_also_beyond_4_gib(void **state)
 
     (void)state;
     check_payload(0, 16, 290, 64, 0); /* linear/data.pkl */
-    check_payload(0, 30, 1, 64, 0);   /* exactly: no padding */
+    check_payload(0, 30, 1, 64, 0);   /* exact alignment: no padding */
     check_payload(0, 31, 1, 128, 0);
     check_payload(big, 14, 1, big + 64, 12); /* archive/data/0 */
     check_payload(16, 14, big + 16, 128, 20);
     check_payload(big, 14, big, big + 128, 28);
-    check_payload(0, 14, UINT32_MAX, 128, 20); /* the threshold is one below 4 GiB */
+    check_payload(0, 14, UINT32_MAX, 128, 20); /* sizes from UINT32_MAX on need zip64 */
     check_payload(0, 14, UINT32_MAX - 1u, 64, 0);
     check_payload(UINT32_MAX, 14, 1, big + 64, 12);
     check_payload(UINT32_MAX - 1u, 14, 1, big + 64, 0);
@@ -45,7 +45,7 @@ static void payloads_are_aligned_also_beyond_4_gib(void **state)
 
 /* ---- the names' number ------------------------------------------------------------------- */
 
-/* Records of a file of n storages, as torch 2.13 names them. */
+/* Name of record i in a file of n storages, as torch 2.13 writes it. */
 static struct heft_str name_of(const void *ctx, size_t i, char *room)
 {
     static const char *const first[] = {"data.pkl", ".format_version", ".storage_alignment",
@@ -66,7 +66,7 @@ static uint64_t number_of(unsigned n, struct heft_arena *mem)
     return number;
 }
 
-/* Each number as torch wrote it: below, at and beyond the sizes at which the set grows. */
+/* Numbers as written by torch: below, at and beyond the sizes at which the hash set grows. */
 static void names_are_combined_in_the_order_of_the_hash_set(void **state)
 {
     static const struct {
@@ -100,7 +100,7 @@ struct bench {
 
 static struct bench bench;
 
-/* One storage, and rows of all kinds on it. */
+/* Fills the model with one storage and rows of all kinds on it. */
 static void fill(unsigned n_rows)
 {
     static const uint64_t four[] = {2, 2}, columns[] = {1, 2};
@@ -148,7 +148,7 @@ static bool plan(const char *to, const char *layout)
     return heft_conversion_plan(&bench.conversion, &bench.model, &options, &bench.err);
 }
 
-/* The N-th allocation fails: an error that says so, no leak (sanitizers look), until all succeed. */
+/* The N-th allocation fails: HEFT_NOMEM, no leak (detected by sanitizers), until all succeed. */
 static void fail_each_allocation(const char *to, const char *layout)
 {
     bool ok = false;
@@ -178,14 +178,14 @@ static void any_failing_allocation_of_a_plan(void **state)
     fail_each_allocation("torch-legacy", NULL);
 }
 
-/* Where the plan puts an item, in bytes of its file. */
+/* Byte offset of an item in its output file. */
 static uint64_t offset_of(size_t i)
 {
     return heft_plan_offset(&bench.conversion.plan, &bench.conversion.exports.items[i]);
 }
 
-/* Equal wishes, equal plans; and each item lies where the plan's copies put it. */
-static void plans_are_deterministic_and_items_in_their_places(void **state)
+/* Equal options give equal plans, and each item is inside the file. */
+static void plans_are_deterministic_and_items_inside_the_file(void **state)
 {
     uint64_t first[60], size;
 
@@ -206,8 +206,9 @@ static void plans_are_deterministic_and_items_in_their_places(void **state)
     empty();
 }
 
-/* Two halves from two places, the second one first in the storage: one storage of its own. */
-static void a_tensor_in_parts_is_put_together(void **state)
+/* A tensor of two parts, the second half stored before the first, becomes one contiguous storage.
+ */
+static void a_tensor_in_parts_is_written_contiguously(void **state)
 {
     static uint64_t shape[] = {8}, first[] = {0}, second[] = {4}, half[] = {4};
     struct heft_part list[] = {{.offset = 32, .start = first, .extent = half},
@@ -277,8 +278,8 @@ int main(void)
         cmocka_unit_test(payloads_are_aligned_also_beyond_4_gib),
         cmocka_unit_test(names_are_combined_in_the_order_of_the_hash_set),
         cmocka_unit_test(any_failing_allocation_of_a_plan),
-        cmocka_unit_test(plans_are_deterministic_and_items_in_their_places),
-        cmocka_unit_test(a_tensor_in_parts_is_put_together),
+        cmocka_unit_test(plans_are_deterministic_and_items_inside_the_file),
+        cmocka_unit_test(a_tensor_in_parts_is_written_contiguously),
         cmocka_unit_test(a_byte_range_reaches_from_the_first_to_the_last_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

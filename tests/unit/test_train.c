@@ -1,4 +1,4 @@
-/* test_train.c: vocabularies learned from texts, and the one of tests/golden/tokens. */
+/* test_train.c: vocabularies learned from texts, and the vocabulary of tests/golden/tokens. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -104,7 +104,7 @@ static void test_example(void **unused)
     assert_learns(HEFT_TRAIN_BYTES, 300, "bc bc de de", 11, "#version: 0.2\nb c\nd e\nĠ de\n");
 }
 
-/* Merges of subword-nmt 0.3.8. */
+/* Expected merges are those of subword-nmt 0.3.8. */
 static void test_subword(void **unused)
 {
     (void)unused;
@@ -151,7 +151,7 @@ static void test_small_is_learned(void **unused)
     }
 }
 
-/* One line of vectors.jsonl: "ids" and "text" in any order. */
+/* Parses a line of vectors.jsonl: "ids" and "text" in any order. */
 static size_t read_vector(struct heft_str line, struct heft_arena *mem, struct heft_str *text,
                           uint32_t *ids, size_t room)
 {
@@ -211,7 +211,8 @@ static void test_small_encodes(void **unused)
 
 /* ---- with little memory ------------------------------------------------------------------ */
 
-/* Words of random letters, some of several bytes, some often, and one word that is a third of the text. */
+/* Words of random letters, some of several bytes, some repeated often, and one word that is a third
+ * of the text. */
 static size_t make_text(char *text, size_t room)
 {
     static const char *const letters[] = {"a",
@@ -261,8 +262,8 @@ static struct heft_str learn(enum heft_train_style style, uint64_t memory, uint6
     return merges;
 }
 
-/* Words go to a temporary file, pairs are kept a few at a time, places stand in blocks: what is learned is
- * the same. */
+/* With little memory, words go to a temporary file, pairs are counted in several passes, and
+ * occurrences are stored in blocks: the merges are the same. */
 static void test_little_memory(void **unused)
 {
     static char text[120000];

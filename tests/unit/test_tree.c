@@ -1,4 +1,4 @@
-/* test_tree.c: values made node by node. */
+/* test_tree.c: trees of values built node by node. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include "core/tree.h"
 
-/* {"n": -3, "list": ["x", true, null, 0.5], "raw": bytes} */
+/* Builds {"n": -3, "list": ["x", true, null, 0.5], "raw": bytes}. */
 static struct heft_node *build(struct heft_arena *mem, struct heft_error *err)
 {
     struct heft_node *root = heft_tree_dict(mem, NULL, HEFT_STR(""), err);
@@ -27,7 +27,7 @@ static struct heft_node *build(struct heft_arena *mem, struct heft_error *err)
                : NULL;
 }
 
-static void children_stand_in_order(void **state)
+static void children_are_in_order(void **state)
 {
     struct heft_arena mem = {0};
     struct heft_error err = {0};
@@ -98,7 +98,7 @@ static void any_failing_allocation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(children_stand_in_order),
+        cmocka_unit_test(children_are_in_order),
         cmocka_unit_test(a_shared_member_is_made_once),
         cmocka_unit_test(any_failing_allocation),
     };

@@ -1,5 +1,5 @@
-/* test_unpack.c: gzip with every head there is, in pieces of every size, with what may and what may
- * not stand behind it; zstd by its codes. */
+/* test_unpack.c: gzip with every combination of header fields, in pieces of every size, with valid
+ * and invalid bytes after its end; zstd by its status codes. */
 #include <zstd.h>
 
 #include "base/checksum.h"
@@ -28,7 +28,7 @@ static void put_number(struct text *t, uint32_t number, size_t n)
         put(t, &(uint8_t){(uint8_t)(number >> 8 * i)}, 1);
 }
 
-/* A member of one stored block. */
+/* Appends a gzip member with one stored block. */
 static void put_member(struct text *t, uint8_t flags, const char *data)
 {
     const size_t begin = t->n;
@@ -53,7 +53,7 @@ static void put_member(struct text *t, uint8_t flags, const char *data)
     put_number(t, n, 4);
 }
 
-/* Unpacks in pieces of `step`; what came out is in *out. *at: how far it read. */
+/* Unpacks in pieces of `step` bytes into *out; *at is the number of bytes read. */
 static bool unpack(enum heft_pack pack, const struct text *t, size_t step, struct text *out,
                    size_t *at, struct heft_error *err)
 {
@@ -80,7 +80,8 @@ static bool unpack(enum heft_pack pack, const struct text *t, size_t step, struc
     return ok;
 }
 
-/* It may end behind the first member, and behind each zero of the padding. */
+/* Truncated at every length: valid only at the end of the first member, and after each zero of the
+ * padding. */
 static void test_cuts(const struct text *whole, size_t end, size_t padding)
 {
     struct text t = *whole, out;
@@ -104,7 +105,7 @@ static void test_heads(void **unused)
 
         put_member(&t, flags, "Hello, ");
         end = t.n;
-        put(&t, "\0\0\0", flags % 4); /* padding */
+        put(&t, "\0\0\0", flags % 4); /* padding between members */
         put_member(&t, 31 - flags, "world");
         put(&t, "\0\0", flags % 3);
         for (size_t step = 1; step <= t.n; step++) {
@@ -120,7 +121,7 @@ static void test_heads(void **unused)
     }
 }
 
-static void test_behind(void **unused)
+static void test_bytes_after_the_end(void **unused)
 {
     static const struct {
         const char *bytes, *text;
@@ -175,7 +176,7 @@ static void test_zstd(void **unused)
 
     (void)unused;
     put_frame(&t, "Hello, ");
-    put(&t, "\x50\x2a\x4d\x18\3\0\0\0abc", 11); /* skipped */
+    put(&t, "\x50\x2a\x4d\x18\3\0\0\0abc", 11); /* a skippable frame */
     put_frame(&t, "world");
     end = t.n;
     for (size_t step = 1; step <= t.n; step++) {
@@ -190,14 +191,14 @@ static void test_zstd(void **unused)
     assert_false(unpack(HEFT_PACK_ZSTD, &t, 5, &out, &at, &err));
     assert_int_equal(err.code, HEFT_MALFORMED);
     t.n = end;
-    t.bytes[end - 1] ^= 1; /* the checksum */
+    t.bytes[end - 1] ^= 1; /* damages the checksum */
     assert_false(unpack(HEFT_PACK_ZSTD, &t, 5, &out, &at, &err));
     assert_int_equal(err.code, HEFT_MISMATCH);
     t.n = 0;
-    put(&t, "\x28\xb5\x2f\xfd\0\x88\1\0\0", 9); /* a window of 128 MiB, an empty block */
+    put(&t, "\x28\xb5\x2f\xfd\0\x88\1\0\0", 9); /* a window of 128 MiB and an empty block */
     assert_true(unpack(HEFT_PACK_ZSTD, &t, 9, &out, &at, &err));
     assert_int_equal(out.n, 0);
-    t.bytes[5] = 0x89; /* 128 + 16 */
+    t.bytes[5] = 0x89; /* a window of 144 MiB */
     assert_false(unpack(HEFT_PACK_ZSTD, &t, 9, &out, &at, &err));
     assert_int_equal(err.code, HEFT_LIMIT);
 }
@@ -217,7 +218,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_heads),
-        cmocka_unit_test(test_behind),
+        cmocka_unit_test(test_bytes_after_the_end),
         cmocka_unit_test(test_zstd),
         cmocka_unit_test(test_no_memory),
     };

@@ -1,4 +1,4 @@
-/* test_usage.c: how much of the storages tensors see, against a count of every byte. */
+/* test_usage.c: bytes of storages that tensors refer to, compared with a count byte by byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,8 @@ static void begin(struct fixture *f, size_t storages)
     }
 }
 
-/* A row of two dimensions of 2-byte elements; marks what lies between its first and last byte. */
+/* Adds a row of two dimensions of 2-byte elements; marks the bytes from its first to its last
+ * element. */
 static void add(struct fixture *f, uint32_t storage, uint64_t offset, const uint64_t dims[4])
 {
     const bool strided = dims[2] || dims[3];
@@ -77,7 +78,7 @@ static void nothing_and_everything(void **state)
     (void)state;
     begin(&f, 0);
     expect_count(&f);
-    begin(&f, 2); /* no tensor uses them */
+    begin(&f, 2); /* storages without tensors */
     expect_count(&f);
     begin(&f, 2);
     add(&f, 0, 0, (const uint64_t[]){4, 8, 0, 0});
@@ -93,8 +94,9 @@ static void overlaps_count_once(void **state)
     begin(&f, 2);
     add(&f, 1, 4, (const uint64_t[]){2, 3, 0, 0});
     add(&f, 1, 6, (const uint64_t[]){1, 8, 0, 0});
-    add(&f, 1, 5, (const uint64_t[]){1, 2, 0, 0});  /* within */
-    add(&f, 0, 0, (const uint64_t[]){3, 2, 10, 1}); /* from the first element to the last */
+    add(&f, 1, 5, (const uint64_t[]){1, 2, 0, 0}); /* inside the row before */
+    /* strided: counted from the first element to the last */
+    add(&f, 0, 0, (const uint64_t[]){3, 2, 10, 1});
     add(&f, 0, 1, (const uint64_t[]){0, 7, 0, 0});  /* empty */
     add(&f, 0, 30, (const uint64_t[]){5, 2, 0, 1}); /* expanded */
     expect_count(&f);

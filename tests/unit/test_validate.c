@@ -1,4 +1,4 @@
-/* test_validate.c: what heft_model_validate refuses, and what it guarantees afterwards. */
+/* test_validate.c: models that heft_model_validate refuses, and its guarantees for the others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -101,8 +101,8 @@ static bool add_named(struct yard *y, size_t name, uint8_t rank)
     return heft_model_add_row(&y->model, &row, &y->err);
 }
 
-/* 32 bytes for each tensor that may be, and 1 MiB;
- * dimensions beyond four count as 8 bytes each. */
+/* The limit is 1 MiB plus 32 bytes per allowed tensor; dimensions beyond four count as 8 bytes
+ * each. */
 static void names_and_long_shapes_are_limited_together(void **state)
 {
     struct yard y;
@@ -185,7 +185,7 @@ static void names_are_found_in_any_order(void **state)
     }
 }
 
-static void row_major_strides_are_forgotten(void **state)
+static void row_major_strides_become_null(void **state)
 {
     struct yard y;
 
@@ -232,7 +232,7 @@ static void the_map_has_no_holes(void **state)
     heft_model_release(&y.model);
 }
 
-static void tensors_that_overlap_are_drawn(void **state)
+static void overlapping_tensors_are_marked_in_the_map(void **state)
 {
     const struct heft_segment *segments;
     size_t count;
@@ -271,9 +271,9 @@ static void overlapping_claims_are_an_error(void **state)
     heft_model_release(&y.model);
 }
 
-/* A reader appends and fails, goes back, and is followed by one that appends the same: twice the names
- * would be more than the limit. */
-static void going_back_takes_back_all_counts(void **state)
+/* A reader that failed after it appended is undone, and another appends the same: if its counts
+ * remained, the names would exceed the limit. */
+static void undoing_a_reader_restores_all_counts(void **state)
 {
     struct heft_model_counts before;
     struct yard y;
@@ -303,14 +303,14 @@ int main(void)
         cmocka_unit_test(arithmetic_that_overflows_is_refused),
         cmocka_unit_test(an_expansion_beyond_the_limit_is_refused),
         cmocka_unit_test(names_and_long_shapes_are_limited_together),
-        cmocka_unit_test(going_back_takes_back_all_counts),
+        cmocka_unit_test(undoing_a_reader_restores_all_counts),
         cmocka_unit_test(records_are_limited_by_the_size_of_the_input),
         cmocka_unit_test(rank_is_limited),
         cmocka_unit_test(names_must_be_unique_and_utf8),
         cmocka_unit_test(names_are_found_in_any_order),
-        cmocka_unit_test(row_major_strides_are_forgotten),
+        cmocka_unit_test(row_major_strides_become_null),
         cmocka_unit_test(the_map_has_no_holes),
-        cmocka_unit_test(tensors_that_overlap_are_drawn),
+        cmocka_unit_test(overlapping_tensors_are_marked_in_the_map),
         cmocka_unit_test(overlapping_claims_are_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* test_vocab.c: the kinds of vocabularies, and what is wrong with damaged ones. */
+/* test_vocab.c: kinds of vocabularies, and errors of malformed ones. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ static void put_alphabet(struct heft_buf *b, uint8_t byte)
         }
 }
 
-/* {"!": 0, … "Ā": 188 …, EXTRA} without the byte `without` (256: none). */
+/* Writes {"!": 0, … "Ā": 188 …, EXTRA} without the byte `without` (256: all bytes). */
 static void put_ids(struct heft_buf *b, unsigned without, const char *extra)
 {
     uint8_t order[256];
@@ -74,7 +74,7 @@ static struct heft_vocab *open_buf(struct heft_buf *text, struct heft_buf *ids,
     return v;
 }
 
-/* Fails for want of memory at each allocation in turn, until it succeeds. */
+/* Makes a vocabulary with each allocation failing in turn: HEFT_NOMEM until it succeeds. */
 typedef struct heft_vocab *make_fn(struct heft_error *err);
 
 static void fail_each_allocation(make_fn *make)
@@ -100,7 +100,8 @@ static void fail_each_allocation(make_fn *make)
 struct damaged {
     const char *text;
     enum heft_code code;
-    uint64_t offset; /* from where the changing part begins; HEFT_NO_OFFSET: none */
+    /* relative to the start of the part that differs; HEFT_NO_OFFSET if the error has none */
+    uint64_t offset;
     const char *message;
 };
 
@@ -152,7 +153,8 @@ static const struct damaged IDS[] = {
     {"\"ab\":null", HEFT_MALFORMED, 5, "no whole number"},
     {"\"ab\":1048576", HEFT_LIMIT, 5, "below 2^20"},
     {"\"ab\":16777216", HEFT_LIMIT, 5, "below 2^20"},
-    {"\"ac\":256", HEFT_MALFORMED, HEFT_NO_OFFSET, ""}, /* of the other file: 0 */
+    /* the error is in the other file, at offset 0 */
+    {"\"ac\":256", HEFT_MALFORMED, HEFT_NO_OFFSET, ""},
     {"\"ab\":256", HEFT_OK, HEFT_NO_OFFSET, ""},
     {"\"ab\":300,\"<|endoftext|>\":299", HEFT_OK, HEFT_NO_OFFSET, ""},
 };
@@ -233,7 +235,8 @@ static void test_damaged_ranks(void **unused)
 }
 
 static const struct {
-    const char *top, *pre, *model, *merges, *message; /* NULL: it opens */
+    /* text of the error; NULL if the vocabulary is valid */
+    const char *top, *pre, *model, *merges, *message;
 } JSON[] = {
     {"", BYTE_LEVEL, "\"type\":\"BPE\",", "[\"a b\",\"ab c\"]", NULL},
     {"", SPLIT(PATTERN, "Isolated"), "\"type\":\"BPE\",", "[[\"a\",\"b\"],[\"ab\",\"c\"]]", NULL},
@@ -337,7 +340,7 @@ static void test_lines(void **unused)
     EXPECT_IDS(v, "abc ab", 257, 220, 256);
     assert_int_equal(heft_vocab_end(v), 258);
     heft_vocab_close(v);
-    /* The original splits at newlines and drops what is behind the last. */
+    /* OpenAI's encoder.py splits at newlines and drops the text after the last one. */
     heft_buf_text(&text, "#version: 0.2\na b\nab c");
     put_ids(&ids, 256, "\"ab\":300,\"abc\":301");
     v = open_buf(&text, &ids, &err);
@@ -362,8 +365,8 @@ static void test_error_of_an_earlier_call(void **unused)
     heft_vocab_close(v);
 }
 
-/* "ab" ranks before "bc": "abcd" is merged from "ab" and "cd", never reached through "bc". "xyz" has
- * no way at all, and is a token only where it is a word. */
+/* "ab" ranks before "bc": "abcd" is merged from "ab" and "cd", never through "bc". "xyz" is not a
+ * result of merges, and is a token only if it is a whole pre-token. */
 static void test_ranks(void **unused)
 {
     struct heft_error err = {0};
@@ -404,8 +407,8 @@ static void test_ignore_merges(void **unused)
     }
 }
 
-/* A word of other characters than the alphabet's stands for itself; text never becomes it, neither as
- * a word that is taken whole nor beside the bytes that it looks like. */
+/* A token with characters outside the byte alphabet stands for its own UTF-8 bytes. Text is never
+ * encoded to it, neither as a whole pre-token nor in place of equal bytes. */
 static void test_foreign_words(void **unused)
 {
     struct heft_error err = {0};
@@ -440,7 +443,7 @@ static bool same_ids(void *ctx, const struct heft_word *word)
     return true;
 }
 
-/* All pairs of bytes merge: 65792 ids, so that the encoder writes 4 bytes each. */
+/* All pairs of bytes merge: 65792 ids, so that the encoder needs 4 bytes per id. */
 static void test_wide_ids(void **unused)
 {
     struct heft_error err = {0};
@@ -488,7 +491,7 @@ static void test_wide_ids(void **unused)
     heft_vocab_close(v);
 }
 
-/* GPT-2's own, or a word of how to get it. */
+/* The built-in vocabulary of GPT-2, or an error that says how to obtain it. */
 static void test_builtin(void **unused)
 {
     struct heft_error err = {0};
@@ -564,7 +567,8 @@ static void test_no_memory(void **unused)
 
 /* ---- one vocabulary, spelled in many ways ------------------------------------------------ */
 
-/* Those of the usual form, and those that are left to the general reader, say the same. */
+/* Spellings that the fast reader accepts and those left to the general reader give the same
+ * vocabulary. */
 static void test_spellings(void **unused)
 {
     static const char *const spellings[] = {
@@ -595,7 +599,7 @@ static void test_spellings(void **unused)
     }
 }
 
-/* Words of all lengths, which differ in one place only. */
+/* Tokens of all lengths that differ in one byte. */
 static void test_vocab_ids(void **unused)
 {
     enum { LENGTHS = 40, EACH = 8 };

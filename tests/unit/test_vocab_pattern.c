@@ -1,10 +1,11 @@
-/* test_vocab_pattern.c: vocabularies of which it is certain that GPT-2's pattern cuts their words, and others. */
+/* test_vocab_pattern.c: the split pattern of vocabularies: known to be GPT-2's, or unknown. */
 #include "tokens/vocab/vocab_open.h"
 #include "vocab_ranks.h"
 
 static const struct heft_vocab_options GPT2 = {.pattern = "gpt2"};
 
-/* A letter and one, two of those and two, and `odd` merges of a point with four: 90000 in all. */
+/* Writes 90000 merges: of two letters, of two such pairs, and `odd` merges of a point with four
+ * letters. */
 static void put_many(struct heft_buf *b, unsigned odd)
 {
     const unsigned words = 90000 - 676 - odd;
@@ -20,8 +21,8 @@ static void put_many(struct heft_buf *b, unsigned odd)
     }
 }
 
-/* Tokens that GPT-2's pattern would part, at every size: nothing that is certain is encoded; what the
- * caller says is doubted. */
+/* Vocabularies with tokens that GPT-2's pattern would split. Without a pattern option, encoding is
+ * refused if there are too many; with it, encoding works but heft_vocab_doubt reports them. */
 static void test_other_pattern(void **unused)
 {
     struct heft_error err = {0};
@@ -67,7 +68,8 @@ static struct heft_vocab *open_ranks(const char *more, const struct heft_vocab_o
     return v;
 }
 
-/* Ranks say no pattern, and are none that are known: they decode, and encode where the pattern is said. */
+/* A file of ranks contains no pattern. If it is not a known one, it decodes, and encodes only with
+ * a pattern option. */
 static void test_unproven_pattern(void **unused)
 {
     struct heft_vocab *v = open_ranks("YWI= 256\n", NULL);
@@ -88,7 +90,8 @@ static void test_unproven_pattern(void **unused)
     heft_vocab_close(v);
 }
 
-/* "=" is the empty token: it has its id, no text becomes it, and it decodes to nothing. */
+/* "=" is the empty token in base64: it has an id, no text is encoded to it, and it decodes to no
+ * bytes. */
 static void test_empty_token(void **unused)
 {
     struct heft_vocab *v = open_ranks("YWI= 256\n= 257\n", &GPT2);
@@ -104,7 +107,7 @@ static void test_empty_token(void **unused)
     heft_vocab_close(v);
 }
 
-/* The end of text is a token of any name, or an id that no token has. */
+/* The end-of-text token is a token of any name, or an id without a token. */
 static void test_end_token(void **unused)
 {
     struct heft_vocab_options how = {.pattern = "gpt2", .eot_token = "ab"};
@@ -113,7 +116,8 @@ static void test_end_token(void **unused)
     size_t n = 0;
 
     (void)unused;
-    assert_int_equal(heft_vocab_end(v), HEFT_NO_TOKEN); /* is chosen behind the public door */
+    /* heft_vocab_open_with looks eot_token up, not the internal functions */
+    assert_int_equal(heft_vocab_end(v), HEFT_NO_TOKEN);
     heft_vocab_close(v);
     how.eot_token = "<|endoftext|>";
     v = heft_vocab_open_with(NULL, &how, &err);
@@ -137,7 +141,8 @@ static void test_end_token(void **unused)
     assert_non_null(strstr(err.text, "only gpt2 is built in"));
 }
 
-/* The ranks of GPT-2 and of p50k_base are known, in any order of lines; with one token changed they are not. */
+/* The ranks of GPT-2 and of p50k_base are recognised with lines in any order, but not with one
+ * token changed. */
 static void test_known_ranks(void **unused)
 {
     struct heft_error err = {0};
@@ -145,7 +150,7 @@ static void test_known_ranks(void **unused)
 
     (void)unused;
     for (int kind = 0; gpt2 && kind < 4;
-         kind++) { /* 1: backwards; 2: p50k_base; 3: a token changed */
+         kind++) { /* 1: reversed lines; 2: p50k_base; 3: one token changed */
         struct heft_buf text = {0};
         struct heft_vocab *v;
 

@@ -1,5 +1,5 @@
-/* test_vocab_usual.c: files of the usual form, read without the general readers, give what those make
- * of them; and the tokens that are said to encode to themselves do. */
+/* test_vocab_usual.c: the fast reader of vocabularies in the usual spelling gives the same result
+ * as the general readers; tokens marked as self-encoding encode to themselves. */
 #include <stdlib.h>
 
 #include "base/text.h"
@@ -13,14 +13,14 @@
 
 enum { MERGES = 700, IDS = 256 + MERGES + 1, LONGEST = 90, GIANT = 600 };
 
-/* Merges drawn from few letters, some of them escaped, so that many lead nowhere. */
+/* Random merges of a few letters, some of which are escaped in JSON; many are never used. */
 struct drawn {
     uint8_t bytes[IDS][GIANT];
     size_t n[IDS];
     uint32_t left[IDS], right[IDS];
 };
 static struct drawn drawn;
-static uint32_t characters[256]; /* of the alphabet, by byte */
+static uint32_t characters[256]; /* byte alphabet: code point by byte */
 static uint32_t state = 1;
 
 static uint32_t draw(uint32_t below)
@@ -89,10 +89,10 @@ static void put_word(struct heft_buf *b, const uint8_t *p, size_t n, bool json, 
     heft_buf_release(&word);
 }
 
-/* How files are spelled. */
+/* Spelling of the files. */
 struct spelling {
-    bool ascii, compact, reversed; /* encoder.json; ids against the order of merges */
-    bool shuffled;                 /* merges: parts may come after what is made of them */
+    bool ascii, compact, reversed; /* of encoder.json; reversed: ids against the order of merges */
+    bool shuffled;                 /* of merges: parts may come after the merges that use them */
     const char *newline;
     bool is_usual;
 };
@@ -113,7 +113,7 @@ static void spell(const struct spelling *s, struct heft_buf *ids, struct heft_bu
     const char *const end = s->compact ? "\"<|endoftext|>\":%u" : "\"<|endoftext|>\": %u";
 
     heft_buf_char(ids, '{');
-    if (!s->is_usual) { /* the highest id is not the last */
+    if (!s->is_usual) { /* the highest id is not the last: left to the general reader */
         heft_buf_printf(ids, end, IDS - 1);
         heft_buf_char(ids, ',');
     }
@@ -126,7 +126,7 @@ static void spell(const struct spelling *s, struct heft_buf *ids, struct heft_bu
     heft_buf_char(ids, '}');
     heft_buf_printf(merges, "#version: 0.2%s", s->newline);
     for (uint32_t k = 256; k < IDS - 1; k++) {
-        /* each once: 223 and their number have no divisor in common */
+        /* each merge once: 223 and MERGES are coprime */
         const uint32_t i = s->shuffled ? 256 + (k - 256) * 223 % MERGES : k;
 
         put_word(merges, drawn.bytes[drawn.left[i]], drawn.n[drawn.left[i]], false, false);
@@ -141,7 +141,7 @@ static struct heft_bytes bytes_of(const struct heft_buf *b)
     return (struct heft_bytes){(const uint8_t *)b->p, b->n};
 }
 
-/* Whether the files are read as they usually are. */
+/* Returns true if the fast reader accepts the files. */
 static bool is_read_so(const struct heft_buf *ids, const struct heft_buf *merges)
 {
     struct heft_error err = {0};
@@ -192,7 +192,8 @@ static void expect_drawn(const struct heft_vocab *v, const struct spelling *s)
     }
 }
 
-/* By merging its bytes. Of merges out of order, some are not known to encode to themselves. */
+/* Checks each token by merging its bytes. If merges are shuffled, some tokens that encode to
+ * themselves are not marked as such. */
 static void expect_self_encoding(const struct heft_vocab *v, bool is_shuffled)
 {
     struct heft_merger merger = {0};
@@ -213,7 +214,7 @@ static void expect_self_encoding(const struct heft_vocab *v, bool is_shuffled)
             assert_true(count > 1 || is_shuffled);
         n_self += heft_vocab_is_self_encoding(v, id);
     }
-    assert_in_range(n_self, 257, IDS - 50); /* both kinds were met */
+    assert_in_range(n_self, 257, IDS - 50); /* both kinds occurred */
     assert_false(v->is_self_encoding || heft_vocab_is_self_encoding(v, v->end));
     heft_merger_release(&merger);
 }
@@ -255,7 +256,8 @@ static void test_any_order(void **unused)
     }
 }
 
-/* A text of the usual form with one thing wrong is not read so, and is told by the general reader. */
+/* A vocabulary in the usual spelling with one error is left to the general reader, which reports
+ * it. */
 static void expect_wrong(const char *item, const char *line, const char *message)
 {
     struct heft_buf ids = {0}, merges = {0};
@@ -290,7 +292,7 @@ static void test_wrong(void **unused)
     expect_wrong("\"z\xff\": 956, ", "", "no UTF-8");
     expect_wrong("\"z\": 12345678, ", "", "below 2^20");
     expect_wrong("", "z z\n", "whose result has no id");
-    expect_wrong("", "a b", NULL); /* a last line without its end is no line */
+    expect_wrong("", "a b", NULL); /* a last line without a line feed is ignored */
     expect_wrong("", "a\n", "not two words");
     expect_wrong("", "a b c\n", "not two words");
     expect_wrong("", "a \xc4\n", "no UTF-8");

@@ -1,5 +1,5 @@
-/* test_zip.c: good archives: of torch, of Python's zipfile (stored, deflated, zip64, streamed),
- * with comments, trailing bytes, empty; records fetched; what sits where. */
+/* test_zip.c: valid archives: of torch, of Python's zipfile (stored, deflated, zip64, streamed),
+ * with comments, with trailing bytes, empty; records fetched; positions of their parts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,7 +109,7 @@ static void descriptors_with_and_without_zip64(void **state)
     bench_leave(&b);
 }
 
-/* The streamed archive with the signature of its first descriptor cut out. */
+/* The streamed archive without the signature of its first descriptor. */
 static void a_descriptor_without_signature(void **state)
 {
     uint8_t bytes[sizeof sample_zip_stream - 4];
@@ -133,7 +133,7 @@ static void a_descriptor_without_signature(void **state)
     bench_leave(&b);
 }
 
-static void a_wrong_descriptor_is_found_when_asked(void **state)
+static void a_wrong_descriptor_is_found_on_request(void **state)
 {
     struct bench b;
     uint64_t length;
@@ -211,12 +211,12 @@ static void fetching_checks_size_and_checksum(void **state)
     assert_int_equal(b.err.code, HEFT_MISMATCH);
     assert_int_equal(b.err.offset, b.zip.entries[0].data);
     assert_true(heft_zip_fetch(&b.src, &b.zip.entries[0], 5, false, &b.arena, &got, &b.err));
-    b.zip.entries[0].crc = 0; /* not computed */
+    b.zip.entries[0].crc = 0; /* 0: no checksum was computed */
     assert_true(heft_zip_fetch(&b.src, &b.zip.entries[0], 5, true, &b.arena, &got, &b.err));
     bench_leave(&b);
 }
 
-/* A stream that gives more or less than declared, breaks off, or has bytes behind its end. */
+/* A stream with more or fewer bytes than declared, truncated, or with bytes after its end. */
 static void bad_deflate_streams(void **state)
 {
     struct heft_zip_entry e;
@@ -251,9 +251,9 @@ static void bad_deflate_streams(void **state)
 
 /* ---- records beyond 4 GiB: zip64 fields, descriptors of 24 bytes, in a file that is a hole  */
 
-#define FAR (UINT64_C(5) << 30) /* the first payload */
+#define FAR (UINT64_C(5) << 30) /* size of the first payload */
 
-/* The bytes of the file without that payload, which begins at `hole`. */
+/* Bytes of the file without that payload, whose offset is `hole`. */
 struct far {
     uint8_t bytes[512];
     size_t n, hole;
@@ -275,7 +275,8 @@ static bool far_read(const struct heft_source *src, uint64_t off, void *dst, siz
     return true;
 }
 
-/* As torch writes it: a zip64 field with the size and 0, and a descriptor with 64-bit sizes. */
+/* Local headers as torch writes them: a zip64 field with the size and 0, and a descriptor with
+ * 64-bit sizes. */
 static void far_put_locals(struct far *far)
 {
     uint8_t *p = far->bytes;
@@ -301,7 +302,7 @@ static void far_put_locals(struct far *far)
     far->n = 53 + 24 + 33;
 }
 
-/* One leaves its sizes to the zip64 field, the other its offset. */
+/* Directory in which one record has its sizes in the zip64 field, the other its offset. */
 static void far_put_directory(struct far *far)
 {
     uint8_t *p = far->bytes + far->n;
@@ -372,9 +373,9 @@ static void records_beyond_four_gigabytes(void **state)
     heft_arena_release(&b.arena);
 }
 
-/* An archive that is not read whole: one stored record of ZEROS bytes, sized by a descriptor, whose
- * local header has these extra fields: pairs of id and length, up to an id of 0. Of `stray` bytes
- * the last field is short, or there are as many behind it. */
+/* Archive too large to be read whole: one stored record of ZEROS bytes with a descriptor, whose
+ * local header has the extra fields `fields`: pairs of id and length, terminated by id 0. `stray`:
+ * number of bytes after the last field; negative if it is truncated. */
 #define ZEROS 9000
 
 struct extra {
@@ -385,7 +386,8 @@ static void put_record(struct heft_buf *out, uint32_t signature, uint64_t extra_
 {
     static const uint8_t zeros[64] = {0};
     const size_t head = signature == 0x04034B50 ? 30 : 46, at = out->n;
-    const size_t shift = head > 30 ? 2 : 0; /* the directory has "made by" first */
+    /* central entries have the field "version made by" first */
+    const size_t shift = head > 30 ? 2 : 0;
 
     heft_buf_put(out, zeros, head);
     heft_put_le32((uint8_t *)out->p + at, signature);
@@ -436,13 +438,13 @@ static void make_extra(struct bench *b, const struct extra *fields, int stray)
     heft_buf_release(&extra);
 }
 
-/* What is behind the payload is 24 bytes where the local header has a zip64 field, else 16. */
+/* Size of the bytes after the payload: 24 if the local header has a zip64 field, else 16. */
 static void extra_fields_of_any_length(void **state)
 {
     static const struct {
         struct extra fields[4];
         int stray;
-        unsigned after; /* 0: they do not fit together */
+        unsigned after; /* 0: neither size is valid */
     } cases[] = {
         {{{0x4246, 100}}, 0, 16},
         {{{0x4246, 20}, {0x4246, 3}}, 0, 16},
@@ -455,7 +457,7 @@ static void extra_fields_of_any_length(void **state)
         {{{7, 40}, {0x4246, 100}}, 3, 16},
         {{{1, 8}, {0x4246, 100}}, 3, 24},
         {{{1, 40}}, 0, 24},
-        {{{0x4246, 100}}, 4, 16}, /* an empty field */
+        {{{0x4246, 100}}, 4, 16}, /* an empty extra field */
         {{{0x4246, 100}}, -1, 0},
         {{{1, 8}, {0x4246, 100}}, -1, 0},
         {{{1, 8}, {1, 8}, {0x4246, 100}}, 0, 0},
@@ -480,7 +482,7 @@ static void extra_fields_of_any_length(void **state)
 
 /* ---- a directory in pieces ------------------------------------------------------------------- */
 
-#define LONG    200 /* records, empty ones, with comments … */
+#define LONG    200 /* empty records with comments */
 #define COMMENT 64999
 #define ENTRY   (46 + 4 + COMMENT)
 
@@ -522,8 +524,8 @@ static void make_long(struct bench *b, unsigned told)
     heft_buf_release(&out);
 }
 
-/* 13 MB of directory: entries at the borders of what is in memory at once are as the others, and so are
- * errors. */
+/* Directory of 13 MB: entries at the boundaries of the window are read like the others, and errors
+ * in them are reported. */
 static void a_long_directory(void **state)
 {
     struct bench b;
@@ -577,8 +579,8 @@ static void every_failing_allocation_is_reported(void **state)
     }
 }
 
-/* A name in the middle of other bytes is no entry. */
-static void an_entry_of_the_directory_is_told_from_a_mention(void **state)
+/* heft_zip_lists finds a name only in a directory entry, not in other bytes. */
+static void a_name_outside_a_directory_entry_is_not_found(void **state)
 {
     uint8_t part[128] = "some text, a/archive_format";
     const struct heft_bytes whole = {part, sizeof part};
@@ -601,7 +603,7 @@ int main(void)
         cmocka_unit_test(archives_of_python),
         cmocka_unit_test(descriptors_with_and_without_zip64),
         cmocka_unit_test(a_descriptor_without_signature),
-        cmocka_unit_test(a_wrong_descriptor_is_found_when_asked),
+        cmocka_unit_test(a_wrong_descriptor_is_found_on_request),
         cmocka_unit_test(a_comment_and_trailing_bytes),
         cmocka_unit_test(an_empty_archive),
         cmocka_unit_test(a_long_directory),
@@ -611,7 +613,7 @@ int main(void)
         cmocka_unit_test(records_beyond_four_gigabytes),
         cmocka_unit_test(extra_fields_of_any_length),
         cmocka_unit_test(every_failing_allocation_is_reported),
-        cmocka_unit_test(an_entry_of_the_directory_is_told_from_a_mention),
+        cmocka_unit_test(a_name_outside_a_directory_entry_is_not_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* test_zip_record.c: records of an archive by themselves, and the faults that each can have. */
+/* test_zip_record.c: decoding of single records of an archive, and their faults. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 enum { ROOM = 256 };
 
-/* A central entry of `name`, with extra fields; returns its size. */
+/* Writes a central entry of `name` with extra fields; returns its size. */
 static size_t put_central(uint8_t *p, const char *name, const uint8_t *extra, size_t extra_n)
 {
     const size_t n = strlen(name);
@@ -33,7 +33,7 @@ static size_t put_central(uint8_t *p, const char *name, const uint8_t *extra, si
     return HEFT_ZIP_CENTRAL + n + extra_n + 3;
 }
 
-static void entries_are_taken_one_by_one(void **state)
+static void entries_are_decoded_one_by_one(void **state)
 {
     uint8_t bytes[ROOM];
     const size_t first = put_central(bytes, "archive/data/0", NULL, 0);
@@ -59,7 +59,7 @@ static void entries_are_taken_one_by_one(void **state)
     assert_int_equal(left.n, n);
 }
 
-static void names_have_faults(void **state)
+static void unsafe_names_are_faults(void **state)
 {
     static const struct {
         const char *name;
@@ -85,8 +85,8 @@ static void names_have_faults(void **state)
                          tests[i].faults);
 }
 
-/* Labels are no paths, and UTF-8 only where their flag says so. */
-static void labels_have_fewer(void **state)
+/* Names used only as labels may be unsafe paths, and must be UTF-8 only if their flag is set. */
+static void labels_have_fewer_faults(void **state)
 {
     struct heft_zip_record r = {.faults = HEFT_ZIP_PARENT | HEFT_ZIP_NOT_UTF8 | HEFT_ZIP_NUL};
 
@@ -97,7 +97,7 @@ static void labels_have_fewer(void **state)
     assert_int_equal(heft_zip_faults(&r, true), HEFT_ZIP_NUL | HEFT_ZIP_NOT_UTF8);
 }
 
-static void codings_and_kinds_have_faults(void **state)
+static void unsupported_methods_and_file_types_are_faults(void **state)
 {
     static const struct {
         unsigned at;
@@ -135,8 +135,9 @@ static void codings_and_kinds_have_faults(void **state)
     }
 }
 
-/* Field 1 has what the 32-bit fields leave to it, in order; another field precedes it. */
-static void wide_numbers_are_in_a_field(void **state)
+/* Extra field 1 (zip64) contains the numbers that do not fit into 32 bits, in order; another field
+ * precedes it. */
+static void zip64_numbers_are_in_an_extra_field(void **state)
 {
     uint8_t extra[4 + 2 + 4 + 16] = {5, 0, 2, 0, 0, 0, 1, 0, 16}, bytes[ROOM];
     struct heft_zip_record r;
@@ -153,11 +154,11 @@ static void wide_numbers_are_in_a_field(void **state)
     assert_int_equal(heft_zip_take_central(&left, &r), HEFT_ZIP_TAKEN);
     assert_true(r.size == UINT64_C(5) << 32 && r.header == UINT64_C(6) << 32 && r.packed == 5);
     assert_int_equal(r.faults, HEFT_ZIP_SIZES);
-    heft_put_le32(bytes + 20, UINT32_MAX); /* one number more than there are */
+    heft_put_le32(bytes + 20, UINT32_MAX); /* one more number than the field contains */
     left = (struct heft_bytes){bytes, n};
     assert_int_equal(heft_zip_take_central(&left, &r), HEFT_ZIP_TAKEN);
     assert_int_equal(r.faults & HEFT_ZIP_NARROW, HEFT_ZIP_NARROW);
-    bytes[HEFT_ZIP_CENTRAL + 4 + 8] = 17; /* longer than the extra fields */
+    bytes[HEFT_ZIP_CENTRAL + 4 + 8] = 17; /* longer than the extra fields together */
     left = (struct heft_bytes){bytes, n};
     assert_int_equal(heft_zip_take_central(&left, &r), HEFT_ZIP_TAKEN);
     assert_int_equal(r.faults & HEFT_ZIP_EXTRA, HEFT_ZIP_EXTRA);
@@ -185,7 +186,7 @@ static void descriptors_have_four_forms(void **state)
     }
 }
 
-/* The signature is found wherever 22 bytes are left for its record. */
+/* The signature is found at every offset that leaves 22 bytes for the record. */
 static void end_records_are_found(void **state)
 {
     uint8_t bytes[64];
@@ -208,11 +209,11 @@ static void end_records_are_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(entries_are_taken_one_by_one),
-        cmocka_unit_test(names_have_faults),
-        cmocka_unit_test(labels_have_fewer),
-        cmocka_unit_test(codings_and_kinds_have_faults),
-        cmocka_unit_test(wide_numbers_are_in_a_field),
+        cmocka_unit_test(entries_are_decoded_one_by_one),
+        cmocka_unit_test(unsafe_names_are_faults),
+        cmocka_unit_test(labels_have_fewer_faults),
+        cmocka_unit_test(unsupported_methods_and_file_types_are_faults),
+        cmocka_unit_test(zip64_numbers_are_in_an_extra_field),
         cmocka_unit_test(descriptors_have_four_forms),
         cmocka_unit_test(end_records_are_found),
     };

@@ -1,5 +1,5 @@
-/* test_zip_reject.c: archives that are wrong, cut short or hostile: the code, the place and the
- * words of the error. Most are a good archive with one field changed. */
+/* test_zip_reject.c: malformed, truncated and hostile archives: code, offset and text of the error.
+ * Most are a valid archive with one field changed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include "wire_samples.h"
 #include "zip_bench.h"
 
-/* Where a patch goes: into the part, of entry `entry`. */
+/* Part of the archive that a patch changes. */
 enum part { CENTRAL, LOCAL, END, END64, LOCATOR };
 enum sample { TORCH, STORED, DEFLATED, STREAM };
 
@@ -20,7 +20,7 @@ struct patch {
     unsigned entry, field, width;
     uint64_t value;
     enum heft_code code;
-    const char *text; /* the error's text begins so */
+    const char *text; /* beginning of the error's text */
 };
 
 static void take(struct bench *b, enum sample sample)
@@ -59,7 +59,7 @@ static void expect_error(const struct bench *b, enum heft_code code, const char 
     assert_int_equal(b->err.code, code);
 }
 
-/* The error is of the field that was changed. */
+/* The error has the offset of the changed field. */
 static void reject(const struct patch *patch)
 {
     struct bench b;
@@ -111,7 +111,8 @@ static void end_records(void **state)
     for (size_t i = 0; i < HEFT_COUNT(patches); i++) {
         const struct patch *p = &patches[i];
 
-        if (p->part == END && p->field == 8 && p->width == 4) { /* told at the total */
+        /* reported at the total number of entries */
+        if (p->part == END && p->field == 8 && p->width == 4) {
             struct bench b;
 
             take(&b, p->sample);
@@ -185,7 +186,7 @@ static void local_headers(void **state)
     reject_all(patches, HEFT_COUNT(patches));
 }
 
-/* The error is told at the local header of the record that reaches too far. */
+/* The error has the offset of the local header of the record that is too long. */
 static void payloads(void **state)
 {
     static const struct {
@@ -234,7 +235,7 @@ static void sizes_that_reach_into_the_next_record(void **state)
     struct bench b;
 
     (void)state;
-    take(&b, TORCH); /* "data/0" claims the local header of "data/1" as its payload */
+    take(&b, TORCH); /* the payload of "data/0" includes the local header of "data/1" */
     heft_put_le32(b.p + bench_central(&b, 2) + 20, 124);
     heft_put_le32(b.p + bench_central(&b, 2) + 24, 124);
     assert_false(bench_open(&b, NULL));
@@ -242,7 +243,7 @@ static void sizes_that_reach_into_the_next_record(void **state)
         &b, HEFT_MALFORMED,
         "record \"root/data/0\" reaches to 700, into record \"root/data/1\" that begins at");
     bench_leave(&b);
-    take(&b, TORCH); /* a byte too many: no room for the descriptor */
+    take(&b, TORCH); /* one byte too many: not enough bytes for the descriptor */
     heft_put_le32(b.p + bench_central(&b, 2) + 20, 30);
     heft_put_le32(b.p + bench_central(&b, 2) + 24, 30);
     assert_false(bench_open(&b, NULL));
@@ -253,7 +254,7 @@ static void sizes_that_reach_into_the_next_record(void **state)
     bench_leave(&b);
 }
 
-/* Sizes near 2^64 through a zip64 field: the sum must not wrap. */
+/* Sizes near 2^64 in a zip64 field: their sum must not overflow. */
 static void sizes_near_the_end_of_numbers(void **state)
 {
     uint8_t bytes[sizeof sample_zip_stored + 20];
@@ -262,7 +263,7 @@ static void sizes_near_the_end_of_numbers(void **state)
 
     (void)state;
     take(&b, STORED);
-    at = bench_central(&b, 2) + 46 + 10; /* behind the last name */
+    at = bench_central(&b, 2) + 46 + 10; /* after the last name */
     memcpy(bytes, b.p, at);
     heft_put_le16(bytes + at, 1);
     heft_put_le16(bytes + at + 2, 16);
@@ -279,7 +280,7 @@ static void sizes_near_the_end_of_numbers(void **state)
     assert_false(bench_open(&b, NULL));
     expect_error(&b, HEFT_MALFORMED, "record \"root/empty\" reaches to 18446744073709551615, the");
     bench_leave(&b);
-    bench_take(&b, bytes, sizeof bytes); /* the field is too short for both */
+    bench_take(&b, bytes, sizeof bytes); /* zip64 field with one of two numbers */
     heft_put_le32(b.p + at + 20, UINT32_MAX);
     heft_put_le32(b.p + at + 24, UINT32_MAX);
     heft_put_le16(b.p + at + 30, 12);
@@ -292,7 +293,7 @@ static void sizes_near_the_end_of_numbers(void **state)
     bench_leave(&b);
 }
 
-/* The name of the first record, in directory and local header. */
+/* Expects an error after the first record is renamed, in the directory and in its local header. */
 static void reject_name(const char *name, size_t n, enum heft_code code, const char *text)
 {
     struct bench b;
@@ -326,7 +327,7 @@ static void names(void **state)
     reject_name("rooot/", 6, HEFT_MALFORMED, "record \"rooot/\": a folder that holds bytes");
 }
 
-/* The names of the first two records. */
+/* Renames the first two records. */
 static void set_names(struct bench *b, const char *first, const char *second)
 {
     const char *const names[] = {first, second};
@@ -338,7 +339,7 @@ static void set_names(struct bench *b, const char *first, const char *second)
     }
 }
 
-/* Names that end in a number are told apart by it. */
+/* Names that differ only in the number at their end are different names. */
 static void numbered_names(void **state)
 {
     static const char *const good[][2] = {
@@ -388,13 +389,13 @@ static void a_directory_that_does_not_fit_its_entries(void **state)
     struct bench b;
 
     (void)state;
-    take(&b, TORCH); /* a name as long as the rest and more */
+    take(&b, TORCH); /* a name longer than the rest of the directory */
     heft_put_le16(b.p + bench_central(&b, 5) + 28, 0xFFFF);
     assert_false(bench_open(&b, NULL));
     expect_error(&b, HEFT_MALFORMED, "entry 6 of 6 reaches past the end of the directory at ");
     assert_int_equal(b.err.offset, bench_central(&b, 5));
     bench_leave(&b);
-    take(&b, STORED); /* an entry less than there are */
+    take(&b, STORED); /* a count of entries one too small */
     heft_put_le16(b.p + b.end + 8, 2);
     heft_put_le16(b.p + b.end + 10, 2);
     assert_false(bench_open(&b, NULL));
@@ -403,13 +404,13 @@ static void a_directory_that_does_not_fit_its_entries(void **state)
     bench_leave(&b);
 }
 
-static void two_end_records_that_both_hold_up(void **state)
+static void two_valid_end_records(void **state)
 {
     uint8_t bytes[sizeof sample_zip_stored + 22];
     struct bench b;
 
     (void)state;
-    /* An empty archive as the comment of another: its directory of 0 bytes ends where it begins. */
+    /* An empty archive in the comment of another: its directory of 0 bytes is valid, too. */
     memcpy(bytes, sample_zip_stored, sizeof sample_zip_stored);
     memset(bytes + sizeof sample_zip_stored, 0, 22);
     memcpy(bytes + sizeof sample_zip_stored, "PK\5\6", 4);
@@ -440,7 +441,7 @@ static void bytes_before_or_within(void **state)
     bench_leave(&b);
 }
 
-static void too_much_behind_the_end(void **state)
+static void too_many_bytes_after_the_end(void **state)
 {
     const size_t n = sizeof sample_zip_stored + 65536;
     uint8_t *bytes = calloc(n, 1);
@@ -462,7 +463,7 @@ static void too_much_behind_the_end(void **state)
     free(bytes);
 }
 
-static void what_is_no_zip(void **state)
+static void files_that_are_not_zips(void **state)
 {
     struct bench b;
 
@@ -523,7 +524,7 @@ static void truncated_at_every_length(void **state)
         }
 }
 
-/* Opening or fetching fails cleanly, or all is well. */
+/* Opening or fetching fails with an error, or both succeed. */
 static void read_all(struct bench *b)
 {
     struct heft_bytes got;
@@ -573,10 +574,10 @@ int main(void)
         cmocka_unit_test(numbered_names),
         cmocka_unit_test(harmless_names_pass),
         cmocka_unit_test(a_directory_that_does_not_fit_its_entries),
-        cmocka_unit_test(two_end_records_that_both_hold_up),
+        cmocka_unit_test(two_valid_end_records),
         cmocka_unit_test(bytes_before_or_within),
-        cmocka_unit_test(too_much_behind_the_end),
-        cmocka_unit_test(what_is_no_zip),
+        cmocka_unit_test(too_many_bytes_after_the_end),
+        cmocka_unit_test(files_that_are_not_zips),
         cmocka_unit_test(limits),
         cmocka_unit_test(truncated_at_every_length),
         cmocka_unit_test(every_byte_flipped),

@@ -1,5 +1,5 @@
-/* test_zip_salvage.c: archives that are cut off or damaged: what is whole is found where it is, and
- * nothing that is not. */
+/* test_zip_salvage.c: salvage of truncated or damaged archives: every intact record is found at its
+ * offset, and no others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ static const struct {
     {"stream_64", sample_zip_stream_64, sizeof sample_zip_stream_64},
 };
 
-/* The first n bytes of what the bench holds. */
+/* Salvages the first n bytes of the archive. */
 static bool salvage(struct bench *b, size_t n, struct heft_zip *out, struct heft_error *why)
 {
     b->err = *why = (struct heft_error){0};
@@ -53,8 +53,8 @@ static bool is_whole(const struct heft_zip_entry *found, const struct heft_zip_e
            found->size == want->size && found->method == want->method;
 }
 
-/* Of every archive: a record that ends before the cut is whole, one that the cut is in is open, one
- * behind it is not there. */
+/* For every archive: a record that ends before the cut is intact, a record that contains the cut is
+ * open, a record after it is absent. */
 static void every_truncation(void **state)
 {
     (void)state;
@@ -89,7 +89,7 @@ static void every_truncation(void **state)
     }
 }
 
-/* By where the payload is: a damaged directory may have the header elsewhere. */
+/* Compares payload offsets: a damaged directory may have another offset of the header. */
 static bool has_payload(const struct heft_zip *zip, const struct heft_zip_entry *want)
 {
     for (size_t i = 0; i < zip->count; i++)
@@ -110,7 +110,8 @@ static void expect_all(struct bench *b, const char *what, size_t at)
             fail_msg("%s at %zu: %s is not whole", what, at, b->zip.entries[i].name.p);
 }
 
-/* One bit of the directory or of the end records: everything is found by walking. */
+/* One bit of the directory or of the end records flipped: all records are found by walking the
+ * local headers. */
 static void every_flip_of_the_directory(void **state)
 {
     (void)state;
@@ -129,8 +130,8 @@ static void every_flip_of_the_directory(void **state)
     }
 }
 
-/* One bit of a local header, name or padding: the directory and the descriptor say where the
- * payload is. Bytes that are written without a descriptor are counted back from the next record. */
+/* One bit of a local header, name or padding flipped: the payload is found by the directory and the
+ * descriptor; without a descriptor its size is counted back from the next record. */
 static void every_flip_of_a_local_header(void **state)
 {
     (void)state;
@@ -142,7 +143,7 @@ static void every_flip_of_a_local_header(void **state)
             const struct heft_zip_entry *e = &b.zip.entries[i];
 
             for (size_t at = (size_t)e->header; e->size && at < e->data; at++) {
-                /* without a descriptor to prove it, shorter extra fields are believed */
+                /* without a descriptor, a smaller length of the extra fields cannot be detected */
                 if (at - e->header - 28 < 2 && e->end == e->data + e->packed)
                     continue;
                 b.p[at] ^= 0x01;
@@ -154,8 +155,9 @@ static void every_flip_of_a_local_header(void **state)
     }
 }
 
-/* Header and descriptor of one record, and the directory's word for it is left: lost, others not. */
-static void a_record_that_nothing_can_place(void **state)
+/* Header and descriptor of a record overwritten, so that only the directory mentions it: this
+ * record is lost, the others are not. */
+static void a_record_known_only_to_the_directory(void **state)
 {
     struct heft_error why;
     struct heft_zip zip;
@@ -196,8 +198,8 @@ static void put_descriptor(struct heft_buf *out, uint32_t crc, size_t size)
     heft_buf_put(out, bytes, sizeof bytes);
 }
 
-/* A record whose payload is a truncated archive of the same names, descriptors of wrong sizes, and
- * one of the right size that nothing follows and whose checksum is wrong. */
+/* A record whose payload contains a truncated archive with the same names, descriptors with wrong
+ * sizes, and one with the right size and a wrong checksum. */
 static size_t put_disguised(struct heft_buf *out)
 {
     size_t begin;
@@ -238,7 +240,7 @@ static void payloads_that_look_like_zips(void **state)
     assert_int_equal(zip.entries[0].packed, end - begin);
     assert_int_equal(zip.entries[1].packed, 5);
     assert_memory_equal(file.p + zip.entries[1].data, "outer", 5);
-    /* Cut in the disguised payload: nothing of what is in it comes to light. */
+    /* Truncated inside this payload: no record inside it is reported. */
     for (size_t n = begin; n < end + 16; n++) {
         heft_source_open_memory(&src, (struct heft_bytes){(uint8_t *)file.p, n}, "disguised");
         assert_true(heft_zip_salvage(&zip, &src, NULL, &arena, &why, &err));
@@ -249,8 +251,8 @@ static void payloads_that_look_like_zips(void **state)
     heft_buf_release(&file);
 }
 
-/* A download into a file of full size: zeros where nothing has come yet. The checksum proves the
- * last record. */
+/* A download into a file of full size, with zeros after the bytes received so far. The checksum
+ * proves the last record intact. */
 static void a_tail_of_zeros(void **state)
 {
     struct heft_error why;
@@ -263,7 +265,8 @@ static void a_tail_of_zeros(void **state)
     assert_true(salvage(&b, b.n, &zip, &why));
     assert_int_equal(zip.count, 3);
     assert_true(is_whole(&zip.entries[2], &b.zip.entries[2]));
-    memset(b.p + b.zip.entries[2].end - 1, 1, 1); /* the descriptor, and with it the proof */
+    /* damages the descriptor, so that nothing proves the record intact */
+    memset(b.p + b.zip.entries[2].end - 1, 1, 1);
     assert_true(salvage(&b, b.n, &zip, &why));
     assert_int_equal(zip.entries[2].fault, HEFT_ZIP_OPEN);
     bench_leave(&b);
@@ -310,7 +313,7 @@ int main(void)
         cmocka_unit_test(every_truncation),
         cmocka_unit_test(every_flip_of_the_directory),
         cmocka_unit_test(every_flip_of_a_local_header),
-        cmocka_unit_test(a_record_that_nothing_can_place),
+        cmocka_unit_test(a_record_known_only_to_the_directory),
         cmocka_unit_test(payloads_that_look_like_zips),
         cmocka_unit_test(a_tail_of_zeros),
         cmocka_unit_test(limits_hold_for_walks),
