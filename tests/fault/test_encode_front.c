@@ -1,4 +1,4 @@
-/* test_encode_front.c: inputs that grow, shrink or vanish while they are read. */
+/* test_encode_front.c: input files that grow, shrink or are deleted while they are read. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ struct change {
     bool done;
 };
 
-/* After the first piece of the first file. */
+/* Changes the inputs after the first piece of the first file was read. */
 static bool change_once(void *ctx, uint64_t done, uint64_t total)
 {
     struct change *c = ctx;
@@ -99,7 +99,7 @@ static bool encode(const struct scene *s, struct change *change, struct heft_err
     return ok;
 }
 
-/* What is appended after a file was opened is left out. */
+/* Text appended to a file after it was opened is not encoded. */
 static void test_growing(void **state)
 {
     struct scene s = begin();
@@ -121,7 +121,7 @@ static void test_growing(void **state)
     end(&s);
 }
 
-/* An error with the file and the place, and nothing written. */
+/* A file that shrinks is an error with its name and offset; no output is written. */
 static void test_shrinking(void **state)
 {
     struct scene s = begin();
@@ -151,7 +151,7 @@ static void test_vanishing(void **state)
     end(&s);
 }
 
-/* Text that cannot be reached is an error, not less text. */
+/* A directory or file that cannot be read is an error, never skipped. */
 static void test_closed_folder(void **state)
 {
     struct scene s = begin();

@@ -1,5 +1,5 @@
-/* test_encode_plan.c: encoding where memory or the system fails at every place; words longer than a job;
- * more inputs than a job has marks. */
+/* test_encode_plan.c: encoding with each allocation and each system call failing; pre-tokens longer
+ * than a job; more inputs than a job has marks for. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,7 +117,8 @@ static void test_failures(void **state)
 #define LONG_WORD 1300000
 #define LONG_MOST ((LONG_WORD + 8) * 9)
 
-/* Each a letter of its own, the next one behind it: their encoder is one for all. */
+/* Writes long pre-tokens one after the other, each of one repeated letter; all jobs share their
+ * encoder. */
 static size_t long_words(char *text)
 {
     size_t n = 0;
@@ -190,7 +191,8 @@ static void test_long_words(void **state)
 
 #define MANY 9000
 
-/* Each but the first begins with what the end of the separator before it merges with. */
+/* Each input but the first begins with a text that merges with the end of the separator before it.
+ */
 static void test_many_inputs(void **state)
 {
     static const char vocab[] = "#version: 0.2\n> .\n";

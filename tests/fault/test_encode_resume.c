@@ -1,5 +1,5 @@
-/* test_encode_resume.c: encoding that is killed before its N-th system call, or in which that call
- * fails, for every N: what goes on from there writes the bytes of a run that nothing disturbed. */
+/* test_encode_resume.c: encoding that is killed before its N-th system call, or whose N-th call
+ * fails, for every N: a resumed run writes the bytes of an undisturbed run. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,23 +21,23 @@
 #include <cmocka.h>
 
 #define MOST 4000
-#define TEXT ((size_t)3 << 17) /* more than a job, so that there is a place to go on from */
+#define TEXT ((size_t)3 << 17) /* more than one job, so that a run can be resumed */
 
 struct trial {
     struct heft_vocab *v;
     char *folder, *input, *output;
     const char *format, *jsonl_key;
     uint64_t shard_tokens, combine;
-    bool syncs; /* which is what takes time */
+    bool syncs; /* fsync takes most of the time */
     struct heft_encode_summary sum;
-    uint64_t first; /* that was told of progress */
+    uint64_t first; /* first progress reported */
 };
 
 static bool note_first(void *ctx, uint64_t done, uint64_t total)
 {
     struct trial *t = ctx;
 
-    assert_true(total == 0 || done <= total); /* 0: a stat that failed */
+    assert_true(total == 0 || done <= total); /* 0: stat failed */
     if (t->first == UINT64_MAX)
         t->first = done;
     return true;
@@ -62,7 +62,7 @@ static bool encode_once(struct trial *t, bool resume, struct heft_error *err)
     struct heft_encoding *e = heft_encode_plan(t->v, inputs, 1, &how, err);
     bool ok;
 
-    t->first = UINT64_MAX; /* as where nothing is left to be read */
+    t->first = UINT64_MAX; /* not called if no text is left to be read */
     ok = e && heft_encode_run(e, err);
     if (ok) {
         heft_encode_summarize(e, &t->sum);
@@ -76,8 +76,8 @@ static bool encode_once(struct trial *t, bool resume, struct heft_error *err)
 
 struct listing {
     const struct trial *t;
-    uint64_t sum;    /* of names and contents, in any order */
-    unsigned hidden; /* names that begin with a dot */
+    uint64_t sum;    /* checksum of names and contents, independent of their order */
+    unsigned hidden; /* number of names that begin with a dot */
     bool deletes;
 };
 
@@ -100,7 +100,7 @@ static bool look_at(void *ctx, const char *name)
     struct listing *l = ctx;
     char *path;
 
-    if (name[0] == 'i' || name[0] == 'v') /* what goes in */
+    if (name[0] == 'i' || name[0] == 'v') /* inputs and vocabulary */
         return true;
     path = heft_scratch_path(l->t->folder, name);
     l->hidden += name[0] == '.';
@@ -121,7 +121,8 @@ static struct listing list(const struct trial *t, bool deletes)
 
 /* ---- trials --------------------------------------------------------------------------------- */
 
-/* True: the child was killed. */
+/* Runs encode_once in a child that is killed before its n-th call; returns true if it was killed.
+ */
 static bool run_killed(struct trial *t, uint64_t n)
 {
     struct heft_error err = {0};
@@ -143,7 +144,7 @@ static void go_on(struct trial *t, uint64_t expected, uint64_t n)
     struct heft_error err = {0};
     struct listing l = list(t, false);
 
-    if (l.hidden == 0 && l.sum == expected) /* killed behind the last step */
+    if (l.hidden == 0 && l.sum == expected) /* killed after the last step */
         return;
     if (!encode_once(t, true, &err))
         fail_msg("%s: call %d: %s %s", t->format, (int)n, err.file, err.text);
@@ -167,7 +168,7 @@ static uint64_t try_kills(struct trial *t, uint64_t expected)
     return resumed;
 }
 
-/* A failure with `resume` can be gone on from; without it leaves nothing. */
+/* A failure with `resume` can be resumed; a failure without it leaves no files. */
 static void try_failures(struct trial *t, uint64_t expected, bool resume)
 {
     struct heft_error err;
@@ -270,8 +271,8 @@ static void test_megatron(void **state)
     end(&t);
 }
 
-/* A line that is longer than a job, of characters of two and three bytes: a job may end within it, but
- * not within one of them. */
+/* A line longer than a job, of characters of two and three bytes: a job may end inside the line,
+ * but not inside a character. */
 static void test_lines(void **state)
 {
     struct trial t = begin();
@@ -296,7 +297,7 @@ static void test_lines(void **state)
     end(&t);
 }
 
-/* Lines of `width` bytes, a text of one token each, until there are `size` of them. */
+/* Writes lines of `width` bytes, each with a text of one token, up to `size` bytes. */
 static void write_lines(const struct trial *t, size_t width, size_t size)
 {
     char *const text = malloc(size);
@@ -311,7 +312,7 @@ static void write_lines(const struct trial *t, size_t width, size_t size)
     free(text);
 }
 
-/* More arrays, and more sequences, than a page of memory holds the directory of. */
+/* More arrays, and more sequences, than fit into the page of memory for their directory. */
 static void test_many(void **state)
 {
     struct trial t = begin();
@@ -331,7 +332,7 @@ static void test_many(void **state)
     end(&t);
 }
 
-/* Of three records each finds another file open than the one before. */
+/* Shards so short that each of three journal records has another open file than the one before. */
 static void test_short_files(void **state)
 {
     struct trial t = begin();
@@ -358,7 +359,7 @@ static bool count_record(void *ctx, bool goes_on, struct heft_cur *piece, struct
     return heft_journal_ends(piece, err);
 }
 
-/* In so many pieces. */
+/* Appends a record in `pieces` pieces. */
 static void append(struct heft_journal *j, uint64_t v, unsigned pieces)
 {
     struct heft_error err = {0};
@@ -371,7 +372,8 @@ static void append(struct heft_journal *j, uint64_t v, unsigned pieces)
     heft_buf_release(&record);
 }
 
-/* Cut off at every length: whole records count, and what is appended comes behind them. */
+/* A journal truncated at every length: complete records are read, and new ones are appended after
+ * them. */
 static void test_journal(void **state)
 {
     char *const folder = heft_scratch_new(), *const path = heft_scratch_path(folder, "journal");

@@ -1,4 +1,5 @@
-/* test_source_stream.c: standard input as bytes by position; each system call of it fails once. */
+/* test_source_stream.c: standard input as a source with random access; each of its system calls
+ * fails once. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -13,7 +14,7 @@
 #define TEXT "what comes through a pipe"
 #define SIZE (sizeof TEXT - 1)
 
-/* A pipe with that text takes the place of standard input. */
+/* Replaces standard input by a pipe with this text. */
 static void put_stdin(void)
 {
     int ends[2];
@@ -58,7 +59,7 @@ static void test_each_call_fails(void **unused)
     n = heft_fault_os_count();
     heft_fault_os_remove();
     assert_true(n > 8);
-    for (uint64_t i = 1; i < n; i++) { /* the last one closes */
+    for (uint64_t i = 1; i < n; i++) { /* the last call closes */
         struct heft_error err = {0};
 
         heft_fault_os_install(i, ENOSPC);

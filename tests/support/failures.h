@@ -1,8 +1,8 @@
-/* failures.h: runs an attempt once for each allocation, or for each system call, with that one failing.
- * Included after cmocka.h.
+/* failures.h: runs an attempt once for each allocation, or for each system call, with that one
+ * failing. Include it after cmocka.h.
  *
- * An attempt uses what is tested from beginning to end, releases all it holds, and returns whether
- * everything succeeded. */
+ * An attempt runs the code under test from beginning to end, releases all resources, and returns
+ * whether every step succeeded. */
 #ifndef FAILURES_H
 #define FAILURES_H
 
@@ -13,8 +13,8 @@
 
 typedef bool attempt_fn(void *ctx, struct heft_error *err);
 
-/* Each attempt but the last must fail with HEFT_NOMEM; `most` is an upper bound of the allocations, so
- * that an attempt that never succeeds ends the test. */
+/* Each attempt but the last must fail with HEFT_NOMEM. `most` is an upper bound of the allocations,
+ * so that an attempt that never succeeds ends the test. */
 static inline void fail_each_allocation(attempt_fn *attempt, void *ctx, uint64_t most)
 {
     bool done = false;
@@ -33,8 +33,9 @@ static inline void fail_each_allocation(attempt_fn *attempt, void *ctx, uint64_t
     }
 }
 
-/* For attempts that only read: closing and unmapping cannot lose anything, so their failure is no error.
- * Any other failing call must give HEFT_IO and the name of the file. Reads are cut into short pieces. */
+/* For attempts that only read: a failed close or unmap is no error, as it cannot lose data. Any
+ * other failing call must give HEFT_IO and the name of the file. Reads return fewer bytes than
+ * requested. */
 static inline void fail_each_read(attempt_fn *attempt, void *ctx, uint64_t least)
 {
     struct heft_error err = {0};

@@ -1,4 +1,5 @@
-/* fault_os.c: see fault_os.h. Each entry counts, then fails or passes on to the real call. */
+/* fault_os.c: see fault_os.h. Each entry counts the call, then fails or forwards it to the real
+ * one. */
 #include "fault_os.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@ static atomic_int_fast64_t held;
 static _Atomic(const char *) struck;
 static atomic_int number_of_failure;
 
-/* Whether this call is the one. */
+/* Counts a call; returns true if it is the one to fail. */
 static bool strikes(const char *name)
 {
     if (atomic_fetch_add(&calls, 1) + 1 != atomic_load(&failing))

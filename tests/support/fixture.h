@@ -1,6 +1,7 @@
 /* fixture.h: bytes in memory, opened as a file of one format and validated.
  *
- * A test makes `zip` (or keeps its bytes elsewhere), calls open_bytes, and ends with close_fixture. */
+ * A test makes `zip` (or keeps its bytes elsewhere), calls open_bytes, and ends with close_fixture.
+ */
 #ifndef FIXTURE_H
 #define FIXTURE_H
 
@@ -10,7 +11,7 @@
 #include "format/formats.h"
 
 struct fixture {
-    struct heft_buf zip; /* the file, if the test makes it; released by close_fixture */
+    struct heft_buf zip; /* the file, if the test builds it; released by close_fixture */
     struct heft_model model;
     struct heft_error err;
     bool opened;
@@ -21,7 +22,7 @@ static inline struct heft_bytes zip_bytes(const struct fixture *f)
     return (struct heft_bytes){(const uint8_t *)f->zip.p, f->zip.n};
 }
 
-/* The fail_at-th allocation fails, counted from here; 0: none does. */
+/* Opens and validates the bytes. The fail_at-th allocation from here fails; 0: none. */
 static inline void open_bytes(struct fixture *f, const struct heft_format *format,
                               struct heft_bytes bytes, const struct heft_limits *limits,
                               uint64_t fail_at)
@@ -43,7 +44,7 @@ static inline void close_fixture(struct fixture *f)
     heft_buf_release(&f->zip);
 }
 
-/* The child of a value under a key; NULL if there is none. */
+/* Child of a value by its key; NULL if absent. */
 static inline const struct heft_value *child(const struct heft_value *parent, const char *key)
 {
     for (const struct heft_value *v = parent ? parent->first_child : NULL; v; v = v->next_sibling)

@@ -1,9 +1,9 @@
-/* h5_titled.h: a reader of HDF5 as the walk of a file leaves it, made of text, for what h5_titles.c
- * makes of it.
+/* h5_titled.h: reader of HDF5 in the state that follows the walk of a file, built from a text, as
+ * the input of h5_titles.c.
  *
- *     layers/dense/vars=first      the title of a group
- *     layers/dense/vars/0          an entry of one float, packed
- *     layers/dense/vars/1@8        … that lies there in the data, "01234567…" */
+ *    layers/dense/vars=first      the title of a group
+ *    layers/dense/vars/0          an entry of one float, packed
+ *    layers/dense/vars/1@8        an entry at offset 8 of the data "01234567…" */
 #ifndef H5_TITLED_H
 #define H5_TITLED_H
 
@@ -44,7 +44,8 @@ static inline bool h5_titled_line(struct h5_titled *t, struct heft_str line, str
                            (uint64_t)(at[1] - '0'), err);
 }
 
-/* Names the entries. config: a config.json; n = 0: none. Release it, also after a failure. */
+/* Names the entries. config: text of a config.json; n = 0 if absent. Release it, also after a
+ * failure. */
 static inline bool h5_titled_open(struct h5_titled *t, struct heft_bytes config,
                                   struct heft_str lines, struct heft_error *err)
 {

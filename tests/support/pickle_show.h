@@ -1,10 +1,10 @@
 /* pickle_show.h: for tests: runs a pickle from a heap block of its exact size, and prints the graph
  * in one line, like Python's repr:
  *
- *     module.name        a global              f(1, 2)           a REDUCE
- *     f.new(1)           NEWOBJ, NEWOBJ_EX     f()[1, 2]{k: v}   items and pairs of an object
- *     x!state            BUILD                 pid(id)           a persistent id
- *     p'raw' b'ff'       Python 2 string, bytes in hexadecimal */
+ *    module.name        a global              f(1, 2)           a REDUCE
+ *    f.new(1)           NEWOBJ, NEWOBJ_EX     f()[1, 2]{k: v}   items and pairs of an object
+ *    x!state            BUILD                 pid(id)           a persistent id
+ *    p'raw' b'ff'       Python 2 string, bytes in hexadecimal */
 #ifndef HEFT_PICKLE_SHOW_H
 #define HEFT_PICKLE_SHOW_H
 
@@ -26,7 +26,7 @@ static inline void run_pickle_at(struct run *run, const void *bytes, size_t n, u
                                  const struct heft_pickle_limits *limits)
 {
     *run = (struct run){0};
-    run->copy = malloc(n ? n : 1); /* exact: a sanitizer sees any read beyond */
+    run->copy = malloc(n ? n : 1); /* exact size, so that a sanitizer detects reads beyond it */
     if (!run->copy)
         abort();
     if (n)
@@ -160,7 +160,7 @@ static inline void show_node(struct heft_buf *out, const struct heft_pickle *p, 
     }
 }
 
-/* The root as text, NUL-terminated; free with heft_buf_release. */
+/* Writes the root as text, NUL-terminated; release it with heft_buf_release. */
 static inline void show_root(struct heft_buf *out, const struct run *run)
 {
     *out = (struct heft_buf){0};

@@ -35,7 +35,8 @@ char *heft_scratch_new(void)
     return path;
 }
 
-/* One entry of a folder, or NULL at its end. The folder is read anew each time: it may change. */
+/* One entry of a directory, or NULL if it is empty. The directory is opened again each time, as its
+ * contents may change. */
 static char *first_entry(const char *folder)
 {
     DIR *dir = opendir(folder);
@@ -58,7 +59,8 @@ static bool is_folder(const char *path)
     return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Depth first without recursion: go down to the first entry until it is no folder or empty. */
+/* Removes a tree depth-first without recursion: descends to the first entry until that is a file or
+ * an empty directory. */
 static void remove_tree(const char *folder)
 {
     char *top = heft_scratch_path(folder, ".");

@@ -1,5 +1,5 @@
-/* scratch.h: a folder for one test, under TMPDIR, and plain files in it. Any failure aborts: these
- * are not what is being tested. Paths it returns belong to the caller (free). */
+/* scratch.h: temporary directory for one test, under TMPDIR, and files in it. A failure aborts the
+ * test program. The caller frees returned paths. */
 #ifndef HEFT_SCRATCH_H
 #define HEFT_SCRATCH_H
 
@@ -7,14 +7,14 @@
 #include <stddef.h>
 
 char *heft_scratch_new(void);
-/* Removes it with all that is in it, and frees the path. */
+/* Removes the directory with its contents, and frees its path. */
 void heft_scratch_free(char *folder);
 char *heft_scratch_path(const char *folder, const char *name);
 void heft_scratch_write(const char *folder, const char *name, const void *p, size_t n);
-/* The whole file, followed by a NUL; NULL where there is none. */
+/* Contents of a file, followed by a NUL; NULL if it does not exist. */
 char *heft_scratch_read(const char *folder, const char *name, size_t *n);
 bool heft_scratch_has(const char *folder, const char *name);
-/* How many entries the folder has; 0 also where there is no folder. */
+/* Number of entries of the directory; 0 if it does not exist. */
 size_t heft_scratch_count(const char *folder);
 
 #endif

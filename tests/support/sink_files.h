@@ -1,5 +1,5 @@
-/* sink_files.h: small files through a sink, and what stands under their names, for tests of sinks.
- * Included behind cmocka.h. */
+/* sink_files.h: writes small files through a sink and compares them, for tests of sinks. Include it
+ * after cmocka.h. */
 #ifndef SINK_FILES_H
 #define SINK_FILES_H
 
@@ -32,7 +32,7 @@ static inline void assert_file(const char *folder, const char *name, const char 
     free(found);
 }
 
-/* For cmocka: the state of a test is a folder of its own. */
+/* cmocka setup: the state of a test is its temporary directory. */
 static inline int set_up(void **state)
 {
     *state = heft_scratch_new();

@@ -1,5 +1,6 @@
-/* slow_merge.h: what merging a word means, step by step: the best pair of all, the first of its kind,
- * becomes one, until there is none. For tests and fuzz targets of what is faster. */
+/* slow_merge.h: byte pair encoding by its definition: merges the leftmost pair of the lowest rank
+ * until no pair can merge; O(n^2). Reference for tests and fuzz targets of the fast
+ * implementations. */
 #ifndef SLOW_MERGE_H
 #define SLOW_MERGE_H
 
@@ -7,7 +8,7 @@
 
 #include "tokens/bpe/vocab.h"
 
-/* ids has room for n; gives how many there are. */
+/* Writes the ids of a word; `ids` has space for n. Returns their number. */
 static inline size_t merge_slowly(const struct heft_vocab *v, const uint8_t *word, size_t n,
                                   uint32_t *ids)
 {

@@ -1,16 +1,16 @@
-/* torch_zip.h: a torch zip around a pickle, in memory: for tests and for the fuzz target.
+/* torch_zip.h: torch archive around a pickle, in memory, for tests and fuzz targets.
  *
  *     a/data.pkl   the pickle        a/data/0   64 bytes, 0 … 63        a/version   3
  *
- * Stored, checksums 0 (not computed), sizes in the local headers, no padding. data.pkl begins at
- * TORCH_ZIP_PICKLE. */
+ * Records are stored, with checksum 0 (not computed), sizes in the local headers, and no padding.
+ * data.pkl begins at TORCH_ZIP_PICKLE. */
 #ifndef TORCH_ZIP_H
 #define TORCH_ZIP_H
 
 #include "base/endian.h"
 #include "base/mem.h"
 
-#define TORCH_ZIP_PICKLE 40 /* 30 and the name "a/data.pkl" */
+#define TORCH_ZIP_PICKLE 40 /* 30 bytes and the name "a/data.pkl" */
 
 struct torch_zip_record {
     const char *name;
@@ -34,8 +34,7 @@ static inline void torch_zip_u32(struct heft_buf *out, uint32_t v)
     heft_buf_put(out, raw, sizeof raw);
 }
 
-/* What local and central headers have in common, from "version needed" to the length of the name.
- */
+/* Fields common to local and central headers, from "version needed" to the length of the name. */
 static inline void torch_zip_common(struct heft_buf *out, const struct torch_zip_record *r)
 {
     torch_zip_u16(out, 0);
@@ -78,7 +77,7 @@ static inline void torch_zip_records(struct heft_buf *out, struct torch_zip_reco
     torch_zip_u16(out, 0);
 }
 
-/* The zip of a pickle, appended to `out`; release it with heft_buf_release. */
+/* Appends an archive of the pickle to `out`; release it with heft_buf_release. */
 static inline void torch_zip_of(struct heft_buf *out, struct heft_bytes pickle)
 {
     uint8_t numbers[64];

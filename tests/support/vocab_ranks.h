@@ -1,4 +1,4 @@
-/* vocab_ranks.h: rank files in memory, and what texts become with a vocabulary. */
+/* vocab_ranks.h: rank files in memory, and the expected ids of texts. */
 #ifndef HEFT_TEST_VOCAB_RANKS_H
 #define HEFT_TEST_VOCAB_RANKS_H
 
@@ -25,7 +25,7 @@ static inline void put_base64(struct heft_buf *b, const uint8_t *p, size_t n)
     }
 }
 
-/* Ranks of all bytes, then EXTRA. */
+/* Writes ranks of all bytes but `without`, then `extra`. */
 static inline void put_ranks(struct heft_buf *b, unsigned without, const char *extra)
 {
     for (unsigned byte = 0; byte < 256; byte++) {

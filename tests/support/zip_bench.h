@@ -1,5 +1,5 @@
-/* zip_bench.h: for tests: archives to be damaged. A copy of a sample on the heap, in a block of its
- * exact size, with the places of its parts (the samples are known to be good). */
+/* zip_bench.h: for tests: copy of a valid archive in a heap block of its exact size, to be damaged,
+ * with the offsets of its parts. */
 #ifndef HEFT_ZIP_BENCH_H
 #define HEFT_ZIP_BENCH_H
 
@@ -11,7 +11,7 @@
 struct bench {
     uint8_t *p;
     size_t n;
-    size_t directory, tail, end; /* end: the classic end record */
+    size_t directory, tail, end; /* end: end record without zip64 */
     struct heft_source src;
     struct heft_zip zip;
     struct heft_arena arena;
@@ -33,7 +33,7 @@ static inline void bench_take(struct bench *b, const uint8_t *bytes, size_t n)
     b->tail = b->directory + heft_le32(b->p + b->end + 12);
 }
 
-/* Position of the i-th central entry, and of the local header it points to. */
+/* Offset of the i-th central entry, and of the local header it points to. */
 static inline size_t bench_central(const struct bench *b, size_t i)
 {
     size_t at = b->directory;

@@ -1,6 +1,6 @@
-/* conversions.c: heft-conversions, which prints the table of doc/conversions.md: what each format
- * that is written can hold, by dtype, and what a conversion's error offers instead. With the argument
- * `man`: the options of each format, as man/heft-convert.1 lists them. */
+/* conversions.c: heft-conversions, which prints the table of doc/conversions.md: dtypes that each
+ * output format supports, and the cast that a conversion's error suggests instead. With the
+ * argument `man` it prints the options of each format as heft-convert(1) lists them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static void print_cell(const char *format, enum heft_dtype dtype)
 
 /* ---- options of formats ---------------------------------------------------------------------- */
 
-/* Hyphens of options are minus signs, as people copy them. */
+/* Hyphens of options are written as minus signs, so that they can be copied from the page. */
 static void print_roff(const char *text)
 {
     for (; *text; text++) {

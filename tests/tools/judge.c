@@ -1,7 +1,7 @@
 /* judge.c: see judge.h. */
 #include "judge.h"
 
-/* Counts down what may still be read; touches every byte so that a sanitizer sees a bad one. */
+/* Bytes that may still be read. Touches every byte, so that a sanitizer detects invalid memory. */
 struct reading {
     uint64_t left;
     unsigned char sum;
@@ -24,7 +24,7 @@ static bool read_tensors(struct heft_checkpoint *c, struct heft_error *err)
     struct heft_tensor t;
 
     for (size_t i = 0; heft_tensor_at(c, i, &t) && reading.left > 0; i++) {
-        if (t.missing) /* which verifying says */
+        if (t.missing) /* reported by heft_verify */
             continue;
         if (!heft_tensor_stream(c, i, NULL, 0, take_piece, &reading, err) && reading.left > 0)
             return false;

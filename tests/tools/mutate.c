@@ -1,11 +1,11 @@
-/* mutate.c: a file, damaged in every small way.
+/* mutate.c: opens a file with each of many small damages.
  *
- * At each place: the file cut off there, and its byte there with all bits, the lowest, or the
- * highest flipped. Every place of a file up to 8 KiB; of a larger one the first and last 4 KiB,
- * where headers, directories and pickles lie, and 256 places between them.
+ * At each position the file is truncated, and its byte changed: all bits flipped, the lowest, or
+ * the highest. Positions are every byte of a file up to 8 KiB; of a larger one the first and last 4
+ * KiB, which contain headers, directories and pickles, and 256 positions between them.
  *
- * Whatever the damage, heft must answer: success or an error, in time, without running out of
- * memory. A crash ends the program; the file that did it stays behind. */
+ * Heft must succeed or return an error, within a limit of time and memory. A crash ends the program
+ * and leaves the damaged file. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 
 static const unsigned char flips[] = {0xFF, 0x01, 0x80};
 
-/* Far below the defaults: a small file has no business beyond them. */
+/* Far below the defaults: a small file needs no more. */
 static const struct heft_limits small_limits = {
     .header = 1 << 20,
     .pickle = 1 << 20,
@@ -47,8 +47,8 @@ static double seconds_of(const struct timeval *t)
     return (double)t->tv_sec + (double)t->tv_usec * 1e-6;
 }
 
-/* Of a processor, also in processes that have ended: on a busy machine time passes in which nothing
- * of ours runs. What waits for ever is ended by whoever called this program. */
+/* Processor time, including that of child processes that have ended: independent of the machine's
+ * load. The caller's timeout ends processes that wait forever. */
 static double now(void)
 {
     struct rusage ended;
@@ -60,7 +60,7 @@ static double now(void)
            seconds_of(&ended.ru_stime);
 }
 
-/* What scan finds must be whole. */
+/* Each item of scan must be complete. */
 static void take_item(void *ctx, const struct heft_scan_item *item)
 {
     struct mutation *m = ctx;
@@ -105,7 +105,7 @@ static void judge(struct mutation *m, const char *what, size_t place)
     }
 }
 
-/* The i-th place, ascending; SIZE_MAX past the last. */
+/* The i-th position in ascending order; SIZE_MAX after the last. */
 static size_t place_at(const struct mutation *m, size_t i)
 {
     if (m->size <= 2 * EDGE)
@@ -139,7 +139,7 @@ static bool flip_all(struct mutation *m)
     return true;
 }
 
-/* From the longest to the shortest, so that each cut only shortens the file. */
+/* Truncates from the longest to the shortest length, so that each step only shortens the file. */
 static bool cut_all(struct mutation *m)
 {
     size_t count = 0;

@@ -1,16 +1,16 @@
-/* open_tool.c: heft-open, which tells tests/run what heft says about files.
+/* open_tool.c: heft-open, which prints the result of opening files, for tests/run.
  *
- *     heft-open FILE…                      a line a file, and one for each thing verify found:
+ *     heft-open FILE…                      one line per file, and one per finding or note of verify:
  *         ok TENSORS
  *         STAGE CODE OFFSET TEXT           (STAGE: open, read, verify)
  *         finding OFFSET TEXT
  *         note OFFSET TEXT
- *     heft-open --vocab PATH…              the same of vocabularies (TENSORS: ids)
- *     heft-open --rows PATH                a line a tensor (judge.h), 1 where it cannot be read
- *     heft-open --mutate FILE --at PATH    judges damaged copies of FILE, written to PATH
- *         [--open PATH]                    what is opened: a folder that the copy is part of
+ *     heft-open --vocab PATH…              the same for vocabularies (TENSORS: number of ids)
+ *     heft-open --rows PATH                one line per tensor (judge.h); status 1 if it cannot be read
+ *     heft-open --mutate FILE --at PATH    opens damaged copies of FILE, written to PATH
+ *         [--open PATH]                    opens this directory, which contains the copy, instead
  *         [--stride N] [--seconds S] [--memory MIB]
- *     heft-open --mutate-scan FILE …       the same, judged by heft_scan
+ *     heft-open --mutate-scan FILE …       the same with heft_scan
  *
  * OFFSET is 0x… or -. */
 #include <inttypes.h>
@@ -70,7 +70,8 @@ static void print_vocab(const char *path)
     heft_vocab_close(v);
 }
 
-/* A file must not make heft take memory beyond the limits: then malloc fails, and that is seen. */
+/* Limits the memory of the process: if a file makes heft exceed its limits, malloc fails, which the
+ * output shows. */
 static bool limit_memory(const char *mebibytes)
 {
     const rlim_t bytes = (rlim_t)strtoull(mebibytes, NULL, 10) << 20;
