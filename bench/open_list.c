@@ -1,10 +1,10 @@
-/* open_list: how long libheft takes to open a checkpoint and walk its tensors, in a running
- * process.
+/* open_list: measures the time libheft takes to open a checkpoint and walk its tensors, in a
+ * running process.
  *
  *     open_list FILE < lines
  *
- * For each line on stdin it opens FILE, touches every tensor's name, dtype and shape, closes it,
- * and prints "NANOSECONDS TENSORS". So its rounds can alternate with those of another program. */
+ * For each line on stdin it opens FILE, reads every tensor's name, dtype and shape, closes it, and
+ * prints "NANOSECONDS TENSORS". So its rounds can alternate with those of another program. */
 #include <heft/heft.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static int64_t now(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Something that depends on all of them, so that nothing is left out. */
+/* A value that depends on all fields, so that the compiler cannot remove the reads. */
 static uint64_t walk(const struct heft_checkpoint *c)
 {
     uint64_t sum = 0;

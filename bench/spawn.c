@@ -1,10 +1,9 @@
-/* spawn: runs a command with its output thrown away, and tells how long it took and its peak
- * memory.
+/* spawn: runs a command with its output discarded, and prints its time and peak memory.
  *
  *     spawn COMMAND [ARGUMENT…]          prints "NANOSECONDS PEAK_BYTES"
  *
- * A program of its own because on Linux a process's peak counts from what its parent had resident
- * when it was spawned; this one has next to nothing. Time is from spawn to exit. */
+ * A separate program because on Linux the peak of a process includes the resident memory of its
+ * parent at the time of the fork; this one has very little. The time is from spawn to exit. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <spawn.h>

@@ -1,4 +1,5 @@
-/* expect.h: the check of all fuzz targets: a condition that does not hold is a crash, in every build. */
+/* expect.h: assertion of all fuzz targets: a condition that does not hold is a crash, in every
+ * build. */
 #ifndef EXPECT_H
 #define EXPECT_H
 

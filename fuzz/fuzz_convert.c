@@ -1,8 +1,8 @@
-/* fuzz_convert.c: there and back. Any file that opens is converted to each format that is written;
- * what is small is written, into a folder of its own, and opened again.
+/* fuzz_convert.c: conversion and back. A file of any bytes that opens is converted to each output
+ * format; small outputs are written to a temporary directory and opened again.
  *
- * What must hold: what was written opens, and has each tensor of the plan with its dtype, its shape
- * and, where nothing was cast, its bytes. */
+ * Invariants: a written output opens, and contains each planned tensor with its dtype, its shape
+ * and, unless it was cast, its bytes. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,11 +13,11 @@
 #include "format/formats.h"
 #include "open_format.h"
 
-#define MOST_WRITTEN 262144 /* bytes of all files of a conversion */
+#define MOST_WRITTEN 262144 /* limit of bytes of all files of a conversion */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Where all of it is written, under one name. */
+/* Directory of all outputs, which have the same name. */
 struct folder {
     char path[64], output[96];
 };
@@ -44,7 +44,8 @@ static void remove_files(const struct heft_conversion *c)
         expect(unlink(c->plan.files[i].path) == 0 || errno == ENOENT);
 }
 
-/* Of a row that overlaps itself there may be far more than was written. */
+/* Compares the bytes of a row, unless it is too large: a row that overlaps itself may be far larger
+ * than its file. */
 static void expect_bytes(const struct heft_model *a, const struct heft_row *x,
                          const struct heft_model *b, const struct heft_row *y)
 {
@@ -76,7 +77,7 @@ static void expect_item(const struct heft_model *before, const struct heft_expor
         expect_bytes(before, item->row, after, row);
 }
 
-/* Its one tensor a .npy calls by the name of the file. */
+/* A .npy has one tensor, which is named after the file. */
 static void expect_same(const struct heft_conversion *c, const char *path)
 {
     struct heft_error err = {0};
@@ -126,7 +127,7 @@ static void convert(const struct heft_model *model, const struct heft_format *fo
     heft_conversion_release(&c);
 }
 
-/* raw is not read. */
+/* All output formats but raw, which cannot be read. */
 static void convert_all(const struct heft_model *model)
 {
     const struct heft_format *format;

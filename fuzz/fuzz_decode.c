@@ -1,5 +1,5 @@
-/* fuzz_decode.c: any bytes as a file of ids, and any bytes as tokens' bytes, whose text must be valid
- * UTF-8 and the same however the ids are portioned. */
+/* fuzz_decode.c: any bytes as a file of ids, and any bytes as the bytes of tokens: their text must
+ * be valid UTF-8 and the same however the ids are split. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdio.h>

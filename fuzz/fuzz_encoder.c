@@ -1,8 +1,9 @@
-/* fuzz_encoder.c: any text, whole and in pieces, against the pattern word by word and the definition
- * of merging; what is no UTF-8 is refused where it is none; each kernel finds the pattern's words.
+/* fuzz_encoder.c: any text, whole and in pieces, compared with pre-tokenization by the pattern and
+ * with merging by the definition; invalid UTF-8 is refused at its offset; each SIMD kernel finds
+ * the pre-tokens of the pattern.
  *
- *     byte 0   how the rest is cut into pieces; its top bit: the rest comes many times over
- *     byte 1…  the text */
+ *    byte 0   sizes of the pieces; its top bit: the text is repeated many times
+ *    byte 1…  the text */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,8 +16,9 @@
 #include "tokens/bpe/pattern.h"
 #include "tokens/bpe/word_scan.h"
 
-#define MOST 70000 /* bytes of a text: longer than a window, so that words of any length come */
-#define SLOW 300   /* bytes of a word that is merged by the definition */
+/* maximum size of a text: more than a window, so that pre-tokens of any length occur */
+#define MOST 70000
+#define SLOW 300 /* maximum size of a pre-token that is merged by the definition */
 
 static const char MERGES[] =
     "#version: 0.2\na b\nĠ t\nh e\nĠt he\na a\naa a\nab c\nĠ a\ne r\naa aa\nĊ Ċ\n' s\nÃ ©\nä ¸\n"
@@ -35,7 +37,7 @@ struct state {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* One for all inputs: what an encoder remembers of earlier texts changes nothing. */
+/* One state for all inputs: cached results of earlier texts must not change later ones. */
 static struct state *set_up(void)
 {
     static struct state s;
@@ -122,7 +124,7 @@ static bool encode_in_pieces(struct state *s, unsigned cut, struct heft_error *e
 
         state = state * 1664525u + 1013904223u;
         n = heft_min_u64(s->n - at, 1 + (state >> 8) % most);
-        piece = malloc(n); /* of just its size: nothing behind it may be read */
+        piece = malloc(n); /* exact size, so that a sanitizer detects reads beyond it */
         expect(piece != NULL);
         memcpy(piece, s->text + at, n);
         ok = heft_encoder_feed(s->e, piece, n, append, s, err);

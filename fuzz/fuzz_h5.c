@@ -1,8 +1,8 @@
-/* fuzz_h5.c: any bytes as an HDF5 file, or behind "PK" as a .keras archive. What libhdf5 does with
- * them happens in a process of its own: what is tried here is heft's side, that a child which breaks
- * down is an error, and that what it says of a hostile file is checked.
+/* fuzz_h5.c: any bytes as an HDF5 file, or after "PK" as a .keras archive. libhdf5 runs in a child
+ * process; the target tests heft's side: a crash of the child is an error, and the child's answers
+ * about a hostile file are validated.
  *
- * What must hold: what open_format.h says. */
+ * Invariants: those of open_format.h. */
 #include <stdint.h>
 
 #include "open_format.h"

@@ -1,7 +1,7 @@
-/* fuzz_h5_titles.c: names of Keras' variables, of any config.json, groups and titles: what stands
- * before the first NUL is the config, all behind it are lines as h5_titled.h has them.
+/* fuzz_h5_titles.c: names of Keras variables from any config.json, groups and titles: the input up
+ * to the first NUL is the config, the rest are lines in the form of h5_titled.h.
  *
- * What must hold: it ends, and no two entries get one name. */
+ * Invariants: naming terminates, and no two entries have the same name. */
 
 #include "expect.h"
 #include "h5_titled.h"

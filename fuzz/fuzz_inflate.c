@@ -1,6 +1,6 @@
-/* fuzz_inflate.c: raw deflate. The first byte says in which pieces the rest is put in and taken out.
+/* fuzz_inflate.c: raw deflate. The first byte selects the sizes of input and output pieces.
  *
- * What must hold: pieces of any size give the same. */
+ * Invariant: pieces of any size give the same output. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ struct result {
     bool is_done, is_bad;
 };
 
-/* A buffer of exactly that size shows what is read or written beyond. */
+/* A buffer of exactly that size, so that a sanitizer detects access beyond it. */
 static void *exactly(const uint8_t *p, size_t n)
 {
     uint8_t *copy = malloc(n ? n : 1);

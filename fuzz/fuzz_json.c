@@ -1,6 +1,6 @@
-/* fuzz_json.c: any bytes through the JSON parser. What it hands out lies where it says, errors
- * point into the text, containers close as they opened, skipping sees what reading sees, and a
- * window of any size shows what the whole text shows. */
+/* fuzz_json.c: any bytes through the JSON parser. Invariants: texts of tokens lie inside the input
+ * or the arena, errors have offsets inside the text, containers are balanced, skipping accepts what
+ * reading accepts, and a window of any size gives the tokens of the whole text. */
 #include <assert.h>
 #include <stdint.h>
 
@@ -18,12 +18,12 @@ static void check_text(const struct heft_json *json, enum heft_json_token token)
     if (token != HEFT_JSON_KEY && token != HEFT_JSON_STRING && token != HEFT_JSON_NUMBER)
         return;
     assert(text.n <= json->data.n);
-    /* Valid UTF-8 in, valid UTF-8 out. */
+    /* valid UTF-8 in the input gives valid UTF-8 in the tokens */
     if (heft_utf8_check(json->data) == json->data.n)
         assert(heft_utf8_check((struct heft_bytes){(const uint8_t *)text.p, text.n}) == text.n);
 }
 
-/* True where the whole text is one document. */
+/* Returns true if the whole text is one document. */
 static bool read_all(struct heft_bytes data, struct heft_error *err)
 {
     struct heft_arena mem = {0};
@@ -71,7 +71,7 @@ static void check_same(const struct heft_json *a, const struct heft_json *b,
         assert(heft_str_eq(a->text, b->text));
 }
 
-/* Token by token, beside the same text in memory. */
+/* Compares each token with that of the same text in memory. */
 static void read_through_window(struct heft_bytes data, size_t window)
 {
     struct heft_arena mem = {0}, window_mem = {0};

@@ -1,5 +1,5 @@
-/* fuzz_legacy.c: legacy torch streams and plain pickles, with the streams nested in them. An input is
- * opened as both: what is no stream fails at its first pickle. */
+/* fuzz_legacy.c: legacy torch streams and plain pickles, with the streams nested in them. An input
+ * is opened as both: one that is not a stream fails at its first pickle. */
 #include <stdint.h>
 
 #include "open_format.h"

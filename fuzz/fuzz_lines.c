@@ -1,5 +1,5 @@
-/* fuzz_lines.c: JSON lines, whole and in pieces of a few bytes: the same documents, the same error
- * at the same place; documents are valid UTF-8. The first byte chooses the pieces. */
+/* fuzz_lines.c: JSON lines, whole and in pieces of a few bytes, give the same documents and the
+ * same error at the same offset; documents are valid UTF-8. The first byte selects the pieces. */
 #include <assert.h>
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
-/* fuzz_npy.c: opening .npy and .npz. An input that begins as one of these is a file; any other is the
- * text of a header, and gets the rest of an array around it.
+/* fuzz_npy.c: opening .npy and .npz. An input with the signature of either is a file; any other is
+ * the text of an array header, which is completed to a file.
  *
- * What must hold: what open_format.h says; a type that is read as numbers is one that can be written,
- * and its header is read back as it was. */
+ * Invariants: those of open_format.h; a dtype that can be read as numbers can be written, and its
+ * header is read back unchanged. */
 #include <stdint.h>
 
 #include "open_format.h"
@@ -47,7 +47,7 @@ static void parse(struct heft_bytes file)
         expect_same(&npy);
 }
 
-/* The text as the header of an array of 64 zeros. */
+/* Builds an array of 64 zeros with this text as its header. */
 static void array_of(struct heft_buf *out, const uint8_t *text, size_t n)
 {
     static const uint8_t zeros[64];

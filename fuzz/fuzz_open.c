@@ -1,7 +1,8 @@
-/* fuzz_open.c: the whole way of opening a file: probe, format, settle, map, values, reading, and a
- * conversion planned to each format that writes. mutate_open.c knows what a checkpoint is made of.
+/* fuzz_open.c: all steps of opening a file: detection, reading, validation, map, values, data, and
+ * a conversion planned to each output format. mutate_open.c mutates inputs along the structure of a
+ * checkpoint.
  *
- * What must hold: opening ends in a model that all of this can be asked of, or in an error. */
+ * Invariant: opening gives a model on which all of this works, or an error. */
 #include <stdint.h>
 
 #include "core/convert.h"

@@ -1,6 +1,6 @@
-/* fuzz_pickle.c: the pickle machine on any bytes. Whatever it answers, the graph must hold
- * together: every number names a node, counts are those of the segments, text lies in memory that
- * can be read, and a failure has a code, a place within the pickle and a text. */
+/* fuzz_pickle.c: the pickle machine on any bytes. Invariants of the graph, also after an error:
+ * every index names a node, counts equal those of the segments, texts lie in readable memory, and a
+ * failure has a code, an offset inside the pickle and a text. */
 
 #include "expect.h"
 #include "wire/pickle.h"
@@ -77,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         expect(err.code != HEFT_OK && err.text[0] != 0);
         expect(err.offset <= size);
     }
-    /* A fixed part of the input, plus what its opcodes may make. */
+    /* memory is linear in the input, plus a fixed part */
     expect(arena.total <= (1 << 20) + 400 * size);
     for (uint32_t i = 0; i < p.count; i++)
         check_node(&p, i);

@@ -1,7 +1,7 @@
-/* fuzz_proto.c: protobuf. The first byte says the form: even, binary; odd, text.
+/* fuzz_proto.c: protobuf. The first byte selects the form: even for binary, odd for text.
  *
- * What must hold: the reader ends, within the document; a message that is passed over ends where the
- * same message ends that is read; bytes that are not held can be fetched. */
+ * Invariants: reading terminates inside the document; a skipped message ends where the same message
+ * ends when it is read; bytes outside the window can be fetched. */
 #include <stdint.h>
 
 #include "expect.h"
@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Where the first message ends that is entered, when it is read (or passed over); 0: there is none. */
+/* End of the first nested message, when it is read or (`pass`) skipped; 0 if there is none. */
 static uint64_t first_end(const struct heft_proto_doc *doc, bool pass, bool *failed)
 {
     struct heft_error err = {0};

@@ -1,5 +1,5 @@
-/* fuzz_ptd.c: any bytes as a .ptd; and, so that mutations get past the header, the same bytes with
- * one put in front that fits. What opens is drawn, verified and planned again. */
+/* fuzz_ptd.c: any bytes as a .ptd; and the same bytes after a valid header, so that mutations get
+ * past it. A file that opens is mapped, verified and planned again. */
 #include <string.h>
 
 #include "base/endian.h"
@@ -11,7 +11,8 @@ extern const struct heft_format heft_format_ptd;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A plan of its rows and blobs tiles its file, or says why there can be none. */
+/* A plan of the file's rows and blobs covers its output without gaps, or planning fails with an
+ * error. */
 static void plan_again(const struct heft_model *model)
 {
     static const struct heft_convert_options options = {.output = "out"};
@@ -46,7 +47,7 @@ static void draw(struct heft_bytes bytes)
     heft_model_release(&model);
 }
 
-/* The last 64 bytes are segments, all before them tables. */
+/* The last 64 bytes are segments, those before them tables. */
 static void try_with_header(const uint8_t *data, size_t size)
 {
     const size_t all = size + 56, base = all - 64;

@@ -1,5 +1,6 @@
-/* fuzz_ptd_program.c: any bytes as a .pte; and the same with the marks of one in front. Constants of
- * a segment begin where the program says: they may overlap, which the runtime does not look at. */
+/* fuzz_ptd_program.c: any bytes as a .pte; and the same after the signatures of one. The program
+ * gives the offsets of constants in a segment; they may overlap, which the runtime does not check.
+ */
 #include <string.h>
 
 #include "open_format.h"

@@ -1,7 +1,7 @@
-/* fuzz_pte_match.c: any bytes as a program and the weights that are opened with it: u32 bytes of the
- * program, little-endian, the program, the .ptd.
+/* fuzz_pte_match.c: any bytes as a program and the weights opened with it: u32 size of the program,
+ * little-endian; the program; the .ptd.
  *
- * What must hold: both open or fail with an error, and comparing them ends, with texts. */
+ * Invariants: both open or fail with an error, and their comparison terminates and gives texts. */
 #include <stdint.h>
 
 #include "format/formats.h"

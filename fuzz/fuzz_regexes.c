@@ -1,7 +1,7 @@
-/* fuzz_regexes.c: a pattern of -e or --rename, a line break, a replacement, a line break, a name.
+/* fuzz_regexes.c: a pattern of -e or --rename, a line feed, a replacement, a line feed, a name.
  *
- * What must hold: a pattern is compiled or refused as HEFT_USAGE; matches lie in the name, in order; a
- * match that can be found is one that matches. */
+ * Invariants: a pattern is compiled or refused with HEFT_USAGE; matches lie inside the name, in
+ * order; a pattern that is found in a name matches it. */
 #include <stdint.h>
 
 #include "open_format.h"
@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MOST = 64 }; /* longer patterns and names cost the C library more than linear time */
+enum { MOST = 64 }; /* longer patterns and names take the C library more than linear time */
 
 static void search(struct heft_regex *regex, struct heft_str name)
 {
@@ -29,7 +29,7 @@ static void search(struct heft_regex *regex, struct heft_str name)
     expect(any == heft_regex_matches(regex, name));
 }
 
-/* The text up to the next line break, or to the end. */
+/* Text up to the next line feed, or to the end. */
 static const char *take_line(const char **at, char line[MOST + 1])
 {
     const size_t n = strcspn(*at, "\n"), kept = n < MOST ? n : MOST;

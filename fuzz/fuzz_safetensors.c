@@ -1,6 +1,6 @@
-/* fuzz_safetensors.c: opens any bytes as a safetensors file, and once more with the right header length put
- * before them, so that mutations get past that length. What opens is written again through the plan; the
- * result must open and hold the same tensors. */
+/* fuzz_safetensors.c: any bytes as a safetensors file; and the same bytes after the right header
+ * length, so that mutations get past it. A file that opens is planned and written again; the result
+ * must open and contain the same tensors. */
 #include <stdint.h>
 #include <string.h>
 
@@ -106,7 +106,7 @@ static void try_file(struct heft_bytes bytes)
     heft_model_release(&model);
 }
 
-/* The header reaches to the last closing brace. */
+/* The header extends to the last closing brace. */
 static void try_with_length(const uint8_t *data, size_t size)
 {
     uint8_t *file = malloc(size + 8);

@@ -1,10 +1,10 @@
-/* fuzz_salvage.c: files that may be cut off or damaged, opened to be salvaged and planned to be
- * converted. An input that begins as a zip is one, one that begins as a safetensors file is that;
- * any other is opened as what it is taken for, and once more as a pickle that gets a zip around it,
- * which ends where its first byte says, within the records behind the pickle.
+/* fuzz_salvage.c: truncated or damaged files, opened for salvage and planned to be converted. An
+ * input with the signature of a zip or of a safetensors file is opened as such; any other is opened
+ * by detection, and as a pickle in a zip that is truncated in the records after the pickle, at a
+ * position given by the first byte.
  *
- * What must hold: opening fails with an error, or every tensor that is kept can be read, and every
- * one that is not has a name and a reason. */
+ * Invariants: opening fails with an error, or every tensor that is kept can be read, and every
+ * other has a name and a reason. */
 #include <stdint.h>
 
 #include "torch_zip.h"
@@ -48,7 +48,7 @@ static void convert_it(const struct heft_model *model)
     heft_conversion_release(&c);
 }
 
-/* format: NULL, what it is taken for */
+/* format: NULL for the detected one */
 static void salvage_it(const char *format, struct heft_bytes file)
 {
     struct heft_error err = {0};

@@ -1,5 +1,5 @@
-/* fuzz_sampler.c: any bytes as a file of ids. What opens has arrays that lie within it, all of which
- * can be read, and windows that lie within arrays. */
+/* fuzz_sampler.c: any bytes as a file of ids. Invariants of files that open: arrays lie inside the
+ * file and can be read, windows lie inside arrays. */
 #include <assert.h>
 #include <stdint.h>
 

@@ -1,6 +1,7 @@
-/* fuzz_saved_model.c: opening SavedModels and graphs, in both forms, with their constants.
+/* fuzz_saved_model.c: opening SavedModels and graphs, in binary and text form, with their
+ * constants.
  *
- * What must hold: what open_format.h says. */
+ * Invariants: those of open_format.h. */
 #include <stdint.h>
 
 #include "format/tensorflow/saved_model/tf_saved.h"

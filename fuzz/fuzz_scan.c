@@ -1,4 +1,4 @@
-/* fuzz_scan.c: scans any bytes, twice: both scans must report the same. */
+/* fuzz_scan.c: scans any bytes twice: both scans must report the same. */
 #include <stdint.h>
 
 #include "scan_bytes.h"

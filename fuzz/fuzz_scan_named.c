@@ -1,12 +1,13 @@
-/* fuzz_scan_named.c: scans a file that has a name: the first line of the input is the name, the rest the
- * file. YAML, TensorFlow's graphs, Jinja, Python and the index of a pipeline are recognised by name. */
+/* fuzz_scan_named.c: scans a file with a name: the first line of the input is the name, the rest
+ * the file. YAML, TensorFlow graphs, Jinja, Python and the index of a pipeline are recognised by
+ * name. */
 #include <stdint.h>
 
 #include "scan_bytes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define LONGEST 64 /* bytes of a name */
+#define LONGEST 64 /* maximum bytes of a name */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,5 +1,5 @@
-/* fuzz_tar.c: tars, and what torch kept in them. Checksums of headers are put right first, or no
- * change would get past them. */
+/* fuzz_tar.c: tar files, and tar archives of old torch versions. The checksums of headers are
+ * corrected first, so that mutations get past them. */
 #include <stdint.h>
 #include <stdio.h>
 

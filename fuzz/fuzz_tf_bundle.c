@@ -1,9 +1,9 @@
-/* fuzz_tf_bundle.c: opening tables of TensorFlow, as indexes and as V1 checkpoints. An input that ends
- * as a table does is a file; of any other the first byte says what the rest is: a data block, plain
- * or packed, which gets the rest of a table around it with checksums that hold, or the bytes of a
- * tensor of strings.
+/* fuzz_tf_bundle.c: sorted tables of TensorFlow, as indexes and as V1 checkpoints. An input with
+ * the footer of a table is a file; of any other the first byte selects the meaning of the rest: a
+ * data block, plain or packed, which is completed to a table with valid checksums, or the bytes of
+ * a string tensor.
  *
- * What must hold: what open_format.h says; strings are handed out where their checksum is right. */
+ * Invariants: those of open_format.h; strings are passed on if their checksum matches. */
 #include <stdint.h>
 
 #include "format/formats.h"
@@ -37,7 +37,7 @@ static void put_handle(struct heft_buf *out, size_t off, size_t n)
     heft_buf_put(out, bytes, heft_varint_put(bytes, n));
 }
 
-/* A table of this block; its key in the index is behind all others. */
+/* Builds a table of this block; its key in the index is greater than all keys. */
 static void table_of(struct heft_buf *out, const uint8_t *block, size_t n, uint8_t type)
 {
     struct heft_buf index = {0};

@@ -1,5 +1,5 @@
-/* fuzz_tf_objects.c: any bytes as the graph of objects of a bundle whose tensors are renamed, and
- * whose names are looked up. What is planned is a graph that can be read again. */
+/* fuzz_tf_objects.c: any bytes as the object graph of a bundle whose tensors are renamed, and whose
+ * names are looked up. The planned graph can be read again. */
 
 #include "expect.h"
 #include "core/convert.h"
@@ -63,7 +63,7 @@ static void look_up(const struct heft_model *model)
     heft_tf_names_release(&names);
 }
 
-/* The first byte says whether what follows is the graph, or how it is stored. */
+/* The first byte selects whether the rest is the graph, or the string tensor that stores it. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct heft_error err = {0};

@@ -1,9 +1,9 @@
-/* fuzz_tf_restore.c: any bytes as a SavedModel, in binary or text form, beside a checkpoint of a few
- * tensors and an object graph: each metagraph is followed, judged, and asked what it wants, and what
- * of it a checkpoint lacks, this one and none.
+/* fuzz_tf_restore.c: any bytes as a SavedModel, in binary or text form, beside a checkpoint of a
+ * few tensors and an object graph. For each metagraph the restore operations are traced, and its
+ * wanted tensors compared with this checkpoint and with an empty one.
  *
- * What must hold: targets have names of restore ops, steps have targets that there are, the tensors
- * that a graph wants fit what it wants of them, and a lack is a note with a text. */
+ * Invariants: targets have names of restore ops, steps have existing targets, wanted tensors have
+ * valid shapes, and a missing tensor is a note with a text. */
 #include <stdint.h>
 
 #include "expect.h"
@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const struct heft_limits limits = {.tensors = 1000, .nodes = 100000};
 
-/* "a" and "b" of one float each, and the objects that have them. */
+/* Bundle of "a" and "b" of one float each, and the objects that own them. */
 static const uint8_t bundle[] = {
     0x00, 0x00, 0x00, 0x3f, 0x00, 0x00, 0x00, 0x40, 0x47, 0x00, 0x00, 0x00, 0x00, 0x0a,
     0x17, 0x0a, 0x05, 0x08, 0x02, 0x12, 0x01, 0x61, 0x0a, 0x05, 0x08, 0x01, 0x12, 0x01,

@@ -1,9 +1,9 @@
-/* fuzz_tfrecord.c: warm-up requests, TFRecord files of PredictionLogs.
+/* fuzz_tfrecord.c: warm-up requests: TFRecord files of PredictionLogs.
  *
- * Lengths and sums are rarely right by chance: an input whose first byte is odd is one record's data,
- * and gets a frame around it.
+ * Random lengths and checksums are rarely valid: an input whose first byte is odd is the data of
+ * one record, which gets a valid frame.
  *
- * What must hold: what is wrong is a finding, never an error, and the tree ends. */
+ * Invariants: an invalid record is a finding, never an error, and the tree of values is finite. */
 #include <stdint.h>
 
 #include "base/checksum.h"

@@ -1,9 +1,9 @@
-/* fuzz_torch.c: the whole way of opening a torch checkpoint: zip, pickle, rows, values, map of the
- * bytes, reading; and scanning the same file. An input that begins as a zip is a file; any other is
- * a pickle, and gets a sound zip around it, so that checksums do not stand in the way.
+/* fuzz_torch.c: all steps of opening a torch checkpoint: zip, pickle, rows, values, map of the
+ * bytes, reading; and scanning the same file. An input with the signature of a zip is a file; any
+ * other is a pickle in a valid zip, so that mutations get past checksums.
  *
- * What must hold: a map of the file can be drawn without overlaps, every row can be read or fails
- * with an error, and the tree of values ends. */
+ * Invariants: the map has no overlaps, every row can be read or fails with an error, and the tree
+ * of values is finite. */
 #include <stdint.h>
 
 #include "open_format.h"

@@ -1,9 +1,8 @@
-/* fuzz_torch_dcp.c: any bytes as the .metadata of a distributed checkpoint: what it says is
- * interpreted, each tensor's chunks become the parts of a row over one storage of zeros, and the row
- * is settled.
+/* fuzz_torch_dcp.c: any bytes as the .metadata of a distributed checkpoint. The chunks of each
+ * tensor become the parts of a row over one storage of zeros, and the row is validated.
  *
- * What must hold: places are of entries and chunks that there are, a row that settles can be read,
- * whole and in a slice, and all its elements are held once: none keeps the mark it had before. */
+ * Invariants: storage positions refer to existing entries and chunks; a valid row can be read,
+ * whole and in a slice, and each of its elements is written once: none keeps its previous value. */
 #include <stdint.h>
 
 #include "expect.h"
@@ -30,7 +29,7 @@ static void check_items(const struct heft_dcp *dcp)
     }
 }
 
-/* Every chunk in the one storage, where that is large enough. */
+/* Adds a row with all chunks in the one storage, if that is large enough. */
 static bool add_row(struct heft_model *model, const struct heft_dcp_entry *e,
                     struct heft_error *err)
 {

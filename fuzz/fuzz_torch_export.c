@@ -1,8 +1,8 @@
-/* fuzz_torch_export.c: opening torch.export archives. An input that begins as a zip is a file; any
- * other is the config of the weights, and of the constants, of a sound archive.
+/* fuzz_torch_export.c: opening torch.export archives. An input with the signature of a zip is a
+ * file; any other is the config of both weights and constants in a valid archive.
  *
- * What must hold: an error or an answer; a map of the file can be drawn without overlaps; every row
- * can be read or fails with an error. */
+ * Invariants: the file opens or fails with an error; the map has no overlaps; every row can be read
+ * or fails with an error. */
 #include <stdint.h>
 
 #include "open_archive.h"

@@ -1,9 +1,9 @@
-/* fuzz_torchscript.c: opening TorchScript archives. An input that begins as a zip is a file; any
- * other is a pickle, and stands in a sound archive as data.pkl, constants.pkl, bytecode.pkl and
- * traced_inputs.pkl at once, each with a storage "0" of its own.
+/* fuzz_torchscript.c: opening TorchScript archives. An input with the signature of a zip is a file;
+ * any other is a pickle, used as data.pkl, constants.pkl, bytecode.pkl and traced_inputs.pkl of a
+ * valid archive, each with a storage "0" of its own.
  *
- * What must hold: an error or an answer; a map of the file can be drawn without overlaps; every row
- * can be read or fails with an error. */
+ * Invariants: the file opens or fails with an error; the map has no overlaps; every row can be read
+ * or fails with an error. */
 #include <stdint.h>
 
 #include "open_archive.h"

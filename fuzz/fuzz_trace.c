@@ -1,8 +1,8 @@
-/* fuzz_trace.c: the walk through a pickle: watcher, texts, state. An input that begins as a zip is
- * a file; any other is walked as it is, and once more in a sound torch zip.
+/* fuzz_trace.c: the trace of a pickle: steps, texts, machine state. An input with the signature of
+ * a zip is a file; any other is traced directly, and once more in a valid torch zip.
  *
- * What must hold: positions ascend, every text is within bounds and safe for a terminal, an opcode's
- * argument lies behind it, and a failure has a code and a text. */
+ * Invariants: offsets ascend, every text is bounded and safe for a terminal, an opcode's argument
+ * follows the opcode, and a failure has a code and a text. */
 #include <stdint.h>
 
 #include "expect.h"
@@ -13,10 +13,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define MOST_STATE 2048 /* bytes of a pickle whose states are looked at, too */
+#define MOST_STATE 2048 /* maximum size of a pickle whose states are printed, too */
 
 struct seen {
-    uint64_t next; /* where the next opcode must be */
+    uint64_t next; /* expected offset of the next opcode */
     uint64_t steps;
 };
 

@@ -1,6 +1,6 @@
-/* fuzz_vocab.c: any bytes as a vocabulary. Where it opens, what it says holds: every byte has an id,
- * merges join two tokens to a third, and texts come back from their ids. A first byte of 0 parts the
- * input at the next 0: ids before it, merges behind. */
+/* fuzz_vocab.c: any bytes as a vocabulary. Invariants of one that opens: every byte has an id, each
+ * merge joins two tokens to a third, and decoding the ids of a text gives the text. If the first
+ * byte is 0, the next 0 separates ids from merges. */
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>

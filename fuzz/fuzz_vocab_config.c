@@ -1,6 +1,6 @@
-/* fuzz_vocab_config.c: any bytes as the tokenizer_config.json or added_tokens.json beside a vocabulary. What is
- * read leaves remarks that end, and no error; what fails leaves one. The first byte says which file, beside
- * what, and whether a pattern was asked for. */
+/* fuzz_vocab_config.c: any bytes as the tokenizer_config.json or added_tokens.json of a vocabulary.
+ * Invariants: success leaves remarks and no error, a failure leaves an error. The first byte
+ * selects the file, the vocabulary, and whether a pattern is requested. */
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* fuzz_zip.c: a zip directory on any bytes. Where it opens, the records must lie one behind the
- * other before the directory, with names that are safe and differ; every record is fetched, within
- * a limit, and every descriptor checked. */
+/* fuzz_zip.c: any bytes as a zip. Invariants of one that opens: records do not overlap and lie
+ * before the directory, their names are safe and unique. Every record is fetched, up to a limit,
+ * and every descriptor checked. */
 #include <stdlib.h>
 
 #include "expect.h"

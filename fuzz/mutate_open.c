@@ -1,13 +1,13 @@
-/* mutate_open.c: changes a checkpoint as one who knows how it is made, so that the fuzzer gets past
+/* mutate_open.c: mutates a checkpoint along its structure, so that the fuzzer gets past
  * directories, lengths and checksums.
  *
- *     zip          its records are taken out, one of them is changed, dropped, doubled or renamed,
- *                  and a sound archive is made of them again
- *     pickle       (of a zip, or the file itself) is cut into opcodes: one is dropped, doubled, put
- *                  elsewhere, or gets another argument
- *     all else     bytes
+ *     zip          its records are extracted, one is changed, dropped, duplicated or renamed,
+ *                  and a valid archive is built from them
+ *     pickle       (in a zip, or the file itself) is split into opcodes: one is dropped, duplicated,
+ *                  moved, or gets another argument
+ *     other files  bytes are changed
  *
- * Every fourth change is of plain bytes, whatever the file. */
+ * Every fourth mutation changes bytes, whatever the file. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -41,7 +41,7 @@ static size_t line_length(const uint8_t *p, size_t n)
     return end ? (size_t)(end - p) + 1 : n;
 }
 
-/* Bytes that an opcode's argument takes; more than there are where it is cut. */
+/* Bytes of an opcode's argument; more than n if it is truncated. */
 static size_t argument_length(uint8_t arg, const uint8_t *p, size_t n)
 {
     static const uint8_t fixed[] = {[HEFT_ARG_U8] = 1,  [HEFT_ARG_U16] = 2, [HEFT_ARG_U32] = 4,
@@ -112,11 +112,11 @@ static void change_pickle(struct heft_buf *out, struct heft_bytes in, unsigned *
     a = &tokens[next(seed) % count];
     b = &tokens[next(seed) % count];
     switch (next(seed) % 4) {
-    case 0: /* without a */
+    case 0: /* drops a */
         heft_buf_put(out, copy, a->at);
         heft_buf_put(out, copy + a->at + a->n, n - a->at - a->n);
         break;
-    case 1: /* a once more, before b */
+    case 1: /* duplicates a before b */
         heft_buf_put(out, copy, b->at);
         heft_buf_put(out, copy + a->at, a->n);
         heft_buf_put(out, copy + b->at, n - b->at);
@@ -125,7 +125,7 @@ static void change_pickle(struct heft_buf *out, struct heft_bytes in, unsigned *
         change_argument(copy, a, seed);
         heft_buf_put(out, copy, n);
         break;
-    default: /* b in the place of a */
+    default: /* replaces a by b */
         heft_buf_put(out, copy, a->at);
         heft_buf_put(out, copy + b->at, b->n);
         heft_buf_put(out, copy + a->at + a->n, n - a->at - a->n);
@@ -173,7 +173,7 @@ static size_t change_list(struct torch_zip_record *list, size_t n, struct heft_b
     case 1:
         list[i].name = names[next(seed) % HEFT_COUNT(names)];
         return n;
-    case 2: /* the bytes of another */
+    case 2: /* payload of another record */
         list[i].data = list[k].data;
         return n;
     case 3:
@@ -186,7 +186,8 @@ static size_t change_list(struct torch_zip_record *list, size_t n, struct heft_b
     }
 }
 
-/* The records of a zip, in memory of `mem`. 0 where it is none, or a large one. */
+/* Reads the records of a zip into `mem`. Returns their number; 0 if the input is not a zip or too
+ * large. */
 static size_t take_records(struct heft_bytes in, struct torch_zip_record *list,
                            struct heft_arena *mem)
 {

@@ -1,7 +1,8 @@
-/* open_archive.h: opens an input as an archive of one format, for fuzz targets: an input that begins
- * as a zip is the file; any other stands within a sound one, so that checksums are not in the way.
+/* open_archive.h: opens an input as an archive of one format, for fuzz targets: an input with the
+ * signature of a zip is the file; any other is put into a valid archive, so that mutations get past
+ * checksums.
  *
- * What must hold: what open_format.h says. */
+ * Invariants: those of open_format.h. */
 #ifndef OPEN_ARCHIVE_H
 #define OPEN_ARCHIVE_H
 

@@ -1,8 +1,8 @@
-/* open_format.h: opens bytes as a file of one format, for fuzz targets: rows, values, the map of the file,
- * reading, verifying.
+/* open_format.h: opens bytes as a file of one format, for fuzz targets: rows, values, map of the
+ * file, reading, verifying.
  *
- * What must hold: the map has no overlaps, every row can be read or fails with an error, and the trees of
- * values are finite. */
+ * Invariants: the map has no overlaps, every row can be read or fails with an error, and the trees
+ * of values are finite. */
 #ifndef OPEN_FORMAT_H
 #define OPEN_FORMAT_H
 
@@ -12,7 +12,8 @@
 #include "expect.h"
 #include "format/formats.h"
 
-#define MOST_READ 65536 /* bytes of a row: expanded strides may have terabytes */
+/* maximum bytes of a row that are read: expanded strides may give terabytes */
+#define MOST_READ 65536
 
 static inline void expect_map(const struct heft_model *model)
 {
@@ -25,7 +26,7 @@ static inline void expect_map(const struct heft_model *model)
     heft_arena_release(&mem);
 }
 
-/* In a file that anyone made, parts may overlap: this is an error, too. */
+/* Parts of an untrusted file may overlap, which is an error of the map. */
 static inline void expect_map_or_overlap(const struct heft_model *model)
 {
     struct heft_arena mem = {0};
@@ -37,7 +38,8 @@ static inline void expect_map_or_overlap(const struct heft_model *model)
     heft_arena_release(&mem);
 }
 
-/* The tree of values is finite: the walk takes one step a value, and the number of values is limited. */
+/* The tree of values is finite: the walk takes one step per value, and the number of values is
+ * limited. */
 static inline void expect_values(const struct heft_model *model)
 {
     const struct heft_value *stack[20000];
@@ -100,8 +102,8 @@ static inline const struct heft_limits *open_limits(void)
     return &limits;
 }
 
-/* Opens bytes as a file of a format (NULL: the one that is detected) and validates what is read. The model
- * is initialised; returns false with an error in *err, which is empty before. */
+/* Opens bytes as a file of a format (NULL: detected) and validates the model. The model is
+ * initialised; returns false with an error in *err, which is empty before. */
 static inline bool open_bytes(struct heft_model *model, const char *format, struct heft_bytes file,
                               struct heft_error *err)
 {

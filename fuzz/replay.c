@@ -1,5 +1,6 @@
-/* replay.c: runs a fuzz target on files instead of on a fuzzer, so that every build replays the
- * corpora. Takes files and folders (not their sub-folders); prints how many inputs it ran. */
+/* replay.c: runs a fuzz target on files instead of a fuzzer, so that every build can replay the
+ * corpora. Takes files and directories (without their subdirectories); prints the number of inputs.
+ */
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,7 +10,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The input lies in a heap block of exactly its size: a sanitizer sees one byte read too far. */
+/* Runs an input from a heap block of its exact size, so that a sanitizer detects a read of one byte
+ * too many. */
 static bool run_file(const char *path, size_t size)
 {
     uint8_t *data = malloc(size ? size : 1);
@@ -17,7 +19,7 @@ static bool run_file(const char *path, size_t size)
     const bool ok = data && file && fread(data, 1, size, file) == size;
 
     if (ok) {
-        fprintf(stderr, "%s\n", path); /* the last line names the input that broke it */
+        fprintf(stderr, "%s\n", path); /* after a crash the last line names the input */
         (void)LLVMFuzzerTestOneInput(data, size);
     }
     if (file)

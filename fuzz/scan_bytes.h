@@ -1,7 +1,8 @@
 /* scan_bytes.h: scans bytes, for fuzz targets.
  *
- * What must hold: each item has a name, a kind and a record, and lies in the file; an incomplete scan has
- * an error with a text; the error is never HEFT_IO, since all bytes are in memory. */
+ * Invariants: each item has a name, a kind and a record, and an offset inside the file; an
+ * incomplete scan has an error with a text; the error is never HEFT_IO, since all bytes are in
+ * memory. */
 #ifndef SCAN_BYTES_H
 #define SCAN_BYTES_H
 
@@ -13,7 +14,7 @@
 #include "scan/scan.h"
 
 struct scan_seen {
-    size_t size; /* bytes of the file */
+    size_t size; /* size of the file */
     size_t items, letters;
 };
 
@@ -28,15 +29,15 @@ static inline void see_item(void *ctx, const struct heft_scan_item *item)
     seen->letters += strlen(item->name) + strlen(item->record);
 }
 
-/* `name` decides how files without a signature are scanned (YAML, Jinja, TensorFlow's graphs); NULL if the
- * file has none. */
+/* `name` decides how files without a signature are scanned (YAML, Jinja, TensorFlow's graphs); NULL
+ * if the file has none. */
 static inline struct scan_seen scan_bytes(const char *name, struct heft_bytes bytes)
 {
     const struct heft_limits limits = {.pickle = 1 << 20, .nodes = 1 << 16, .entries = 1000};
     struct scan_seen seen = {.size = bytes.n};
     struct heft_scan_kind kind = {0};
     struct heft_error err = {0};
-    struct heft_model model; /* for the default limits */
+    struct heft_model model; /* only for its default limits */
     struct heft_source source;
     bool complete = false, ok;
 

@@ -1,11 +1,12 @@
-/* judge_pipe.c: answers what scan finds in bytes that come on a pipe, for compare.py.
+/* judge_pipe.c: scans pickles that it reads from a pipe and answers with the findings, for
+ * compare.py.
  *
- *     question   u32 length │ u32 values that a pickle may have, 0: the default │ bytes
- *     answer     u32 length │ code of the error, then for each finding danger, what, name; NUL behind
- *                             each of these texts
+ *     question   u32 length │ u32 limit of values in a pickle, 0 for the default │ bytes
+ *     answer     u32 length │ code of the error, then for each finding danger, what, name;
+ *                             each text ends with a NUL
  *
- * Numbers are little-endian. One process answers millions of questions: what a question leaks is
- * what LeakSanitizer reports at the end. */
+ * Numbers are little-endian. One process answers millions of questions; LeakSanitizer reports at
+ * its end what any of them leaked. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,7 +16,7 @@
 #include "format/formats.h"
 #include "scan/scan.h"
 
-#define LONGEST ((uint32_t)1 << 28) /* bytes of a question */
+#define LONGEST ((uint32_t)1 << 28) /* maximum bytes of a question */
 
 static void put_text(struct heft_buf *answer, const char *text)
 {
@@ -39,14 +40,14 @@ static void judge(struct heft_bytes bytes, uint32_t nodes, struct heft_buf *answ
     struct heft_buf items = {0};
     struct heft_error err = {0};
     struct heft_source source;
-    struct heft_model model; /* for the limits it completes */
+    struct heft_model model; /* limits that this completes */
     bool complete = false;
 
     heft_model_init(&model, &limits, &heft_formats);
     heft_source_open_memory(&source, bytes, "input");
     if (!heft_scan_file(&source, "input", &model.limits, put_item, &items, &complete, &err) &&
         err.code == HEFT_OK)
-        abort(); /* a failure has a reason */
+        abort(); /* a failure has a text */
     heft_buf_u64(answer, err.code);
     heft_buf_char(answer, 0);
     heft_buf_put(answer, items.p, items.n);
@@ -81,7 +82,7 @@ int main(void)
     while (fread(head, 1, sizeof head, stdin) == sizeof head) {
         if (!answer_one(head))
             return EXIT_FAILURE;
-        if (heft_le32(head) == 0 && fflush(stdout) != 0) /* an empty question: a batch ends */
+        if (heft_le32(head) == 0 && fflush(stdout) != 0) /* an empty question ends a batch */
             return EXIT_FAILURE;
     }
     return EXIT_SUCCESS;
