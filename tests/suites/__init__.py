@@ -1,4 +1,5 @@
-"""The suites by name, in the order in which they run: cheap and telling ones first."""
+"""The suites by name, in the order in which they run: fast ones and those that find most errors
+first."""
 from . import (cli, differential, docs, examples, fault, fuzz, golden, header, includes, matrix, mutate, reject, scan,
                trace, unit)
 

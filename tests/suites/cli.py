@@ -1,4 +1,4 @@
-"""The cases of tests/cli: see README.md there."""
+"""Runs the cases of tests/cli; see README.md there."""
 import re
 
 from . import console

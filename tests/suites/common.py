@@ -1,4 +1,4 @@
-"""What every suite uses: the context of a run, running a program, comparing text."""
+"""Shared by all suites: context of a run, running programs, comparing texts."""
 import difflib
 import os
 import re
@@ -16,21 +16,22 @@ DATA_SUFFIXES = {".pt", ".ptl", ".pt2", ".pth", ".ckpt", ".safetensors", ".bin",
 
 
 class Fail(Exception):
-    """The test failed; the text says how."""
+    """The test failed; the text is the reason."""
 
 
 class Skip(Exception):
-    """The test cannot run here; the text says why."""
+    """The test cannot run here; the text is the reason."""
 
 
 def needs_hdf5(ctx, *words):
-    """Skips what names HDF5 in a build that has no module for it (HEFT_HDF5=OFF, or no libhdf5)."""
+    """Skips a test that needs HDF5 if the build has no module for it (HEFT_HDF5=OFF, or libhdf5 is
+    missing)."""
     if not {"h5", "test_h5", "test_hdf5_parent"}.isdisjoint(words) and not any(ctx.build.glob("lib*/**/heft_hdf5.so")):
         raise Skip("this build has no HDF5: libhdf5-dev brings it")
 
 
 class Context:
-    """One run: where the build lies, what was asked for, a scratch folder that vanishes."""
+    """One run: build directory, options, and a temporary directory that is deleted at the end."""
 
     def __init__(self, args):
         self.build = Path(args.build).resolve()
@@ -64,10 +65,10 @@ class Context:
             TZ="UTC",
             NO_COLOR="1",
             TMPDIR=str(self.scratch),
-            # An exit status of its own tells a sanitizer's report from an answer of heft's. The
-            # interceptor of __tls_get_addr takes the bytes before a thread-local block for a header of
-            # old glibc's when the block's address ends in 0x010, once in 256 starts: the leak check
-            # then reads where nothing is (a library under HDF5 has such a block, heft has none).
+            # A special exit status distinguishes a sanitizer's report from heft's own exit statuses. The
+            # interceptor of __tls_get_addr takes the bytes before a thread-local block for a header of old
+            # glibc versions if the block's address ends in 0x010, once in 256 starts: the leak check then
+            # reads unmapped memory (a library used by HDF5 has such a block, heft has none).
             ASAN_OPTIONS="exitcode=99:detect_stack_use_after_return=1:intercept_tls_get_addr=0",
             UBSAN_OPTIONS="print_stacktrace=1:exitcode=99",
             TSAN_OPTIONS="exitcode=99:halt_on_error=1",
@@ -75,12 +76,12 @@ class Context:
         return env
 
     def folder(self, prefix):
-        """A fresh folder in the scratch folder."""
+        """Creates a new directory in the temporary directory."""
         return Path(tempfile.mkdtemp(prefix=prefix + "-", dir=self.scratch))
 
 
-# Seconds after which a program is said to hang. No measure of speed: on a slow machine that is busy with other
-# things the slowest of these programs take a sixth of it, most a hundredth.
+# Seconds after which a program counts as hanging. Not a measure of speed: on a slow and busy
+# machine the slowest of these programs take a sixth of it, most a hundredth.
 PATIENCE = 600
 
 
@@ -120,7 +121,7 @@ def diff(expected, actual):
 
 
 def golden_inputs():
-    """(folder, name) of every golden input: data files, and sub-folders that hold an index."""
+    """(directory, name) of every golden input: data files, and subdirectories that contain an index."""
     for folder in sorted(path for path in GOLDEN.glob("*") if path.is_dir()):
         for path in sorted(folder.iterdir()):
             if path.is_file() and path.suffix in DATA_SUFFIXES:
@@ -130,9 +131,9 @@ def golden_inputs():
 
 
 def index_of(folder):
-    """The file of a checkpoint's folder that names the others; None where the folder is none."""
+    """File of a checkpoint's directory that refers to the others; None if it has no such file."""
     return (next(folder.glob("saved_model.pb*"), None)
             or next(folder.glob("*.index.json"), None) or next(folder.glob("*.weights.json"), None)
             or next(folder.glob(".metadata"), None)
-            or next(reversed(sorted(folder.glob("*.index"))), None)  # TensorFlow's: the latest
-            or next(folder.glob("model.ckpt-3*"), None))  # … of version 1
+            or next(reversed(sorted(folder.glob("*.index"))), None)  # TensorFlow: the latest
+            or next(folder.glob("model.ckpt-3*"), None))  # version 1

@@ -5,10 +5,10 @@
     heft: missing.pth: …
     --- exit 2
 
-Everything after a command is its stdout, until the next command or a --- line. Without `--- stderr`
-stderr must be empty, without `--- exit` the status 0. `…` matches anything within a line, a line
-that is only `…` any number of lines. A line that ends in a backslash continues the command. Blank
-lines at an end do not count. Lines before the first command are comments.
+The lines after a command are its stdout, until the next command or a --- line. Without `--- stderr`
+stderr must be empty, without `--- exit` the status must be 0. `…` matches any text within a line, a
+line that is only `…` any number of lines. A line that ends in a backslash continues the command. Blank
+lines at the end of an output are ignored. Lines before the first command are comments.
 """
 import re
 import subprocess
@@ -33,7 +33,7 @@ class Command:
 
 
 def parse(lines):
-    """(comment lines before the first command, commands)"""
+    """Returns (comment lines before the first command, commands)."""
     head, commands, target = [], [], None
     continued = False
     for line in lines:
@@ -68,7 +68,7 @@ def unparse(head, commands):
 
 
 def stripped(lines):
-    """Without blank lines at the end."""
+    """Returns the lines without blank lines at the end."""
     end = len(lines)
     while end and not lines[end - 1].strip():
         end -= 1
@@ -87,8 +87,8 @@ def output_matches(expected, actual):
 
 
 def run_commands(ctx, commands, cwd, merged=False):
-    """Runs them in one folder and compares. `merged`: stdout and stderr as one, any status.
-    Returns the commands as they turned out, and what differs."""
+    """Runs the commands in one directory and compares. `merged`: stdout and stderr together, any exit
+    status. Returns the commands with their actual output, and the differences."""
     actual, problems = [], []
     for command in commands:
         done = run(ctx, ["sh", "-c", command.shell()], cwd=cwd,
@@ -106,7 +106,7 @@ def run_commands(ctx, commands, cwd, merged=False):
 
 
 def kept_lines(expected, actual):
-    """The expected lines, dots and all, where they match; else the actual ones."""
+    """Returns the expected lines, including their `…`, where they match; otherwise the actual ones."""
     return expected if output_matches(expected, actual) else stripped(actual.split("\n"))
 
 

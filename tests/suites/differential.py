@@ -1,5 +1,6 @@
-"""Scan and a real CPython on the same pickles: fuzz/corpus/differential, the samples of tests/scan, and
-some seconds of new ones (fuzz/differential). What CPython would import or call, scan names."""
+"""Compares scan with a real CPython on the same pickles: fuzz/corpus/differential, the samples of
+tests/scan, and some seconds of random ones (fuzz/differential). Scan must report every import and call
+of CPython."""
 import sys
 
 from .common import Fail, PATIENCE, ROOT, Skip, TESTS, run, text_of

@@ -1,10 +1,10 @@
-"""The examples of README.md, doc/ and the man pages, run as they stand.
+"""Runs the examples of README.md, doc/ and the man pages.
 
-A ```console block (in a man page: .EX to .EE) that shows output is run where its commands are heft's
-or a few harmless ones. The blocks of one document share a folder, in which the golden files lie by
-their names; where a document is about consolidated.00.pth, so does that one.
+A ```console block (in a man page: .EX to .EE) that shows output is run if its commands are heft or a few
+harmless ones. The blocks of a document share a directory, which contains the golden files by name; for
+documents about consolidated.00.pth it contains that file, too.
 
-The options of formats in heft-convert(1) are those that the library describes; --bless writes them.
+The table of format options in heft-convert(1) is compared with the library's; --bless writes it.
 """
 import re
 
@@ -61,7 +61,7 @@ def from_roff(text):
 
 
 def runnable_commands(text):
-    """A block's commands where all of them are heft's, and output is shown; else none."""
+    """The commands of a block if all of them are heft's and output is shown; otherwise none."""
     commands = console.parse(text.rstrip("\n").split("\n"))[1]
     if not all(RUNNABLE.match(command.lines[0]) for command in commands):
         return []

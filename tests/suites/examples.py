@@ -1,4 +1,4 @@
-"""examples/ built against an installation, as a stranger would, and run."""
+"""Builds examples/ against an installation, as a user would, and runs them."""
 import json
 import os
 import shutil
@@ -70,7 +70,7 @@ MODULE_INPUT = GOLDEN / "h5/user-block.h5"
 
 
 def build_list(stage, folder, static=False):
-    """examples/list.c, linked to the library of an installation."""
+    """examples/list.c linked to the library of an installation."""
     program, libraries = folder / "list", library_folder(stage)
     link = ([libraries / "libheft.a", "-lisal", "-lzstd", "-lm", "-pthread"] if static else
             [f"-L{libraries}", "-lheft", f"-Wl,-rpath,{libraries}"])
@@ -80,7 +80,7 @@ def build_list(stage, folder, static=False):
 
 
 def with_module(ctx, stage):
-    """By the command, and by programs over the shared and the static library."""
+    """Lists a file with the command, and with programs linked to the shared and the static library."""
     if not (library_folder(stage) / "heft/heft_hdf5.so").exists():
         raise Fail("heft/heft_hdf5.so is missing: was heft built where libhdf5 is?")
     must_succeed(ctx, [stage / "bin/heft", "ls", MODULE_INPUT])
@@ -91,7 +91,7 @@ def with_module(ctx, stage):
 
 
 def with_moved_module(ctx, stage):
-    """An installation that was moved; a static program has to be told then, and is told how."""
+    """A relocated installation: a static program needs the environment variable that its error names."""
     folder = ctx.folder("moved")
     static = build_list(stage, folder, static=True)
     moved = folder / "elsewhere"
@@ -124,7 +124,8 @@ __attribute__((constructor)) static void run(void) { write(1, "PLANTED\\n", 8); 
 
 
 def with_planted_modules(ctx, stage):
-    """Shared objects of a module's name around copies of the command and of the library: none runs."""
+    """Shared objects with a module's name beside copies of the command and of the library: none is
+    loaded."""
     folder = ctx.folder("planted")
     (folder / "plant.c").write_text(PLANTED)
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", folder / "plant.so", folder / "plant.c"],
@@ -153,7 +154,7 @@ def with_planted_modules(ctx, stage):
 
 
 def with_anybodys_module(ctx, stage):
-    """An installation in a folder that anybody may write to."""
+    """An installation in a world-writable directory."""
     folder = ctx.folder("anybody") / "prefix"
     must_install(ctx, folder)
     modules = library_folder(folder) / "heft"
@@ -185,7 +186,7 @@ def with_cmake(ctx, stage, target):
 
 
 def with_subdirectory(ctx):
-    """As a part of another project: no tests, no installation, the modules beside the library."""
+    """heft as a subproject: no tests, no installation, the modules beside the library."""
     folder = ctx.folder("outer")
     (folder / "CMakeLists.txt").write_text(OUTER_PROJECT.format(root=ROOT))
     must_succeed(ctx, ["cmake", "-S", folder, "-B", folder / "build", "-DCMAKE_BUILD_TYPE=Debug",
@@ -201,7 +202,7 @@ def with_subdirectory(ctx):
 
 
 def run_examples(ctx, programs, libraries):
-    """On the first golden file that has tensors of its own name and a shape."""
+    """Uses the first golden file with named tensors of some shape."""
     env = dict(ctx.env, LD_LIBRARY_PATH=str(libraries))
     path, tensors = choose_input(ctx)
     listed = text_of(must_succeed(ctx, [programs / "list", path], env=env).stdout)

@@ -1,7 +1,7 @@
-"""The programs of tests/fault that are not C: each is run with --build, and its last line counts.
+"""Programs of tests/fault that are not written in C: each is run with --build, and its last line has its counts.
 
-They measure time and memory, or aim at moments: instrumentation would change what they look at. Those
-whose name begins with "bounds" take --some, for a part of what they do; --long asks for all.
+They measure time and memory, or stop processes at certain moments: instrumentation would change what they
+measure. Programs whose name begins with "bounds" accept --some, which runs a part of their checks; --long runs all.
 """
 import os
 import re
@@ -10,7 +10,7 @@ from .common import PATIENCE, TESTS, Fail, run, text_of
 
 ONLY_PLAIN = True
 
-LONG = {"bounds_formats"}  # to write its files alone takes minutes
+LONG = {"bounds_formats"}  # writing its files alone takes minutes
 
 LAST_LINE = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 

@@ -1,5 +1,5 @@
-"""The fuzz targets on their corpora, and on the golden and rejected files of the same name; those
-that take any file on all of those, and on what scan is tried on."""
+"""Fuzz targets on their corpora, and on the golden and rejected files of the same name; targets that
+accept any file run on all of those and on the samples of scan."""
 from .common import Fail, GOLDEN, PATIENCE, ROOT, TESTS, run, text_of
 
 ANY_FILE = ("convert", "open", "salvage", "scan", "trace")
@@ -22,8 +22,8 @@ def replay(ctx, program, name):
 
 
 def samples_for(name):
-    """The folders of samples for a target. Of a checkpoint that is a folder, its hidden index: the
-    replay skips sub-folders and hidden files."""
+    """Directories of samples for a target. For a checkpoint that is a directory, its hidden index: the
+    replay skips subdirectories and hidden files."""
     folder = name.replace("_", "-")
     patterns = ("*",) if name in ANY_FILE else (folder, f"torch-{folder}")
     if name in ANY_FILE:
@@ -37,7 +37,8 @@ def samples_for(name):
 
 
 def last_input(errors):
-    """From the name of the input that broke it on: replay.c names each before it runs it."""
+    """The output from the name of the failing input on: replay.c prints each name before it runs the
+    input."""
     lines = errors.rstrip("\n").split("\n")
     names = [at for at, line in enumerate(lines) if line.startswith(str(ROOT))]
     return "\n".join(lines[names[-1]:] if names else lines)

@@ -1,4 +1,4 @@
-"""What heft says about files that the reference frameworks wrote, byte for byte.
+"""Output of heft for files written by the reference frameworks, byte for byte.
 
 For each input of tests/golden/FORMAT the outputs of three verbs are compared with the files in
 FORMAT/expected/. A missing expectation is a failure; --bless writes it.

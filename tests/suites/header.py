@@ -1,4 +1,4 @@
-"""The installed headers in the strictest modes, and what the shared library shows."""
+"""Public headers compiled in the strictest modes, and exported symbols of the shared library."""
 import re
 import shutil
 
@@ -9,7 +9,7 @@ ONLY_PLAIN = True
 INCLUDE = ROOT / "include"
 WARNINGS = ["-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wundef", "-Werror"]
 C_WARNINGS = ["-Wmissing-prototypes", "-Wstrict-prototypes"]
-COMPILERS = [  # command, language, standard, more warnings
+COMPILERS = [  # command, language, standard, additional warnings
     *(("gcc", "c", standard, C_WARNINGS) for standard in ("c99", "c11", "c17")),
     ("g++", "c++", "c++17", ["-Wold-style-cast"]),
     *(("clang", "c", standard, C_WARNINGS) for standard in ("c99", "c17")),
@@ -22,7 +22,7 @@ def jobs(ctx):
     headers = sorted((INCLUDE / "heft").glob("*.h"))
     for compiler, language, standard, more in COMPILERS:
         if compiler.startswith("clang") and not shutil.which(compiler):
-            continue  # it comes with `scripts/bootstrap dev`; make lint asks it anyway
+            continue  # `scripts/bootstrap dev` installs it; make lint requires it anyway
         for header in headers:
             yield (f"{compiler} -std={standard} {header.name}",
                    lambda a=(compiler, language, standard, more, header): compile_alone(ctx, *a))
@@ -33,7 +33,7 @@ def jobs(ctx):
 
 
 def compile_alone(ctx, compiler, language, standard, more, header):
-    # Twice: a header must bear being included again.
+    # Included twice: a header must allow that.
     line = f"#include <heft/{header.name}>\n"
     must_succeed(ctx, [compiler, "-x", language, f"-std={standard}", *WARNINGS, *more,
                        f"-I{INCLUDE}", "-fsyntax-only", "-"], stdin=None, input=(line * 2).encode())
@@ -51,7 +51,7 @@ def check_manual(headers):
 
 
 def check_nulls(headers):
-    """Each function that takes a pointer is called by the tests that pass NULL."""
+    """The tests that pass NULL call every function with a pointer parameter."""
     tests = "".join((ROOT / "tests/unit" / name).read_text(encoding="utf-8")
                     for name in ("test_heft_null.c", "test_heft.c"))
     missing = {name for name in declared_in(headers) if f"{name}(" not in tests}

@@ -1,4 +1,4 @@
-"""The table of rooms and the other rules that scripts/check-includes keeps."""
+"""Runs scripts/check-includes: allowed includes of directories, and limits of sizes and names."""
 from .common import ROOT, must_succeed
 
 ONLY_PLAIN = True

@@ -1,9 +1,9 @@
-"""Any to any: each golden file of the formats that are read and written, to each of them.
+"""Converts each golden file of the formats that can be read and written to each of them.
 
-The result is opened again and its rows compared with the source's: names, dtypes, shapes, the bytes
-of every tensor. What a target cannot hold it says in one line, and the cast that this line offers
-works. The files that stand for a format (MAIN) are written twice, and go through `ls` and `get`.
-doc/conversions.md has the table of dtypes; --bless writes it.
+The result is opened again and its rows compared with the source's: names, dtypes, shapes, the bytes of
+every tensor. If a target cannot store a tensor, the error is one line, and the cast that it suggests
+works. The main file of each format (MAIN) is written twice, and checked with `ls` and `get`.
+doc/conversions.md contains the table of dtypes; --bless writes it.
 """
 import json
 import re
@@ -22,10 +22,10 @@ NO_DTYPE = re.compile(r"tensor (.+): (\S+) has no (\w+)(?:; --cast '(.+)=(\w+)' 
                       r"|, nor anything that it could be cast to)$")
 NO_VALUES = "has no place for what is no tensor"
 VARYING = ("STRING", "VARIANT")
-TORCH = ("torch", "torch-legacy")  # to each other with their values and nesting
+TORCH = ("torch", "torch-legacy")  # conversions among these keep values and nesting
 
-# What a target refuses else: (source, target) → parts of its lines, and which tensors are at fault. The
-# rest goes over without them.
+# Other reasons for which a target refuses: (source, target) → parts of its message, and the tensors
+# concerned. The others are converted.
 REFUSED = {
     ("npy/names.npz", "tf"): ("must have a name", [""]),
     ("npy/names.npz", "ptd"): ("a key of a .ptd has a byte at least", [""]),
@@ -36,7 +36,7 @@ REFUSED = {
     ("safetensors/names.safetensors", "npz"): ("a NUL in a name, which ends it in a zip", ["nul\0inside"]),
     ("safetensors/names.safetensors", "h5"): ("its name is no path of HDF5", ["", "nul\0inside"]),
 }
-NO_DATA = ("tf-bundle/index-only",)  # nothing of them can be converted
+NO_DATA = ("tf-bundle/index-only",)  # files without any tensor that can be converted
 
 
 def jobs(ctx):
@@ -63,7 +63,8 @@ def inputs():
 
 
 class Table:
-    """What heft-conversions prints: by format and dtype "yes", the dtype to cast to, or "–"."""
+    """The table that heft-conversions prints: by format and dtype "yes", the dtype to cast to, or
+    "–"."""
 
     def __init__(self, ctx):
         self.ctx = ctx
@@ -91,7 +92,7 @@ def check_page(ctx, table):
 
 
 class Source:
-    """A golden file, and what heft reads of it; asked once."""
+    """A golden file and its tensors as heft lists them, cached."""
 
     def __init__(self, ctx, name):
         self.ctx, self.name = ctx, name
@@ -111,14 +112,15 @@ class Source:
         return self._info
 
     def ties(self):
-        """Dropped names that its metadata records, and those that were kept."""
+        """Dropped names that the file's metadata records, and the kept ones."""
         metadata = self.info.get("metadata", {})
         return {key: value for key, value in metadata.items()
                 if value in self.rows and key not in self.rows}
 
 
 def rows_of(ctx, path):
-    """{name: (dtype, shape, bytes, digest)} in the file's order; the storage that a row shares is last."""
+    """{name: (dtype, shape, bytes, digest)} in the order of the file; the last value is the storage that
+    a row shares."""
     rows = {}
     for line in text_of(must_succeed(ctx, [ctx.heft_open, "--rows", path]).stdout).split("\n")[:-1]:
         name, *row = line.split("\t")
@@ -127,7 +129,7 @@ def rows_of(ctx, path):
 
 
 class Pair:
-    """One file to one target."""
+    """Converts one file to one target."""
 
     def __init__(self, ctx, table, source, target):
         self.ctx, self.table, self.source, self.target = ctx, table, source, target
@@ -160,7 +162,7 @@ class Pair:
     # ---- converting
 
     def output(self, name):
-        """A torch file says its own name within: what is compared has one in two folders."""
+        """A torch file contains its own name: files to compare have the same name in two directories."""
         (self.folder / name).mkdir(exist_ok=True)
         return self.folder / name / "model"
 
@@ -172,7 +174,7 @@ class Pair:
         return run(self.ctx, words + ["--drop-metadata"] * self.drop)
 
     def selection(self):
-        """A pattern can have neither a NUL in it nor nothing."""
+        """A pattern for a name; a pattern can neither be empty nor contain a NUL."""
         words = ["-e", "."] if "" in self.absent else []
         for name in filter(None, self.absent):
             words += ["-g", "!" + name.replace("\0", "?")]
@@ -186,7 +188,7 @@ class Pair:
             raise Fail(f"expected: {text}\nactual:   {line}")
 
     def leave_unreadable(self):
-        """Tensors that heft cannot read are not dropped in silence."""
+        """Conversion reports tensors that heft cannot read."""
         names = [item["name"] for item in self.source.info.get("unreadable", [])]
         if names:
             self.must_refuse("leave it out with -g '!NAME'")
@@ -199,7 +201,7 @@ class Pair:
             self.absent += names
 
     def refusal(self, done):
-        """Its one line; nothing was written."""
+        """Returns the one-line error; checks that no output was written."""
         lines = text_of(done.stderr).rstrip("\n").split("\n")
         if done.returncode != 2 or len(lines) != 1 or not lines[0].startswith("heft: "):
             raise Fail(f"not refused in one line: exit {done.returncode}\n" + "\n".join(lines))
@@ -208,11 +210,11 @@ class Pair:
         return lines[0]
 
     def choose_casts(self):
-        """The first tensor that the target cannot hold is named with the cast of the table."""
+        """The error names the first tensor that the target cannot store, with the cast of the table."""
         lacking = {name: self.table.says(self.target, row[0]) for name, row in self.source.rows.items()
                    if row[0] not in VARYING}
         lacking = {name: cell for name, cell in lacking.items() if cell != "yes"}
-        if lacking and self.keeps_tree():  # arrays of numpy stay such
+        if lacking and self.keeps_tree():  # arrays of numpy stay arrays
             lacking = {name: cell for name, cell in lacking.items() if name not in self.arrays()}
         while lacking:
             line = self.refusal(self.once("out"))
@@ -236,7 +238,7 @@ class Pair:
         return [name for name in self.source.rows if any(what.endswith(": " + name) for what in arrays)]
 
     def drops(self, line):
-        """Whether it is for what is no tensor that this was refused: then that is left out."""
+        """Returns true if the error is about values that are not tensors, which are then left out."""
         if NO_VALUES not in line or self.drop:
             return False
         self.drop = True
@@ -253,7 +255,8 @@ class Pair:
     # ---- comparing
 
     def expected(self):
-        """The source's rows as the target has them, with the ties that its metadata records."""
+        """The rows of the source as the target should have them, with the ties that its metadata
+        records."""
         rows = dict(self.source.rows)
         if self.target != "safetensors":
             for dropped, kept in self.source.ties().items():
@@ -299,15 +302,15 @@ class Pair:
             self.check_row(kept, row, got[kept])
 
     def is_view(self, name):
-        """Dropped as the hub does, and said."""
+        """Tied names are dropped as by the hub, and reported."""
         return any(f"{name} is another view of" in line for line in self.said)
 
     def strings(self, path, name):
-        """As JSON: the bytes of a file depend on its order of bytes."""
+        """Compares as JSON: the bytes of a file depend on its byte order."""
         return must_succeed(self.ctx, [self.ctx.heft, "get", path, name]).stdout
 
     def digest_of(self, name, dtype):
-        """Of the bytes that a cast gives: those of the tensor alone."""
+        """Compares cast bytes: without the shared storage."""
         alone = self.output("alone")
         must_succeed(self.ctx, [self.ctx.heft, "convert", "-q", self.source.path, "-o", alone, "--to", "raw", "-g",
                                 name, "--cast", f"{name}={dtype}", "--no-sync", "-f"])
@@ -334,7 +337,7 @@ class Pair:
                 raise Fail(f"no note of {name}, which is left out:\n" + "\n".join(self.said))
 
     def check_values(self):
-        """What is no tensor is what it was."""
+        """Values that are not tensors are unchanged."""
         got = Source(self.ctx, self.output("out")).info.get("values")
         if got != self.source.info.get("values"):
             raise Fail(f"other values: {self.source.info.get('values')}\ngot: {got}")
@@ -348,7 +351,7 @@ class Pair:
         return names + (blobs if self.target != "ptd" else [])
 
     def is_of_tensors(self, key, value):
-        """An object with nothing in it but tensors, which are all there: a nested tensor."""
+        """An object whose only contents are tensors that are rows: a nested tensor."""
         return (isinstance(value, dict) and "class" in value and not value.get("args")
                 and any(name.startswith(key + ".") for name in self.expected()))
 
@@ -367,7 +370,7 @@ class Pair:
             raise Fail("written again it is another file")
 
     def ask(self):
-        """As a user would: what ls says, and the bytes of get."""
+        """Compares the output of ls, and the bytes of get."""
         listing = json.loads(must_succeed(self.ctx, [self.ctx.heft, "ls", "--json", self.output("out")]).stdout)
         for row in listing["tensors"]:
             wanted = self.expected()[row["name"]]
@@ -385,7 +388,7 @@ class Pair:
 
 
 def written(folder, name):
-    """The bytes of all files of an output."""
+    """Bytes of all files of an output."""
     return {path.name: path.read_bytes() for path in (folder / name).iterdir()}
 
 

@@ -1,8 +1,8 @@
-"""Every golden file, and every file that scan is tried on, cut off everywhere and with every byte flipped: an
-answer, never a crash.
+"""Damages every golden file and every sample of scan: truncated at every length, every byte changed.
+heft must answer and never crash.
 
-A file that breaks heft is kept in the build folder. Under sanitizers the places are a sample, unless
---long asks for all; so they are of files that another process reads.
+A file that crashes heft is kept in the build directory. Under sanitizers a sample of the positions is used,
+unless --long is given; for files that another process reads, always a sample.
 """
 import os
 import shutil
@@ -10,11 +10,11 @@ from pathlib import Path
 
 from .common import PATIENCE, TESTS, Fail, golden_inputs, index_of, run, text_of
 
-SAMPLE = 4000  # damaged files made of one golden file, about
-A_PROCESS_EACH = {"h5"}  # files that are read in a process of their own: a sample of places
+SAMPLE = 4000  # approximate number of damaged files for each golden file
+A_PROCESS_EACH = {"h5"}  # files that a child process reads: a sample of the positions
 SLOW_SAMPLE = 1000
 MEMORY_MIB = 1024
-MOST_PART = 8192  # of data files, where the zips of one folder are like those of another
+MOST_PART = 8192  # data files in which the zips of a directory are alike
 SHARED_MEMORY = Path("/dev/shm")
 
 
@@ -32,7 +32,7 @@ def jobs(ctx):
 
 
 def stride_for(ctx, folder, name, size):
-    """Every n-th place; each makes four damaged files (mutate.c)."""
+    """Use every n-th position; each gives four damaged files (mutate.c)."""
     slow = folder.name in A_PROCESS_EACH or name.endswith(".h5")
     if ctx.long or not (ctx.instrumented or slow):
         return 1
@@ -48,7 +48,7 @@ def mutate(ctx, folder, name, part=None, how="--mutate"):
                "--seconds", "10" if ctx.instrumented else "1"]
     if part:
         command += ["--open", work]
-    if not ctx.sanitizers:  # a sanitizer's shadow needs the address space
+    if not ctx.sanitizers:  # a sanitizer's shadow memory needs the address space
         command += ["--memory", str(MEMORY_MIB)]
     try:
         done = run(ctx, command, timeout=3600 if ctx.long else PATIENCE)
@@ -61,7 +61,8 @@ def mutate(ctx, folder, name, part=None, how="--mutate"):
 
 
 def prepare(ctx, path, part):
-    """The file to damage, and a folder for its copy: a part of a sharded model, else its index."""
+    """The file to damage, and a directory for its copy: a shard of a sharded model, otherwise its
+    index."""
     base = SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK) else ctx.scratch
     work = ctx.folder("mutate")
     if base == SHARED_MEMORY:

@@ -1,8 +1,9 @@
-"""Files that must be refused, and how.
+"""Files that must be refused, with code, offset and message.
 
-Each folder tests/reject/FORMAT has expect.tsv: FILE, CODE, OFFSET, TEXT by tabs, # for comments.
-CODE is one of heft's error codes; `finding` or `note`: it opens, and verify says so; `ok`: nothing
-is wrong with it. The folder vocab holds vocabularies in place of checkpoints. OFFSET is 0x…, `-` for none, `*` for any. TEXT is a part of the message.
+Each directory tests/reject/FORMAT has an expect.tsv: FILE, CODE, OFFSET, TEXT separated by tabs, # for
+comments. CODE is an error code of heft; `finding` or `note`: the file opens, and verify reports it; `ok`:
+the file is valid. The directory vocab contains vocabularies instead of checkpoints. OFFSET is 0x…, `-`
+for none, `*` for any. TEXT is a part of the message.
 """
 from .common import Fail, TESTS, needs_hdf5, run, text_of
 
@@ -75,7 +76,7 @@ def matches(line, code, offset, text):
 
 
 def check_command(ctx, folder, name, verdict):
-    """The command on the same file: its exit status, and one line where it refuses."""
+    """Runs the command on the same file: exit status, and a one-line error if it refuses the file."""
     command = ["count", "/dev/null", "--vocab", name] if folder.name == "vocab" else ["ls", name]
     done = run(ctx, [ctx.heft, *command], cwd=folder)
     errors = text_of(done.stderr)
@@ -88,7 +89,7 @@ def check_command(ctx, folder, name, verdict):
 
 
 def check_verify(ctx, folder, name):
-    """What a format forbids is a finding, wherever it is met."""
+    """A violation of the format is a finding, in whatever file it occurs."""
     done = run(ctx, [ctx.heft, "verify", name], cwd=folder)
     if done.returncode != 1 or not text_of(done.stdout).count("finding  "):
         raise Fail(f"heft verify: exit {done.returncode}, not 1 with a finding\n"

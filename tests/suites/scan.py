@@ -1,9 +1,9 @@
-"""What `heft scan` finds in files that scanners met or missed: tests/scan (make.py wrote cases,
+"""Findings of `heft scan` in files that other scanners detect or miss: tests/scan (make.py wrote cases;
 make_models.py, make_scripts.py and make_configs.py wrote models).
 
-A row of expect.tsv and expect-models.tsv: FILE, exit status, the worst danger, WHAT and the beginning of the NAME of one
-finding (`-`: nothing but allowed names), its position in the pickle (`*`: any). names.tsv: a danger,
-and a name that a pickle imports and calls.
+Columns of expect.tsv and expect-models.tsv: FILE, exit status, the worst danger, WHAT and the beginning of
+the NAME of one finding (`-`: only allowed names), its position in the pickle (`*`: any). Columns of
+names.tsv: a danger, and a name that a pickle imports and calls.
 """
 import json
 import re
@@ -41,7 +41,7 @@ def check_table(name, rows):
 
 
 def check_names_sorted():
-    """The search by halves in src/scan/scan_names.c misses what is out of order."""
+    """The binary search in src/scan/scan_names.c misses entries that are out of order."""
     text = (ROOT / "src/scan/scan_names.c").read_text()
     rows = re.findall(r'^ +\{"([^"]*)", "([^"]*)"\},$', text, re.M)
     if len(rows) < 300 or rows != sorted(set(rows)):
@@ -83,7 +83,7 @@ def check_name(ctx, danger, name):
 
 
 def check_ordinary(ctx, folder):
-    """Models of the reference frameworks that hold nothing but numbers and ordinary graphs. One has a link to
+    """Models of the reference frameworks with only numbers and ordinary graphs. One contains a link to
     another file."""
     code, items, errors = scan(ctx, TESTS / "golden" / folder)
     found = [item for item in items if item["danger"] != "allowed" and not item["file"].endswith("h5/links.h5")]

@@ -1,7 +1,7 @@
-"""explain --trace against Python's pickletools, opcode for opcode; the walk of a Llama.
+"""Compares explain --trace with Python's pickletools, opcode by opcode; the walk of a Llama.
 
-The pickles: those of every golden torch file, what Python's pickle writes in protocols 0 to 5, and
-hand-made ones that have each opcode. Position, name, argument and what it is decoded to must agree.
+The pickles are those of every golden torch file, pickles that Python wrote in protocols 0 to 5, and
+handwritten ones with each opcode. Offset, name, argument and decoded value must be equal.
 """
 import collections
 import json
@@ -20,7 +20,7 @@ import llama  # noqa: E402
 def jobs(ctx):
     for folder, name in golden_inputs():
         if folder.name == "torch-export":
-            continue  # no pickle
+            continue  # not a pickle
         if folder.name.startswith(("torch", "pickle")) and (folder / name).is_file():
             yield f"{folder.name}/{name}", lambda f=folder, n=name: check_golden(ctx, f / n)
     for name, data in samples():
@@ -33,7 +33,7 @@ def jobs(ctx):
 # ---- opcode for opcode ----------------------------------------------------------------------------
 
 def walk(ctx, path, *options):
-    """The document, its steps by pickle: [(announcement, [step])]."""
+    """The document, with its steps by pickle: [(announcement, [step])]."""
     done = run(ctx, [ctx.heft, "explain", "--trace", "--json", *options, path])
     document = json.loads(done.stdout)
     pickles = []
@@ -46,7 +46,7 @@ def walk(ctx, path, *options):
 
 
 def bytes_of(path, announced):
-    """The pickle itself, read without heft."""
+    """Extracts the pickle without heft."""
     if "offset" in announced:
         with open(path, "rb") as file:
             file.seek(announced["offset"])
@@ -56,7 +56,7 @@ def bytes_of(path, announced):
 
 
 def compare(data, steps, offset):
-    """Each step with pickletools' own."""
+    """Compares each step with that of pickletools."""
     theirs = list(pickletools.genops(data))
     if len(theirs) != len(steps):
         raise Fail(f"{len(steps)} opcodes, pickletools has {len(theirs)}")
@@ -74,7 +74,7 @@ def compare(data, steps, offset):
 
 
 def means(step, opcode, argument):
-    """Whether the decoded argument is pickletools' one."""
+    """Returns true if the decoded argument equals that of pickletools."""
     value, effect = step["value"], step["effect"]
     if opcode.name in ("INT", "LONG", "LONG1", "LONG4"):
         return same_integer(effect.removeprefix("push "), argument)
@@ -112,10 +112,10 @@ def check_golden(ctx, path):
 
 
 def check_tensors(ctx, path, document):
-    """The tensors are those of ls, and each is made where its opcodes are."""
+    """The tensors are those of ls, and each is created by its opcodes."""
     listed = json.loads(run(ctx, [ctx.heft, "ls", "--json", path]).stdout)["tensors"]
     walked = {tensor["name"]: tensor for tensor in document.get("tensors", [])}
-    if path.parent.name == "torchscript":  # one pickle of several is walked
+    if path.parent.name == "torchscript":  # traces one of several pickles
         listed = [tensor for tensor in listed if not tensor["name"].startswith("constants.")]
     if [tensor["name"] for tensor in listed] != list(walked):
         raise Fail(f"ls has {[tensor['name'] for tensor in listed]}, the walk {list(walked)}")
@@ -163,7 +163,7 @@ def check_sample(ctx, name, data):
 
 
 def check_escapes(ctx):
-    """Control characters in the archive's folder, in a key and in a tensor's name: never shown raw."""
+    """Control characters in the archive's directory, in a key and in a tensor's name are escaped."""
     hostile = "\x1b[31m"
     root, key = "a" + hostile, "0" + hostile
     shapes = [(f"w{hostile}", (2, 3))]
@@ -185,7 +185,7 @@ def check_escapes(ctx):
 # ---- the Llama ------------------------------------------------------------------------------------
 
 def llama_file(ctx, folder):
-    """consolidated.00.pth in that folder, with holes for its weights."""
+    """Creates consolidated.00.pth in this directory, with holes for its weights."""
     path = folder / "consolidated.00.pth"
     if not llama.can_be_sparse(folder):
         raise Skip(f"{folder}: files there cannot have holes, or not be of 14 GB")
@@ -215,7 +215,7 @@ def check_llama(ctx):
 # ---- time -----------------------------------------------------------------------------------------
 
 def check_speed(ctx):
-    """In time of a processor: on a busy machine more passes."""
+    """Measures processor time; on a busy machine elapsed time varies."""
     tensor = b"X\1\0\0\0wq\1(K\1K\2K\3K\4tq\2(h\1h\2te"
     data = b"\x80\2]" + (b"(" + tensor) * (100_000 // 14) + b"."
     folder = ctx.folder("speed")

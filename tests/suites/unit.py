@@ -1,6 +1,6 @@
-"""Every cmocka program of tests/unit and tests/fault; each of its tests counts.
+"""Every cmocka program of tests/unit and tests/fault; each test function counts as a test.
 
-Under ThreadSanitizer only those that have to do with threads: it slows the others down for nothing.
+Under ThreadSanitizer only the programs that use threads run, as it makes the others slow without benefit.
 """
 import re
 
@@ -8,7 +8,7 @@ from .common import PATIENCE, ROOT, TESTS, Fail, needs_hdf5, run, text_of
 
 TAP_LINE = re.compile(r"^(?P<bad>not )?ok (?P<number>\d+)(?: -)?(?P<rest>.*)$")
 THREADED = re.compile(r"pthread|heft_pool|threads")
-# First, so that at the end no core waits for one of them.
+# The slow ones first, so that no core waits for one of them at the end.
 SLOW = ("test_inflate_zlib", "test_inflate", "test_encode_resume")
 TAP_PLAN = re.compile(r"^1\.\.(\d+)", re.M)
 
