@@ -1,5 +1,5 @@
-"""A program that answers: the other side of peers.Peer, in the environment that it was started in.
-Needs nothing but Python: programs of bench/ use it, too."""
+"""Server side of peers.Peer: a program that answers requests, in the environment in which it was
+started. Needs only Python, and is used by programs of bench/, too."""
 
 import json
 import os
@@ -8,8 +8,8 @@ import traceback
 
 
 def serve(tasks):
-    """Reads a JSON object a line, {"do": NAME, …}: answers with what tasks[NAME] makes of the rest, or
-    with {"broke off": why}. What libraries print goes to stderr."""
+    """Reads one JSON object per line, {"do": NAME, …}, and answers with the result of tasks[NAME] called
+    with the rest, or with {"broke off": why}. Output of libraries goes to stderr."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for line in sys.stdin:

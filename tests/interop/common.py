@@ -1,4 +1,4 @@
-"""What the suites share: the heft command, dtypes of torch and heft side by side, bytes of tensors."""
+"""Shared by the suites: the heft command, table of dtypes of torch and heft, bytes of tensors."""
 
 import json
 import os
@@ -13,9 +13,9 @@ import environment
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HEFT = os.environ.get("HEFT") or str(ROOT / "build" / "release" / "heft")
-SHOWN = 12  # failures printed a suite
+SHOWN = 12  # maximum failures printed per suite
 
-# torch's name of a dtype, heft's, and whether the safetensors format has it
+# torch's name of a dtype, heft's, and whether safetensors supports it
 DTYPES = [
     (torch.float64, "F64", True), (torch.float32, "F32", True), (torch.float16, "F16", True),
     (torch.bfloat16, "BF16", True), (torch.complex64, "C64", True),
@@ -33,7 +33,7 @@ SAFE_DTYPES = [dtype for dtype, _, safe in DTYPES if safe]
 
 
 class Suite:
-    """Counts what passed and what did not, and says the latter as it happens."""
+    """Counts passed and failed checks, and prints the failures as they occur."""
 
     def __init__(self, name):
         self.name = name
@@ -86,8 +86,9 @@ def heft(*words):
 
 
 def run_peer(name, program, *words):
-    """Runs a program of this folder to its end, in the environment of that name; where that cannot be
-    made, environment.Unavailable. It finds the command in HEFT, the sources in HEFT_ROOT."""
+    """Runs a program of this directory in the environment of that name; raises environment.Unavailable
+    if that cannot be created. The program gets the path of the command in HEFT, that of the sources in
+    HEFT_ROOT."""
     return subprocess.run([str(environment.interpreter(name)), str(environment.HERE / program), *map(str, words)],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           env={**os.environ, "HEFT": os.path.abspath(HEFT), "HEFT_ROOT": str(ROOT),
@@ -95,7 +96,7 @@ def run_peer(name, program, *words):
 
 
 def peer_suite(title, name, program, folder):
-    """The suite of a program that checks by itself, and prints a line a check: `pass WHAT`, `FAIL WHAT`."""
+    """Suite of a program that checks by itself and prints a line per check: `pass WHAT`, `FAIL WHAT`."""
     suite = Suite(title)
     try:
         done = run_peer(name, program, folder)
@@ -111,7 +112,7 @@ def peer_suite(title, name, program, folder):
 
 
 def listing(path):
-    """Rows of `heft ls --json` by name, or None; and how it ran."""
+    """Rows of `heft ls --json` by name, or None; and the finished process."""
     ran = heft("ls", "--json", path)
     if ran.status != 0:
         return None, ran
@@ -127,12 +128,12 @@ def raw(tensor):
         tensor = tensor.resolve_conj().resolve_neg()
     if tensor.numel() == 0:
         return b""
-    flat = torch.empty(tensor.numel(), dtype=tensor.dtype)  # of stride 1, also for one element
+    flat = torch.empty(tensor.numel(), dtype=tensor.dtype)  # stride 1, even for a single element
     return flat.copy_(tensor.reshape(-1)).view(torch.uint8).numpy().tobytes()
 
 
 def read_safetensors(path):
-    """(metadata, {name: (dtype, shape, bytes)}) by the plain reading of the format."""
+    """(metadata, {name: (dtype, shape, bytes)}), read without the library."""
     data = pathlib.Path(path).read_bytes()
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8:8 + length])
@@ -146,7 +147,7 @@ def read_safetensors(path):
 
 
 def same_safetensors(left, right):
-    """Byte-equal but for the order of the metadata's keys, which the library draws at random."""
+    """Byte-equal except for the order of the metadata's keys, which the library chooses at random."""
     left, right = pathlib.Path(left).read_bytes(), pathlib.Path(right).read_bytes()
     if left == right:
         return True
@@ -163,7 +164,7 @@ def same_safetensors(left, right):
 
 
 def flatten(value, path=None):
-    """Tensors and numpy arrays of a nested checkpoint, named as heft names them, in order."""
+    """Tensors and numpy arrays of a nested checkpoint, named as by heft, in order."""
     if isinstance(value, (torch.Tensor, numpy.ndarray)):
         yield "tensor" if path is None else path, value
         return

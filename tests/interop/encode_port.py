@@ -1,4 +1,5 @@
-"""encode.py and load_dataset.py by their rules: which files, in which order, what becomes an array."""
+"""Port of the rules of encode.py and load_dataset.py: selected files, their order, and the boundaries of
+arrays."""
 
 import glob
 import json
@@ -14,7 +15,7 @@ SEPARATOR = "<|endoftext|>"
 
 
 def byte_characters():
-    """Byte → the character it is in the vocabulary's files."""
+    """Byte → its character in the vocabulary's files."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in plain]
     table = {byte: chr(byte) for byte in plain}
@@ -32,7 +33,7 @@ class Encoder:
         self.known = {}
 
     def parts(self, word):
-        """The tokens of a word in the files' characters, a space between them."""
+        """The tokens of a pre-token in the characters of the files, separated by spaces."""
         if word in self.known:
             return self.known[word]
         parts = tuple(word)
@@ -53,8 +54,8 @@ class Encoder:
         return self.known[word]
 
     def encode(self, text):
-        """Every word goes through its characters and its parts again, as it does there: the bench
-        compares with the speed of that."""
+        """Builds and splits the strings of each pre-token anew, as the original does: the bench compares
+        with its speed."""
         ids = []
         for word in PATTERN.findall(text):
             characters = "".join(self.characters[byte] for byte in word.encode("utf-8"))
@@ -91,7 +92,7 @@ def arrays_of(encoder, path, combine, encoding="utf-8"):
 
 
 class Sampler:
-    """load_dataset.py's: windows at random places, none across the end of a chunk."""
+    """Sampler of load_dataset.py: windows at random positions, none across the end of a chunk."""
 
     def __init__(self, chunks, seed):
         self.chunks = chunks

@@ -1,10 +1,10 @@
-"""Pinned virtual environments, made once and kept under the user's cache folder.
+"""Pinned virtual environments, created once and kept in the user's cache directory.
 
     ${XDG_CACHE_HOME:-~/.cache}/heft/interop-main-<hash of the requirements and the Python>/
 
-What requirements-NAME-optional.txt lists is installed where it can be, a package at a time.
+The packages of requirements-NAME-optional.txt are installed if possible, one at a time.
 
-Run as a program it makes the environment and prints its interpreter.
+Run as a program, it creates the environment and prints the path of its interpreter.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 class Unavailable(Exception):
-    """The environment cannot be made here: one line says why."""
+    """The environment cannot be created here; the text is a one-line reason."""
 
 
 def cache_folder():
@@ -46,7 +46,7 @@ def run(command, what):
 
 
 def install(folder, *words):
-    """pip asks nothing, and asks a registry again that does not answer: five times, ever later."""
+    """pip without prompts; retries a registry that does not answer five times, with growing delays."""
     run([str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--no-input", "install",
          "--quiet", "--retries", "5", "--timeout", "60", *words], f"pip install {words[-1]}")
 
@@ -66,7 +66,8 @@ def build(folder, requirements):
 
 
 def interpreter(name="main"):
-    """The environment's Python, made first where it is not there; Unavailable otherwise."""
+    """Python of the environment, which is created if it is missing; raises Unavailable if it cannot
+    be."""
     requirements = HERE / f"requirements-{name}.txt"
     folder = folder_of(name, requirements)
     try:
@@ -81,7 +82,7 @@ def interpreter(name="main"):
 
 
 def is_ready(folder):
-    """Made to its end, by a Python that is still there."""
+    """The environment is complete, and its Python still exists."""
     return (folder / "ready").exists() and os.access(folder / "bin" / "python", os.X_OK)
 
 
@@ -92,14 +93,14 @@ def has_torch(python):
 
 
 def apt(*words):
-    """It asks nothing, waits for another that installs, and tries a mirror again."""
+    """apt without prompts; waits for other installations, and retries a mirror."""
     run(["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-o", "DPkg::Lock::Timeout=300", "-o",
          "Acquire::Retries=3", *words], f"apt-get {words[0]}")
 
 
 def old_torch():
-    """The Python whose torch is the distribution's: 1.13 in Debian 12. Installed where it is missing
-    and may be."""
+    """The Python for which the distribution packages torch: 1.13 in Debian 12. Installs it if it is
+    missing and installation is allowed."""
     python = "/usr/bin/python3"
     if not os.access(python, os.X_OK):
         raise Unavailable(f"{python} is not there")
@@ -107,14 +108,14 @@ def old_torch():
         if os.geteuid() != 0:
             raise Unavailable("python3-torch is not installed (Debian: apt-get install python3-torch)")
         print("interop: installing python3-torch (once)", file=sys.stderr, flush=True)
-        with contextlib.suppress(Unavailable):  # a stale list is no reason to stop
+        with contextlib.suppress(Unavailable):  # an outdated package list is not an error
             apt("update")
         apt("install", "--yes", "--no-install-recommends", "python3-torch")
     return python
 
 
 def enter(name, program):
-    """Runs `program` again inside the environment, unless it already is there."""
+    """Runs `program` again inside the environment, unless it already runs there."""
     if os.environ.get("HEFT_VENV") == name:
         return
     python = str(interpreter(name))

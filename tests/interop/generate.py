@@ -1,4 +1,4 @@
-"""Random state dicts: every dtype, views, ties, odd sizes, odd names. The seed decides everything."""
+"""Random state dicts: every dtype, views, ties, odd sizes, odd names. The seed determines all of it."""
 
 import collections
 import random
@@ -11,7 +11,7 @@ WORDS = ["weight", "bias", "gamma", "q_proj", "k_proj", "embed", "norm", "layers
 ODD_NAMES = ["", " ", "a b", "ключ", "重み.0", "naïve", "\U0001f600", "quote\"d",
              "back\\slash", "tab\t", "line\nfeed", "slash/name", "-dash", "*", "[0]", "%s", "\u2028",
              "\x7f", "$HOME", "a..b", "UPPER", "ß", "e\u0301"]
-# The ways in which tensors look at a storage, the usual ones more often.
+# Kinds of views of a storage; the usual ones are more frequent.
 VIEWS = (["tie"] * 5 + ["slice"] * 3 + ["reshape"] * 3 + ["stride", "empty", "expand", "transpose",
                                                          "column", "permute", "as_strided"])
 
@@ -31,7 +31,7 @@ def name_of(rng, taken):
 
 
 def shape_of(rng, most=400):
-    """Mostly small; scalars and empty ones now and then."""
+    """Mostly small; sometimes scalars and empty shapes."""
     chance = rng.random()
     if chance < 0.08:
         return ()
@@ -49,7 +49,7 @@ def shape_of(rng, most=400):
 
 
 def random_tensor(rng, dtype, shape):
-    """Random bits, so every NaN payload, infinity and denormal comes by."""
+    """Random bits, which include every NaN payload, infinity and denormal."""
     count = 1
     for size in shape:
         count *= size
@@ -63,7 +63,7 @@ def random_tensor(rng, dtype, shape):
 
 
 def view_of(rng, base):
-    """A tensor that looks at the base's storage in some other way than the base does."""
+    """A tensor on the base's storage with another view than the base."""
     kind = rng.choice(VIEWS)
     flat = base.reshape(-1)
     count = flat.numel()
@@ -91,7 +91,8 @@ def view_of(rng, base):
 
 
 def special(rng):
-    """Lone tensors that torch alone makes: conjugated, negated, parts of complex ones, a parameter."""
+    """Tensors without shared storages that only torch has: conjugated, negated, parts of complex ones, a
+    parameter."""
     base = random_tensor(rng, torch.complex64, (rng.randint(2, 6), 3))
     chance = rng.randrange(5)
     if chance == 0:
@@ -106,8 +107,8 @@ def special(rng):
 
 
 def flat_dict(rng, dtypes, views=0.3, lone=0.1, specials=0.0, most=400, tensors=(1, 14)):
-    """A state dict: names in no order, some tensors looking at the storage of an earlier one, or
-    alone at a part of a storage."""
+    """A state dict with unsorted names; some tensors share the storage of an earlier one, others are a
+    part of a storage of their own."""
     state, taken, bases = collections.OrderedDict(), set(), []
     for _ in range(rng.randint(*tensors)):
         name = name_of(rng, taken)

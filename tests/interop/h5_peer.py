@@ -1,10 +1,9 @@
-"""HDF5 both ways: as h5py, Keras and huggingface_hub 0.36 write it, and as they read what heft wrote.
-Prints "pass WHAT" or "FAIL WHAT: why" a line, for suite_h5.
+"""HDF5 in both directions: as h5py, Keras and huggingface_hub 0.36 write it, and as they read heft's
+output. Prints a line "pass WHAT" or "FAIL WHAT: why" per check, for suite_h5.
 
     HEFT=… python h5_peer.py FOLDER
 
-Runs inside an environment of its own (requirements-h5.txt): the hub's newer releases know no
-TensorFlow.
+Runs in its own environment (requirements-h5.txt), as newer releases of the hub do not support TensorFlow.
 """
 
 import json
@@ -63,7 +62,7 @@ def storing(rng, array):
 
 
 def read_files(folder):
-    """What h5py writes."""
+    """Files written by h5py, read by heft."""
     for number in range(ROUNDS):
         rng = random.Random(number)
         path, out = folder / "in.h5", folder / "in.npz"
@@ -80,7 +79,7 @@ def read_files(folder):
 
 
 def write_files(folder):
-    """What h5py reads of heft, and that it is the same on every run."""
+    """Files written by heft, read by h5py; their bytes are the same on every run."""
     plain = [c for c in CODES if c != "c16"]
     for number in range(ROUNDS):
         rng = random.Random(1000 + number)
@@ -137,7 +136,7 @@ def keras_files(folder):
 
 
 def sorted_names(folder):
-    """Through formats that keep names sorted: the weights of a layer are still in Keras' order."""
+    """Conversion through formats that sort names keeps the weights of a layer in the order of Keras."""
     layers, start = keras.layers, keras.Input((4, 4))
     both = layers.Bidirectional(layers.LSTM(2, return_sequences=True), name="both")(start)
     norm = layers.BatchNormalization(name="norm")(layers.MultiHeadAttention(2, 2, name="look")(both, both))
@@ -156,7 +155,7 @@ def sorted_names(folder):
 
 
 def nested(seed):
-    """Models as layers of a model, whose layers' names do not say which they are in."""
+    """Models that are layers of a model; the names of their layers do not contain the model's."""
     keras.utils.set_random_seed(seed)
     dense, start = keras.layers.Dense, keras.Input((6,))
     norm = keras.layers.BatchNormalization(name="n1")(dense(5, name="d1")(start))
@@ -188,7 +187,7 @@ def nested_files(folder):
 
 
 def layers_of_all_kinds():
-    """A layer each, and what it is called on; the class of some stands in config.json alone."""
+    """One of each layer, and its input; the classes of some are stored only in config.json."""
     layers, flat, steps, image = keras.layers, (8,), (6, 4), (6, 6, 2)
     for bias in (True, False):
         yield layers.SpectralNormalization(layers.Dense(3, use_bias=bias), name="sn"), flat
@@ -215,7 +214,7 @@ def random_weights(made):
 
 
 def object_names(folder):
-    """--names objects of .keras beside the paths that Keras gives its variables."""
+    """Compares --names objects of .keras with the paths of the variables in Keras."""
     path, out = folder / "names.keras", folder / "names.npz"
     for layer, shape in layers_of_all_kinds():
         start = keras.Input(shape)
@@ -234,7 +233,7 @@ def stripped(name):
 
 
 def splits(folder):
-    """--max-shard-size beside split_tf_state_dict_into_shards, and transformers' shards."""
+    """Compares --max-shard-size with split_tf_state_dict_into_shards, and shards of transformers."""
     for number in range(ROUNDS):
         rng = random.Random(2000 + number)
         arrays = {}

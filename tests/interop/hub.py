@@ -1,9 +1,8 @@
-"""huggingface_hub as the measure: its split and its files, for any state dict.
+"""huggingface_hub as the reference: its split into shards and its files, for any state dict.
 
-Where it refuses a storage (no name covers it whole, or it trips over a view it cannot flatten), and
-where it drops another view than the one it keeps, heft writes each of the names with its own bytes
-(CLI: tied names). So the measure there is what the hub makes of the same state dict with those
-tensors cloned.
+If the hub refuses a storage (no name covers all of it, or it cannot flatten a view), or drops a view that
+differs from the one it keeps, heft writes each of the names with its own bytes (CLI: tied names). The
+reference for these is the hub's output for the same state dict with those tensors cloned.
 """
 
 import torch
@@ -15,8 +14,8 @@ hub_is_complete = hub._is_complete
 
 
 def is_complete(tensor):
-    """The hub counts bytes only, and would keep an expanded view in place of the tensor it looks into: data
-    would be lost. The one case in which heft does not follow it."""
+    """The hub compares only byte counts, and would keep an expanded view instead of the tensor that it
+    views: data would be lost. The only case in which heft differs."""
     return hub_is_complete(tensor) and tensor.is_contiguous()
 
 
@@ -34,7 +33,7 @@ def storages(state):
 
 
 def refused(state):
-    """Names of the storages, or parts of them, that the hub will not save."""
+    """Names on storages, or parts of them, that the hub refuses to save."""
     names = set()
     for group in storages(state):
         try:
@@ -55,7 +54,7 @@ def same_view(left, right):
 
 
 def other_views(state):
-    """Names that the hub drops, and cannot give back."""
+    """Names that the hub drops and cannot restore."""
     rest = {name: tensor for name, tensor in state.items() if name not in refused(state)}
     dropped = hub._remove_duplicate_names(rest)
     return {name for kept, names in dropped.items() for name in names
@@ -63,14 +62,14 @@ def other_views(state):
 
 
 def acceptable(state):
-    """The state dict with the refused tensors and other views cloned, and how many those were."""
+    """The state dict with the refused tensors and other views cloned, and the number of clones."""
     alone = refused(state) | other_views(state)
     return {name: tensor.detach().clone(memory_format=torch.contiguous_format)
             if name in alone else tensor for name, tensor in state.items()}, len(alone)
 
 
 def split(state, limit):
-    """What the hub would write where: (filename_to_tensors, tensor_to_filename, total, dropped)."""
+    """Expected files of the hub: (filename_to_tensors, tensor_to_filename, total, dropped)."""
     metadata = {}
     kept = hub._clean_state_dict_for_safetensors(dict(state), metadata)
     result = split_torch_state_dict_into_shards(kept, max_shard_size=limit)

@@ -1,5 +1,5 @@
-"""What h5py reads of an HDF5 file, or TensorFlow of a bundle: {name: [dtype, shape, hex]} as JSON, dtypes
-as heft calls them. For suite_matrix, in the environment of TensorFlow."""
+"""Reads an HDF5 file with h5py, or a bundle with TensorFlow: {name: [dtype, shape, hex]} as JSON, with
+heft's names of dtypes. For suite_matrix, in the environment of TensorFlow."""
 
 import json
 import os

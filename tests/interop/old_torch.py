@@ -1,6 +1,6 @@
-"""The other side of suite_old: an old torch in its own Python, far from the environment of the rest.
+"""Server of suite_old: an old torch in its own Python, outside the environment of the other suites.
 
-Needs nothing but that torch and what comes with Python.
+Needs only that torch and the standard library.
 """
 
 import base64
@@ -18,7 +18,7 @@ DTYPES = ["float64", "float32", "float16", "bfloat16", "int8", "int16", "int32",
 
 
 class Block(torch.nn.Module):
-    """A module of its own class: what torch.save(model) pickles by name."""
+    """A module class that torch.save(model) pickles by name."""
 
     def __init__(self, width):
         super().__init__()
@@ -121,7 +121,7 @@ def save_sparse(path, legacy=False):
 
 
 def save_tar(path):
-    """The oldest format, by the recipe that this torch still reads; see what it reads."""
+    """The oldest format, written by hand in the form that this torch still reads; see its results."""
     import pickle
     import struct
 

@@ -1,11 +1,11 @@
-"""A program that runs on, in the environment of other libraries, and answers (see answer.py)."""
+"""Client of a long-running program in the environment of other libraries (see answer.py)."""
 
 import json
 import subprocess
 
 
 class Peer:
-    """Give it the command; it ends with close(), or with the block of `with`."""
+    """Takes the command; close(), or the end of a `with` block, ends the program."""
 
     def __init__(self, *command, stderr=subprocess.DEVNULL):
         self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE,

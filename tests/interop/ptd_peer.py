@@ -1,14 +1,14 @@
-"""ExecuTorch's own serializer, exporter and runtime: what it answers.
+"""ExecuTorch's serializer, exporter and runtime; requests and answers:
 
     {"do": "write", "path": …, "alignment": n, "share": bool, "entries":
         [{"key": …, "data": hex, "alignment": n, "layout": [type, sizes, order] or null}, …]}  →  true
     {"do": "read", "path": …}  →  {key: [layout or null, hex], …}
-    {"do": "list", "path": …}  →  seconds that the deserializer takes
-    {"do": "schema"}  →  where the schema of .ptd lies
-    {"do": "export", "folder": …, "kind": …, "seed": n}  →  the names of a small model's files
+    {"do": "list", "path": …}  →  seconds of the deserializer
+    {"do": "schema"}  →  path of the schema of .ptd
+    {"do": "export", "folder": …, "kind": …, "seed": n}  →  names of the files of a small model
     {"do": "run", "program": …, "data": …, "input": hex, "shape": […]}  →  {"output": hex} or {"error": …}
 
-Runs inside an environment of its own (requirements-ptd.txt).
+Runs in its own environment (requirements-ptd.txt).
 """
 
 import pathlib
@@ -35,7 +35,7 @@ def layout_of(said):
 
 
 def payload_of(entries, share):
-    """With `share` equal bytes become one buffer, as the exporter's store has it."""
+    """With `share`, equal bytes become one buffer, as in the exporter's store."""
     if not share:
         buffers = [bytes.fromhex(entry["data"]) for entry in entries]
         return DataPayload(buffers, {

@@ -1,4 +1,4 @@
-"""Casts are torch's Tensor.to, bit for bit, a NaN being a NaN."""
+"""Casts equal torch's Tensor.to bit for bit; NaNs may differ in their payload."""
 
 import torch
 
@@ -13,7 +13,7 @@ COUNT = 6000
 
 
 def widens(left, right):
-    """Whether every value of the integer type `left` fits in `right`."""
+    """Returns true if every value of the integer type `left` fits in `right`."""
     (signed, bits), (to_signed, to_bits) = SIZES[left], SIZES[right]
     if signed and not to_signed:
         return False
@@ -36,7 +36,7 @@ def pairs():
 
 
 def edges():
-    """Doubles at and about every border of the smaller formats."""
+    """Doubles at and around every limit of the smaller formats."""
     values = [0.0, float("inf"), float("nan"), 448.0, 464.0, 480.0, 57344.0, 61440.0, 65504.0,
               65519.99, 65520.0, 65536.0, 240.0, 3.3895313892515355e38, 3.4028235677973366e38,
               1.7976931348623157e308, 2.0**-24, 2.0**-25, 2.0**-14, 2.0**-16, 2.0**-17, 2.0**-126,
@@ -52,7 +52,7 @@ def edges():
 
 
 def input_of(rng, dtype):
-    """Random bits, values of ordinary size, and the borders; every value of the short formats."""
+    """Random bits, values of ordinary size, and the limits; every value of the short formats."""
     kind = TORCH_DTYPE[dtype]
     noise = generate.random_tensor(rng, kind, (COUNT,))
     if dtype == "BOOL":
@@ -74,7 +74,7 @@ def input_of(rng, dtype):
 
 
 def same(got, expected):
-    """Bitwise, where both are NaN any NaN."""
+    """Bitwise comparison; two NaNs are equal."""
     if raw(got) == raw(expected):
         return None
     if not expected.dtype.is_floating_point:
@@ -109,7 +109,7 @@ def check(suite, left, right, source, path, folder):
 
 
 def complex_numbers(suite, folder):
-    """complex128 into complex64, the one way into safetensors."""
+    """complex128 to complex64, the only cast of it that safetensors can store."""
     rng = generate.source("complex")
     source = generate.random_tensor(rng, torch.complex128, (500,))
     path, out = folder / "complex.pt", folder / "complex.safetensors"
@@ -123,7 +123,7 @@ def complex_numbers(suite, folder):
 
 
 def refusals(suite, folder):
-    """What would lose whole numbers is refused."""
+    """Casts that would lose integers are refused."""
     path = folder / "ints.pt"
     torch.save({"x": torch.arange(4, dtype=torch.int64)}, path)
     for right in ("I32", "U64", "BOOL", "NOSUCH"):

@@ -1,4 +1,4 @@
-"""What torch.distributed.checkpoint writes, heft reads as torch's own dcp_to_torch_save does."""
+"""Checkpoints of torch.distributed.checkpoint: heft reads them as torch's own dcp_to_torch_save does."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ import generate
 from common import HEFT_NAME, Suite, flatten, heft, listing, raw, read_safetensors
 
 ALONE, RANKS = 12, {2: 4, 4: 4}
-# What gloo can send from rank to rank.
+# Dtypes that gloo can send between ranks.
 SENT = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int32, torch.int64,
         torch.uint8, torch.int8, torch.complex64]
 
@@ -31,7 +31,7 @@ def placements_of(rng, dims, rank):
 
 
 def sharded_dict(rng, world):
-    """The same on every rank: each draws the same numbers."""
+    """The same on every rank, as each rank draws the same random numbers."""
     meshes = [init_device_mesh("cpu", (world,))]
     if world == 4:
         meshes.append(init_device_mesh("cpu", (2, 2)))
@@ -79,10 +79,10 @@ def write_rank(rank, world, folder, rounds):
 
 
 def leave(marker):
-    """Ends a rank that has written everything, and says so by a file.
+    """Ends a rank that has written all of its files, and signals that by a file.
 
-    Neither destroy_process_group nor the interpreter's own end: gloo's threads race with both, and
-    now and then a rank aborts there ("terminate called without an active exception")."""
+    Without destroy_process_group and without the interpreter's own shutdown: gloo's threads race with
+    both, and sometimes a rank aborts there ("terminate called without an active exception")."""
     dist.barrier()
     with open(marker, "x", encoding="ascii"):
         pass
@@ -130,7 +130,7 @@ def check_folder(suite, folder):
 
 
 def check_convert(suite, folder, whole, rows):
-    """The same file, whether from the folder or from what torch made of it."""
+    """The same file, from the directory and from torch's conversion of it."""
     out = folder.with_suffix(".safetensors")
     ran = heft("convert", folder, "-o", out, "-f", "--no-sync", "-q")
     if any(tensor.dtype in (torch.complex128, torch.complex32) for tensor in rows.values()):

@@ -1,4 +1,5 @@
-"""encode against encode.py's rules over random trees of files; its outputs read as trainers do."""
+"""encode, compared with the rules of encode.py on random trees of files; its outputs read as trainers
+do."""
 
 import glob
 import gzip
@@ -31,7 +32,7 @@ def text_of(rng, most):
 
 
 def plant(rng, folder, depth=0):
-    """Files, empty ones among them, folders, links, and now and then an .npz."""
+    """Files, some of them empty, directories, links, and sometimes an .npz."""
     folder.mkdir(exist_ok=True)
     for number in range(rng.randrange(1, 6)):
         path = folder / rng.choice([f"{number}.txt", f".{number}", f"[{number}]", f"t {number}"])
@@ -73,7 +74,7 @@ def trees(suite, folder, encoder, vocab):
             for path in (tree, f"{tree}/*", f"{tree}/*.txt", f"{tree}/d*/*"):
                 if "d*" in str(path) or str(path).endswith("*"):
                     if any(os.path.isdir(p) for p in glob.glob(str(path))):
-                        continue  # a folder that a pattern matches is an error in both
+                        continue  # a directory that a pattern matches is an error in both
                 ran = heft("encode", "--vocab", vocab, "--allow-empty", "--no-sync", "-f", "-j",
                            rng.choice("123"), "--combine", combine, path, "-o", out)
                 if suite.check(ran.status == 0, f"tree {seed}: {path}", ran.line):
@@ -91,7 +92,7 @@ def plant_names(rng, folder, depth=0):
 
 
 def names(suite, folder, encoder, vocab):
-    """What is read, in which order, of names that patterns may stumble over."""
+    """Selected files and their order, for names with special characters of patterns."""
     for seed in range(12):
         tree = folder / f"tree{seed}"
         plant_names(random.Random(seed), tree)
@@ -103,8 +104,8 @@ def names(suite, folder, encoder, vocab):
 
 
 def same_paths(suite, label, found, path):
-    """** crosses folders, which the original's glob takes for *: then Python's recursive glob decides, but for
-    folders, of which heft reads none."""
+    """** matches across directories, which the glob of the original treats as *: expected is Python's
+    recursive glob without directories, which heft does not read."""
     if "**" not in os.path.basename(os.path.dirname(path)) and not path.endswith("**"):
         suite.equal(found, paths_of(path), label)
         return
@@ -113,7 +114,8 @@ def same_paths(suite, label, found, path):
 
 
 def big(suite, folder, encoder, vocab):
-    """Jobs cut in a text of several megabytes, and one without a place to cut."""
+    """Jobs whose boundaries are inside a text of several megabytes, and a text without a place to
+    cut."""
     rng = random.Random(7)
     words = [text_of(rng, 12) for _ in range(400)]
     text = "".join(rng.choice(words) for _ in range(120000)).replace("\r", "\n")
@@ -211,8 +213,8 @@ def encodings(suite, folder, encoder, vocab):
 
 
 def damaged(suite, folder, encoder, vocab):
-    """A few bytes changed or gone, in every encoding: the text that Python reads, or an error as
-    there, and then nothing under the final name."""
+    """Texts with a few bytes changed or removed, in every encoding: the text that Python decodes, or an
+    error as in Python and no output file."""
     rng = random.Random(4)
     path, out = folder / "bad.txt", folder / "bad.npy"
     for number in range(160):
@@ -238,7 +240,7 @@ def damaged(suite, folder, encoder, vocab):
 
 
 def replacement(suite, folder, encoder, vocab):
-    """Bytes at random, decoded with U+FFFD as Python does."""
+    """Random bytes, decoded with U+FFFD as in Python."""
     rng = random.Random(3)
     pieces = [b"\xf0\x9f\x99", b"\xe2\x82", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80",
               b"\xf5\x80", b"a", "é".encode(), "中".encode(), b"\x80", b"\xff", b"\r\n", b"\r", b" "]

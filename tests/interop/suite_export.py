@@ -1,4 +1,4 @@
-"""torch.export archives: heft's rows are the state_dict and the constants that torch.export.load gives."""
+"""torch.export archives: heft's rows are the state_dict and the constants of torch.export.load."""
 
 import pathlib
 import warnings

@@ -1,4 +1,4 @@
-"""Generated files over dtype × pickle protocol × container: heft reads of each what torch saved."""
+"""Generated files for dtype × pickle protocol × container: heft reads the tensors that torch saved."""
 
 import collections
 import pickle
@@ -14,7 +14,7 @@ ALL_PROTOCOLS = [0, 1, 2, 3, 4, 5]
 
 
 def state_of(rng, dtype):
-    """A plain one, a scalar, one with strides, a tie, a slice."""
+    """A plain tensor, a scalar, one with strides, a tie, a slice."""
     state = collections.OrderedDict()
     plain = generate.random_tensor(rng, dtype, (rng.randint(1, 5), rng.randint(1, 5)))
     state["plain.weight"] = plain
@@ -39,7 +39,7 @@ def save_pickle(state, path, protocol):
 
 
 def save_deflated(state, path, protocol):
-    """As an ordinary zip tool packs a checkpoint again."""
+    """Repacks a checkpoint as an ordinary zip tool does."""
     torch.save(state, path, pickle_protocol=protocol)
     with zipfile.ZipFile(path) as source:
         records = [(info.filename, source.read(info)) for info in source.infolist()]
@@ -71,13 +71,13 @@ CONTAINERS = [(save_zip, ZIP_PROTOCOLS), (save_legacy, ALL_PROTOCOLS), (save_pic
 
 
 def expected_of(path, save, state):
-    """What torch itself reads from the file, where it does: else what was saved."""
+    """The tensors that torch itself reads from the file if it can; otherwise those that were saved."""
     try:
         if save is save_pickle:
             with open(path, "rb") as file:
                 return pickle.load(file)
         return torch.load(path, weights_only=False)
-    except AttributeError:  # storages of bytes, which it writes into legacy streams and cannot read
+    except AttributeError:  # torch writes byte storages into legacy streams but cannot read them
         return state
 
 

@@ -1,4 +1,4 @@
-"""HDF5 both ways, and the hub's TensorFlow split: h5_peer.py, inside an environment of its own."""
+"""HDF5 in both directions, and the hub's split for TensorFlow: h5_peer.py, in its own environment."""
 
 from common import peer_suite
 

@@ -1,7 +1,7 @@
-"""Headers of safetensors files, right and wrong: heft's verdict is the library's.
+"""Headers of safetensors files, valid and malformed: heft accepts those that the library accepts.
 
-heft is stricter in what is written down: duplicate keys, tensors written as arrays, dtypes written as
-maps, more than 64 dimensions, names over 64 KiB. It is never laxer.
+heft is stricter in documented cases: duplicate keys, tensors written as arrays, dtypes written as maps,
+more than 64 dimensions, names over 64 KiB. It is never laxer.
 """
 
 import json
@@ -25,7 +25,7 @@ def pack(header, data=b"", length=None):
 
 
 def tensor(dtype='"F32"', shape="[1]", offsets="[0,4]", **more):
-    """One entry, every part of it as raw JSON; `more` are further fields."""
+    """One entry, each part as raw JSON; `more` contains further fields."""
     fields = {"dtype": dtype, "shape": shape, "data_offsets": offsets}
     parts = [f'"{key}":{value}' for key, value in [*fields.items(), *more.items()]]
     return "{" + ",".join(parts) + "}"
@@ -36,7 +36,7 @@ def one(entry, data=D4):
 
 
 def table():
-    """The cases that decide interoperability, one by one."""
+    """Individual cases that matter for interoperability."""
     yield "no tensors", pack("{}")
     yield "no tensors, padded", pack("{}      ")
     yield "a byte behind nothing", pack("{}", b"x")
@@ -129,7 +129,7 @@ def table():
 
 
 def random_header(rng):
-    """A lawful header and data, entries in any order, with odd but lawful spelling."""
+    """A valid header and data, entries in any order, with unusual but valid spelling."""
     entries, offset = [], 0
     for number in range(rng.randint(0, 6)):
         dtype = rng.choice(list(SIZES))
@@ -153,7 +153,7 @@ def spell(rng, entries, metadata):
 
 
 def damage(rng, data):
-    """Some bytes of the file changed, removed or doubled."""
+    """Changes, removes or duplicates some bytes of the file."""
     data = bytearray(data)
     for _ in range(rng.randint(1, 2)):
         at = rng.randrange(len(data))
@@ -187,7 +187,7 @@ def random_cases():
 
 
 def library(path):
-    """{name: (dtype, shape)} as the library opens it, or why it does not."""
+    """{name: (dtype, shape)} as the library opens the file, or its error."""
     try:
         with safe_open(path, "np") as file:
             return {name: (file.get_slice(name).get_dtype(), file.get_slice(name).get_shape())
@@ -197,7 +197,7 @@ def library(path):
 
 
 def is_stricter(data):
-    """Whether the file has what heft refuses though the library does not."""
+    """Returns true if the file contains something that heft refuses and the library does not."""
     length = int.from_bytes(data[:8], "little")
     found = []
 

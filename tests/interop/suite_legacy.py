@@ -1,6 +1,6 @@
-"""Real files that are no zip, as torch reads them: legacy streams of many years, found among what
-packages carry and the checkpoints of HEFT_SHARED_DATA; and what torch's own writers of such files
-make of views, ties, wrappers and objects."""
+"""Existing files that are not zips, as torch reads them: legacy streams of many years, from packages and
+the checkpoints of HEFT_SHARED_DATA; and views, ties, wrappers and objects in files of torch's own
+writers."""
 
 import collections
 import os
@@ -23,7 +23,7 @@ NAMES = ("*.pt", "*.pth", "*.pkl")
 
 
 def is_legacy(path):
-    """By its bytes: protocol 2 is what the writers of these files used."""
+    """Returns true for the signature of protocol 2, which the writers of these files used."""
     with open(path, "rb") as file:
         return file.read(15) == b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 
@@ -35,7 +35,7 @@ def real_files():
 
 
 def tensors_for(value):
-    """Storages by themselves become the tensors that heft shows them as."""
+    """Storages outside tensors become one-dimensional tensors, as heft lists them."""
     if isinstance(value, torch.storage.TypedStorage):
         return torch.tensor(list(value), dtype=value.dtype)
     if isinstance(value, tuple):
@@ -46,7 +46,7 @@ def tensors_for(value):
 def check_real(suite):
     count = 0
     subprocess.run([sys.executable, str(ROOT / "scripts" / "samples"), "lpips", "resemblyzer"],
-                   capture_output=True)  # offline, there are fewer files
+                   capture_output=True)  # fewer files without network access
     for path in real_files():
         value = torch.load(path, map_location="cpu", weights_only=False, encoding="latin1")
         compare(suite, path.name, path, dict(flatten(tensors_for(value))))
@@ -56,7 +56,7 @@ def check_real(suite):
 
 
 def check_made(suite, folder):
-    """Ties, views, parameters and arrays together, in every protocol of both kinds of file."""
+    """Ties, views, parameters and arrays together, in every protocol and both kinds of file."""
     path = folder / "made"
     for seed in range(24):
         rng = generate.source(f"legacy {seed}")
@@ -76,7 +76,8 @@ def check_made(suite, folder):
 
 
 def check_cut(suite, folder):
-    """A file cut anywhere is refused, and says how many bytes are missing where only data are."""
+    """A truncated file is refused; if only data are missing, the error has the number of missing
+    bytes."""
     path = folder / "cut.pt"
     torch.save({"a": torch.arange(9.0), "b": torch.arange(5)}, path, _use_new_zipfile_serialization=False)
     whole = path.read_bytes()

@@ -1,6 +1,6 @@
-"""One source of every dtype of torch, written by heft to each format, as the frameworks read it: torch,
-safetensors, numpy, ExecuTorch's deserializer, and h5py and TensorFlow by matrix_peer.py. What a target
-cannot hold is cast as heft's own error says, and is then what torch casts it to."""
+"""One source with every dtype of torch, converted by heft to each format and read by the frameworks:
+torch, safetensors, numpy, ExecuTorch's deserializer, and h5py and TensorFlow in matrix_peer.py. Tensors
+that a target cannot store are cast as heft's error suggests, and compared with torch's cast."""
 
 import json
 import random
@@ -22,7 +22,7 @@ PTD_NUMBER = {name: number for name, number, _ in suite_ptd.TYPES}
 
 
 def source_tensors():
-    """Of each dtype a few values and shapes; ranks 0 to 5, empty ones among them."""
+    """A few values and shapes of each dtype; ranks 0 to 5, some of them empty."""
     rng = random.Random(1)
     return {f"{name}/{rank}": random_tensor(rng, dtype, shape).reshape(shape).clone()
             for at, (dtype, name, _) in enumerate(DTYPES)
@@ -30,7 +30,7 @@ def source_tensors():
 
 
 def convert(suite, path, out, target):
-    """With the casts that the errors offer, one after the other: {name: dtype}, or None."""
+    """Applies the casts that the errors suggest, one after the other: {name: dtype}, or None."""
     casts = {}
     while True:
         words = [word for name, dtype in casts.items() for word in ("--cast", f"{name}={dtype}")]
@@ -86,7 +86,7 @@ READERS = {"torch": by_torch, "torch-legacy": by_torch, "safetensors": by_safete
 
 
 def taken(tensors, target):
-    """What the reader of that format can be shown: ExecuTorch's has no names for complex numbers."""
+    """Tensors that the reader of the format supports: ExecuTorch's has no names for complex dtypes."""
     if target != "ptd":
         return tensors
     return {name: tensor for name, tensor in tensors.items()

@@ -6,7 +6,7 @@ import torch
 import generate
 from common import HEFT_NAME, Suite, heft, raw
 
-# numpy has these of torch's dtypes
+# dtypes of torch that numpy has
 HAVE = [torch.float64, torch.float32, torch.float16, torch.complex64, torch.complex128, torch.bool,
         torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16, torch.uint32,
         torch.uint64]
@@ -22,7 +22,7 @@ def array_of(tensor):
 
 
 def same(left, right):
-    """dtype, shape and bits (NaN payloads too)."""
+    """dtype, shape and bits (including NaN payloads)."""
     return (left.dtype == right.dtype and left.shape == right.shape
             and numpy.ascontiguousarray(left).tobytes() == numpy.ascontiguousarray(right).tobytes())
 
@@ -72,7 +72,7 @@ def sliced(suite, folder):
 
 
 def lacking(suite, folder):
-    """A dtype that numpy has no name for is refused, never written as something else."""
+    """A dtype without a name in numpy is refused, never written as another one."""
     path = folder / "in.pt"
     for dtype in LACK:
         torch.save({"a": torch.ones(3).to(dtype)}, path)

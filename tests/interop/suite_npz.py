@@ -1,4 +1,4 @@
-""".npy and .npz both ways: as numpy writes them, and as it reads what heft wrote."""
+""".npy and .npz in both directions: written by numpy, and read by numpy from heft's output."""
 
 import filecmp
 import io
@@ -17,13 +17,13 @@ from common import Suite, heft, listing
 
 CODES = "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split()
 NAMES = dict(zip(CODES, "BOOL I8 I16 I32 I64 U8 U16 U32 U64 F16 F32 F64 C64 C128".split()))
-# From here on zipfile's local headers are what zip64 asks for; heft writes them so.
+# From this size on zipfile writes local headers with zip64, and so does heft.
 SAME_ZIP = sys.version_info >= (3, 11, 4)
 ROUNDS = 40
 
 
 def random_array(rng, code):
-    """Any bits (NaN payloads too), in any order."""
+    """Any bits (including NaN payloads), in any memory order."""
     shape = tuple(rng.choice((0, 1, 2, 3, 5)) for _ in range(rng.randrange(5)))
     dtype = numpy.dtype(code).newbyteorder(rng.choice("<>"))
     count = int(numpy.prod(shape, dtype=int))
@@ -144,7 +144,7 @@ def headers(suite, folder):
                              text.encode() + bytes(64))
             try:
                 array = numpy.load(path, allow_pickle=False)
-            except Exception:  # whatever it raises, it is refused
+            except Exception:  # whatever the exception, numpy refuses it
                 array = None
             rows, ran = listing(path)
             numbers = array is not None and array.dtype.fields is None
@@ -187,7 +187,7 @@ def refused(suite, folder):
 
 
 def objects(suite, folder):
-    """Never unpickled: named, and told by scan."""
+    """Never unpickled: listed as unreadable, and reported by scan."""
     path = folder / "objects.npz"
     numpy.savez(path, a=numpy.ones(2), o=numpy.array([print], object))
     ran = heft("info", "--json", path)
@@ -199,7 +199,7 @@ def objects(suite, folder):
 # ---- zip64 ------------------------------------------------------------------------------------
 
 def large(suite, folder):
-    """A member of more than 4 GiB, and one behind it; sparse on the way in."""
+    """A member of more than 4 GiB, and one after it; the input is sparse."""
     size = 2**32 + 4096
     if shutil.disk_usage(folder).free < 4 * size:
         suite.skip("not enough room for members of 4 GiB")
@@ -224,7 +224,7 @@ def large(suite, folder):
 
 
 def many(suite, folder):
-    """More members than 16 bits count."""
+    """More members than 16 bits can count."""
     given, out = folder / "many.npz", folder / "out.npz"
     numpy.savez(given, **{f"t{number}": numpy.array(number, "<u4") for number in range(65600)})
     ran = heft("convert", "-q", "-f", "--no-sync", given, "-o", out)
@@ -235,7 +235,7 @@ def many(suite, folder):
 
 def run(folder):
     suite = Suite(".npy and .npz beside numpy")
-    warnings.filterwarnings("ignore", message="Reading `.npy`")  # of Python 2's 3L
+    warnings.filterwarnings("ignore", message="Reading `.npy`")  # from 3L in Python 2
     for part in (generated, single, headers, others, refused, objects, large, many):
         part(suite, folder)
     return suite

@@ -1,5 +1,5 @@
-"""What stands inside a pickle besides plain tensors: whole modules, quantized, sparse and nested
-tensors, subclasses, objects. The rows of heft are what torch itself finds after loading the file."""
+"""Contents of a pickle besides plain tensors: whole modules, quantized, sparse and nested tensors,
+subclasses, objects. heft's rows are the tensors that torch itself finds after loading the file."""
 
 import collections
 import datetime
@@ -26,7 +26,7 @@ INT_OF = {torch.qint8: "I8", torch.quint8: "U8", torch.qint32: "I32"}
 # ---- modules ---------------------------------------------------------------------------------------
 
 class Buffers(nn.Module):
-    """Buffers of all kinds, a plain tensor, parameters that are not there."""
+    """Buffers of all kinds, a plain tensor, parameters that are None."""
 
     def __init__(self):
         super().__init__()
@@ -56,11 +56,11 @@ class Containers(nn.Module):
         self.by_name = nn.ModuleDict({"a": nn.Linear(2, 2), "b_c": nn.ModuleList([nn.PReLU()])})
         self.parameters_list = nn.ParameterList([nn.Parameter(torch.randn(i + 1)) for i in range(3)])
         self.parameters_dict = nn.ParameterDict({"x": nn.Parameter(torch.randn(2)), "y": nn.Parameter(torch.randn(3))})
-        self.in_a_list = [nn.Linear(1, 1)]  # no part of the state dict
+        self.in_a_list = [nn.Linear(1, 1)]  # not in the state dict
 
 
 class Slots(nn.Module):
-    """A state of its own kind: (dict, slots) is what pickle makes of __slots__."""
+    """State as pickle makes it of __slots__: (dict, slots)."""
 
     __slots__ = ("extra",)
 
@@ -111,7 +111,7 @@ MODELS = [
 
 
 def tensors_of(state, prefix):
-    """The tensors of a state dict, in its order; quantized layers put tuples into it."""
+    """Tensors of a state dict, in its order; quantized layers put tuples into it."""
     for name, value in state.items():
         if isinstance(value, torch.Tensor):
             yield prefix + name, value
@@ -124,7 +124,7 @@ def tensors_of(state, prefix):
 # ---- what torch finds in an object ---------------------------------------------------------------------
 
 def parts(name, tensor):
-    """The rows that a tensor has in heft, each as a plain tensor, by torch's own accessors."""
+    """Rows of a tensor in heft, each as a plain tensor, from torch's own accessors."""
     if tensor.layout == torch.sparse_coo:
         yield f"{name}.indices", tensor._indices()
         yield f"{name}.values", tensor._values()
@@ -151,7 +151,7 @@ def parts(name, tensor):
 
 
 def rows_of(value, path=None):
-    """Names and tensors of anything the suite saves."""
+    """Names and tensors of any object that the suite saves."""
     def below(key):
         return str(key) if path is None else f"{path}.{key}"
     if isinstance(value, torch.Tensor):
@@ -168,7 +168,7 @@ def rows_of(value, path=None):
 
 
 def check_file(suite, label, path, value, ordered=True):
-    """Names in order, dtypes, shapes, bytes."""
+    """Compares names in order, dtypes, shapes, bytes."""
     rows = dict(rows_of(value))
     found, ran = listing(path)
     if not suite.check(found is not None, f"{label}: ls", ran.line):
@@ -200,7 +200,7 @@ def check_modules(suite, folder):
             model = make()
             ordered = not isinstance(model, torch.fx.GraphModule)
             round_trip(suite, f"model {i} {type(model).__name__}", folder, model, 2 * i + protocol, ordered)
-    for seed in range(MODULES):  # within dicts and lists, several of them, as trainers save them
+    for seed in range(MODULES):  # several, inside dicts and lists, as trainers save them
         rng = generate.source(f"modules {seed}")
         models = {rng.choice(generate.WORDS) + str(k): rng.choice(MODELS[:20])() for k in range(3)}
         value = {"epoch": seed, "models": models, "ema": [rng.choice(MODELS[:20])()], "plain": torch.ones(2)}
@@ -211,7 +211,7 @@ def check_modules(suite, folder):
 
 
 def check_outside(suite, folder):
-    """Tensors that are in no state dict: among the values, and counted."""
+    """Tensors outside any state dict: they are values, and counted."""
     path = folder / "outside.pt"
     torch.save(Buffers(), path)
     ran = heft("info", "--json", path)
@@ -271,7 +271,8 @@ def check_packed(suite, folder):
         suite.equal(list(found or []), expected, f"packed {i}: state dict {ran.line}")
         torch.save(layer, path)
         found, ran = listing(path)
-        # In the pickle scale and zero point of a layer's output are numbers, in the state dict tensors.
+        # Scale and zero point of a layer's output are numbers in the pickle and tensors in the state
+        # dict.
         expected = [name for name in expected if not name.endswith(("scale", "zero_point"))]
         suite.equal(list(found or []), expected, f"packed {i}: whole {ran.line}")
     path = folder / "packed.pt"
@@ -334,7 +335,7 @@ class Plain(torch.Tensor):
 
 
 class Wrapper(torch.Tensor):
-    """A subclass without data of its own: what it stands for is in its attributes."""
+    """A subclass without data of its own: its contents are its attributes."""
 
     @staticmethod
     def __new__(cls, packed, scale):
@@ -383,7 +384,7 @@ def check_subclasses(suite, folder):
 
 
 def check_devices(suite, folder):
-    """What XLA and its like write: arrays of numpy, and the dtype to cast to."""
+    """As written by XLA and similar devices: numpy arrays, and the dtype to cast to."""
     class Sent:
         def __init__(self, *arguments):
             self.arguments = arguments
@@ -454,7 +455,7 @@ def check_mixed(suite, folder):
 
 
 def run(folder):
-    warnings.filterwarnings("ignore")  # of torch, about what it calls deprecated or prototypes
+    warnings.filterwarnings("ignore")  # warnings of torch about deprecated functions or prototypes
     suite = Suite("modules, quantized, sparse, subclasses")
     check_modules(suite, folder)
     check_outside(suite, folder)

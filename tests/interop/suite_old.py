@@ -1,4 +1,4 @@
-"""torch 1.13 (Debian's python3-torch): heft reads what it wrote, and it reads what heft writes."""
+"""torch 1.13 (Debian's python3-torch): heft reads its files, and it reads heft's."""
 
 import base64
 
@@ -15,13 +15,13 @@ STATES = 60
 
 
 def rows_of(answer):
-    """What the old torch says of its tensors: name → (dtype, shape, bytes)."""
+    """Tensors as the old torch reports them: name → (dtype, shape, bytes)."""
     return {name: (HEFT_NAME[getattr(torch, dtype)], shape, base64.b64decode(data))
             for name, dtype, shape, data in answer["tensors"]}
 
 
 def heft_rows(folder, path, expected):
-    """What heft reads, or the line that says why not. complex128 has no home in safetensors."""
+    """Tensors as heft reads them, or its error. safetensors cannot store complex128."""
     rows = {}
     safe = [name for name, row in expected.items() if row[0] != "C128"]
     if safe:

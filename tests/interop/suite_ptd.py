@@ -1,6 +1,6 @@
-"""`.ptd` and `.pte` beside ExecuTorch: what heft writes is what its serializer writes, byte for byte;
-what it writes heft reads; and its runtime computes with what heft wrote what torch computes. flatc,
-where it is installed (Debian: flatbuffers-compiler), reads by ExecuTorch's schema what heft reads."""
+"""`.ptd` and `.pte` compared with ExecuTorch: heft's output equals that of its serializer byte for byte;
+heft reads its files; its runtime computes with heft's output the results of torch. flatc, if installed
+(Debian: flatbuffers-compiler), reads the same tables by ExecuTorch's schema as heft."""
 
 import json
 import pathlib
@@ -22,7 +22,7 @@ PAYLOADS = 200
 READ = 100
 ENTRIES = 20000
 
-# heft's name, the number that ExecuTorch has for it, torch's dtype where torch saves such
+# heft's name, ExecuTorch's number, torch's dtype if torch can save it
 TYPES = [("U8", 0, torch.uint8), ("I8", 1, torch.int8), ("I16", 2, torch.int16),
          ("I32", 3, torch.int32), ("I64", 4, torch.int64), ("F16", 5, torch.float16),
          ("F32", 6, torch.float32), ("F64", 7, torch.float64), ("C32", 8, None), ("C64", 9, None),
@@ -61,7 +61,7 @@ def tensor_of(rng):
 
 
 def order_of(tensor):
-    """What the exporter says: dimensions by their strides, largest first."""
+    """Dimension order as the exporter derives it: by strides, largest first."""
     return sorted(range(tensor.dim()), key=lambda d: -tensor.stride(d))
 
 
@@ -83,7 +83,7 @@ def state_of(rng):
 
 
 def is_last(tensor):
-    """As torch lays it out for channels_last, and not as it does otherwise."""
+    """Returns true if the strides are those of channels_last and not those of a contiguous tensor."""
     if tensor.dim() != 4:
         return False
     wanted = torch.empty(tensor.shape, memory_format=torch.channels_last).stride()
@@ -98,7 +98,7 @@ def entry_of(name, tensor):
 
 
 def written(suite, peer, folder):
-    """Byte for byte what the serializer writes, from a torch file and from what heft reads itself."""
+    """Byte for byte the serializer's output, from a torch file and from a .ptd."""
     for seed in range(PAYLOADS):
         rng = random.Random(seed)
         torch.manual_seed(seed)
@@ -120,7 +120,7 @@ def written(suite, peer, folder):
 
 
 def payload(rng):
-    """Every dtype, any order of dimensions, blobs, alignments an entry, buffers not shared."""
+    """Every dtype, any order of dimensions, blobs, alignments per entry, buffers not shared."""
     entries = []
     for name in names(rng, rng.randint(1, 12)):
         kind, number, _ = rng.choice(TYPES)
@@ -139,7 +139,7 @@ def payload(rng):
 
 
 class Flatc:
-    """The flatbuffer of a .ptd as flatc reads it, by the schema that lies in ExecuTorch's package."""
+    """The flatbuffer of a .ptd as read by flatc, by the schema of ExecuTorch's package."""
 
     def __init__(self, program, schema, folder):
         self.program, self.schema, self.folder = program, schema, folder
@@ -153,7 +153,7 @@ class Flatc:
         return json.loads((self.folder / "flatc" / f"{path.stem}.json").read_text())
 
     def rows(self, path):
-        """(key, where its bytes are, how many, dtype, shape), layouts None for blobs."""
+        """(key, offset of its bytes, their number, dtype, shape); None as layout of blobs."""
         tables, base = self.tables(path), struct.unpack_from("<Q", path.read_bytes(), 32)[0]
         for entry in tables["named_data"]:
             segment, layout = tables["segments"][entry["segment_index"]], entry.get("tensor_layout")
@@ -173,7 +173,7 @@ def find_flatc(suite, peer, folder):
 
 
 def second_opinion(suite, flatc, path, what):
-    """heft's rows and blobs beside flatc's."""
+    """Compares heft's rows and blobs with those of flatc."""
     rows = {row["name"]: row for row in heft("ls", "--json", path).json["tensors"]}
     blobs = {blob["name"]: blob for blob in heft("info", "--json", path).json.get("blobs", [])}
     found = list(flatc.rows(path))
@@ -230,7 +230,7 @@ def read(suite, peer, folder):
 
 
 def round_trip(suite, peer, folder, entries, seed):
-    """ptd to ptd keeps keys, layouts, blobs and bytes, as the reference reads them."""
+    """Conversion from ptd to ptd keeps keys, layouts, blobs and bytes, as the reference reads them."""
     ran = heft("convert", "-q", folder / "read.ptd", "-o", folder / "kept.ptd", "-f", "--no-sync")
     if not suite.check(ran.status == 0, f"read {seed}: ptd to ptd", ran.line):
         return
@@ -247,7 +247,7 @@ def compute(peer, folder, data, said):
 
 
 def equal_output(suite, got, expected, what):
-    """The runtime's kernels and torch's round differently in the last places."""
+    """The kernels of the runtime and of torch differ in the last digits."""
     if not suite.check("output" in got, what, str(got)):
         return
     left, right = (torch.frombuffer(bytearray.fromhex(text), dtype=torch.float32)
@@ -256,7 +256,7 @@ def equal_output(suite, got, expected, what):
 
 
 def needs_data(suite, folder, kind):
-    """What info says of the program: that it wants these keys from a .ptd."""
+    """info of the program lists the keys that it needs from a .ptd."""
     ran = heft("info", "--json", folder / "model.pte")
     if not suite.check(ran.status == 0, f"{kind}: info", ran.line):
         return
@@ -289,7 +289,7 @@ def end_to_end(suite, peer, folder, kind):
 
 
 def quick(suite, peer, folder):
-    """A listing of many entries, beside the deserializer."""
+    """Listing many entries, compared with the deserializer."""
     entries = [{"key": f"model.layers.{i}.weight", "data": "00000000", "layout": [6, [1], [0]]}
                for i in range(ENTRIES)]
     path = folder / "many.ptd"

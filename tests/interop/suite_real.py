@@ -1,4 +1,4 @@
-"""Real files, as torch reads them: what packages carry, and the checkpoints of HEFT_SHARED_DATA."""
+"""Existing files, as torch reads them: those in packages, and the checkpoints of HEFT_SHARED_DATA."""
 
 import os
 import pathlib
@@ -51,7 +51,8 @@ def compare(suite, label, path, rows):
 
 
 def converted(suite, label, path, rows, folder):
-    """Into one file and into shards of a third; each tensor or the one it was tied to."""
+    """Converted to one file and to shards of a third of its size; each tensor, or the one it was tied
+    to."""
     whole, shards = folder / "whole.safetensors", folder / "shards"
     limit = max(1, sum(len(raw(tensor)) for tensor in rows.values()) // 3)
     for words in (["-o", whole], ["-o", f"{shards}/", "--max-shard-size", limit]):
@@ -96,7 +97,7 @@ def samples(suite, folder):
 
 
 def shared_data(suite, folder):
-    """Checkpoints kept beside the checkout, where they are: ../shared/data or HEFT_SHARED_DATA."""
+    """Checkpoints outside the repository, if present: ../shared/data or HEFT_SHARED_DATA."""
     data = pathlib.Path(os.environ.get("HEFT_SHARED_DATA") or ROOT.parent / "shared" / "data")
     if not (data / "torch").is_dir():
         suite.skip("no folder of shared data (HEFT_SHARED_DATA)")

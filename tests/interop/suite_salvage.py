@@ -1,7 +1,7 @@
-"""Files of torch.save that were cut off or damaged: what heft keeps is what torch had saved.
+"""Truncated or damaged files of torch.save: the tensors that heft keeps are those that torch saved.
 
-A model of some size is saved by torch in both zip layouts that it has, and as a legacy stream; and the
-samples' full.pth, where it is there, is cut at half its length.
+A model of some size is saved by torch in both of its zip layouts and as a legacy stream; if the samples'
+full.pth is present, it is truncated at half its length.
 """
 
 import pickle
@@ -25,7 +25,7 @@ def model():
 
 
 def spans(path):
-    """Where each record ends, and the payload of which storage lies where."""
+    """End of each record, and range of the payload of each storage."""
     found = {}
     with zipfile.ZipFile(path) as archive, open(path, "rb") as file:
         for info in archive.infolist():
@@ -37,7 +37,7 @@ def spans(path):
 
 
 def salvage(suite, label, path, saved, out, **expected):
-    """Converts; what is kept must be equal, all else named. Returns the names that are kept."""
+    """Converts; tensors kept must be equal, the others listed. Returns the names of those kept."""
     out.unlink(missing_ok=True)
     ran = heft("convert", "--salvage", "--no-sync", "--json", path, "-o", out)
     if not suite.check(ran.status in (0, 1), f"{label}: convert", ran.line):
@@ -84,7 +84,7 @@ def flips(suite, folder, saved, path):
 
 
 def stream_ends(path, saved):
-    """Where the list of keys of a legacy stream begins and ends; where the storage of each tensor ends."""
+    """Range of the list of keys in a legacy stream; end of the storage of each tensor."""
     with open(path, "rb") as file:
         for _ in range(3):
             pickle.load(file)
@@ -102,14 +102,14 @@ def stream_ends(path, saved):
 
 
 def storage_keys(file):
-    """The keys in the object's pickle, in the order of the tensors: texts of decimals only."""
+    """The storage keys in the object's pickle, in the order of the tensors: decimal texts only."""
     found = dict.fromkeys(arg for op, arg, _ in pickletools.genops(file)
                           if op.name in ("BINUNICODE", "SHORT_BINUNICODE") and arg.isdecimal())
     return list(found)
 
 
 def streams(suite, folder, saved):
-    """A legacy stream cut off, and with its list of keys damaged."""
+    """A truncated legacy stream, and one with a damaged list of keys."""
     path, broken, out = folder / "stream.pt", folder / "broken.pt", folder / "out.safetensors"
     torch.save(saved, path, _use_new_zipfile_serialization=False)
     begin, end, ends = stream_ends(path, saved)

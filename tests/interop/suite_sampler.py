@@ -1,4 +1,4 @@
-"""heft_sampler beside load_dataset.py's Sampler, over what encode and NumPy write."""
+"""heft_sampler, compared with the Sampler of load_dataset.py, on outputs of encode and NumPy."""
 
 import ctypes
 import random
@@ -56,7 +56,7 @@ def compare(suite, library, label, paths, chunks, width=2):
 
 
 def plant(folder):
-    """Files of all lengths: with --combine some stand alone, some share an array."""
+    """Files of all lengths: with --combine some have an array of their own, others share one."""
     rng = random.Random(9)
     folder.mkdir()
     for number in range(60):

@@ -1,7 +1,7 @@
-"""`heft scan` beside torch's weights_only and picklescan.
+"""`heft scan`, compared with torch's weights_only and picklescan.
 
-What torch.load(weights_only=True) accepts has exit 0 and what it refuses has not; the names that heft
-allows are the ones that torch allows; what picklescan calls dangerous is never fine for heft.
+Files that torch.load(weights_only=True) accepts have exit status 0, and files that it refuses do not; the names
+that heft allows are those that torch allows; a file that picklescan calls dangerous is never accepted by heft.
 """
 
 import argparse
@@ -30,7 +30,7 @@ class Color(enum.Enum):
     RED = 1
 
 
-# Values that torch.save takes and weights_only does not, and some that it does.
+# Values that torch.save accepts and weights_only does not, and some that both accept.
 ODD = [
     lambda: numpy.float64(1.5), lambda: numpy.arange(3), lambda: numpy.dtype("f4"),
     lambda: argparse.Namespace(lr=0.1), lambda: pathlib.PurePosixPath("a/b"), lambda: Color.RED,
@@ -47,7 +47,7 @@ ODD = [
     lambda: torch.nested.nested_tensor([torch.ones(1), torch.ones(2)]),
     lambda: torch.nn.Linear(1, 1).state_dict(), lambda: torch.optim.SGD([torch.ones(1)]).state_dict(),
 ]
-# weights_only accepts bytes without looking into them; heft does.
+# weights_only accepts bytes without examining them; heft examines them.
 LOOKED_INTO = 15
 
 
@@ -66,7 +66,7 @@ def objects():
 
 
 def accepts(path):
-    """None: torch fails for a reason that has nothing to do with names (legacy untyped storages)."""
+    """None: torch fails for a reason other than names (legacy untyped storages)."""
     try:
         torch.load(path, weights_only=True)
         return True
@@ -107,7 +107,7 @@ def storage_classes():
 
 
 def check_names(suite, folder):
-    """torch's list and heft's: neither has a name more."""
+    """torch's list equals heft's."""
     allowed = set(_get_allowed_globals())
     candidates = {tuple(name.rpartition(".")[::2]) for name in allowed} | set(storage_classes())
     for module, name in sorted(candidates):

@@ -1,4 +1,5 @@
-"""TorchScript archives: what torch.jit.load reads, heft lists, with the same names, order and bytes."""
+"""TorchScript archives: heft lists the tensors that torch.jit.load reads, with the same names, order and
+bytes."""
 
 import enum
 import pathlib
@@ -23,7 +24,7 @@ class Color(enum.Enum):
 
 
 class Attributes(nn.Module):
-    """All that TorchScript lets a module have besides parameters."""
+    """Everything that TorchScript allows in a module besides parameters."""
 
     def __init__(self):
         super().__init__()
@@ -96,7 +97,7 @@ class Nested(nn.Module):
 
 
 def modules():
-    """name: (module, example input or None where tracing makes no sense)."""
+    """name: (module, example input, or None if tracing is not possible)."""
     return {
         "linear": (nn.Linear(2, 3), torch.zeros(1, 2)),
         "sequential": (nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1)), torch.zeros(1, 2)),
@@ -128,7 +129,8 @@ def tensors_in(value, path):
 
 
 def compare(suite, label, path, extra=()):
-    """Rows of heft against torch.jit.load: those of state_dict in its order, and `extra` by name."""
+    """Compares heft's rows with torch.jit.load: those of state_dict in its order, and `extra` by
+    name."""
     loaded = torch.jit.load(str(path), map_location="cpu")
     expected, extra = dict(loaded.state_dict()), dict(extra)
     found, ran = listing(path)
@@ -180,7 +182,7 @@ def each_module(suite, folder):
 
 
 def tensors(module):
-    """The tensors of Attributes that state_dict leaves out, as heft names them."""
+    """Tensors of Attributes that state_dict omits, with heft's names."""
     for name in ("plain", "items", "table", "numbers", "pair"):
         yield from tensors_in(getattr(module, name), name)
 
@@ -217,7 +219,7 @@ def extra_files(suite, folder):
 
 
 def silero(suite, folder):
-    """A real archive, and the weights that its makers published beside it."""
+    """An existing archive, and the weights that its authors published with it."""
     done = subprocess.run([sys.executable, str(ROOT / "scripts" / "samples"), "silero-vad"],
                           capture_output=True, text=True)
     if done.returncode == 3:
@@ -232,7 +234,7 @@ def silero(suite, folder):
     for name, tensor in load_file(SAMPLES / "silero_vad_16k.safetensors").items():
         twin = twin_of(name)
         suite.equal(tensor.shape, weights[twin].shape, f"silero: shape of {name} and {twin}")
-        equal = torch.equal(tensor, weights[twin])  # the convolutions are of a later training
+        equal = torch.equal(tensor, weights[twin])  # the convolutions are from a later training
         same += equal
         one = heft("get", "-o", "-", script, twin)
         other = heft("get", "-o", "-", SAMPLES / "silero_vad_16k.safetensors", name)
@@ -241,7 +243,7 @@ def silero(suite, folder):
 
 
 def twin_of(name):
-    """The one renamed what the other has."""
+    """Checks that the renamed one has the tensors of the other."""
     module, _, rest = name.partition(".")
     for i in range(4):
         if module == f"conv{i + 1}":

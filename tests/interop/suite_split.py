@@ -1,4 +1,4 @@
-"""200 random state dicts, split exactly as huggingface_hub splits them; a part of them written."""
+"""200 random state dicts, split as huggingface_hub splits them; some of them written."""
 
 import itertools
 import json
@@ -13,7 +13,7 @@ DICTS, WRITTEN = 200, 60
 
 
 def limit_of(rng, state):
-    """Around the sizes that decide: of one tensor, of a few, of all, one byte off either way."""
+    """Limits around the decisive sizes: of one tensor, of a few, of all, one byte more and less."""
     sizes = [tensor.untyped_storage().nbytes() for tensor in state.values()]
     some = sum(rng.sample(sizes, rng.randint(1, len(sizes))))
     base = rng.choice([max(sizes), min(sizes), some, some // 2, sum(sizes), sum(sizes) // 3,
@@ -22,7 +22,7 @@ def limit_of(rng, state):
 
 
 def cases(folder):
-    """(label, path, state dict as loaded, limit): all files first, then heft runs over them."""
+    """(label, path, state dict as loaded, limit): writes all files first, then runs heft on them."""
     for seed in range(DICTS):
         rng = generate.source(f"split {seed}")
         dtypes = SAFE_DTYPES if seed % 2 else [torch.float32, torch.float16]
@@ -59,7 +59,7 @@ def first_difference(ours, theirs):
 
 
 def check_files(suite, label, path, state, limit, folder):
-    """Shards and index byte for byte."""
+    """Compares shards and index byte for byte."""
     ours, theirs = folder / "ours", folder / "theirs"
     for place in (ours, theirs):
         place.mkdir(exist_ok=True)
@@ -100,7 +100,7 @@ def run(folder):
         if number % (DICTS // WRITTEN) == 0:
             check_files(suite, label, path, state, limit, folder)
         path.unlink()
-    # The generator must keep making what the suite is for.
+    # The generator must continue to produce the cases for which the suite exists.
     suite.check(sharded > DICTS // 3, "enough of the dicts need shards", str(sharded))
     suite.check(10 < cloned < DICTS * 3 // 4, "some hold what the hub refuses or loses, some do not",
                 str(cloned))

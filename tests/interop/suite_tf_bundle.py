@@ -1,4 +1,4 @@
-"""Checkpoints of TensorFlow: what heft reads from them beside what TensorFlow does, bit for bit."""
+"""Checkpoints of TensorFlow: heft reads the same values as TensorFlow, bit for bit."""
 
 import base64
 import json
@@ -6,7 +6,7 @@ import json
 import environment
 from common import ROOT, Suite, heft, run_peer
 
-# TensorFlow's names, of what heft calls otherwise than by kind and bits
+# TensorFlow's names of dtypes whose names differ from heft's in more than kind and bits
 NAMES = {"float16": "F16", "float32": "F32", "float64": "F64", "bfloat16": "BF16", "bool": "BOOL",
          "complex64": "C64", "complex128": "C128", "string": "STRING", "float8_e4m3fn": "F8_E4M3",
          **{f"{kind}int{bits}": f"{letter}{bits}" for kind, letter in (("", "I"), ("u", "U"))
@@ -18,7 +18,7 @@ def dtype_of(name):
 
 
 def strings_of(value):
-    """Nested lists of strings, or a string, into bytes, in order."""
+    """Nested lists of strings, or a string, as bytes, in order."""
     if isinstance(value, list):
         return [text for item in value for text in strings_of(item)]
     return [base64.b64decode(value["b64"]) if isinstance(value, dict) else value.encode()]
@@ -54,7 +54,7 @@ def compare(suite, item):
 
 
 def real(suite):
-    """The files of TensorFlow's own tests, where they are: values as their makers describe them."""
+    """The files of TensorFlow's own tests, if present: values as their authors describe them."""
     home = ROOT.parent / "shared" / "data" / "tensorflow"
     wanted = {"half_plus_two/variables": {"a": "0000003f", "b": "00000040", "c": "00004040"},
               "vars_object_graph/variables": {"x/.ATTRIBUTES/VARIABLE_VALUE": "0000803f",

@@ -1,7 +1,7 @@
-"""The way of restoring SavedModels: variable, key and bytes as TensorFlow restores them.
+"""Tracing how SavedModels are restored: variable, key and bytes as TensorFlow restores them.
 
-tf_restore_peer.py makes the models in TensorFlow's own environment, loads them and says which bytes
-each variable has; heft says where they are, and nothing is run.
+tf_restore_peer.py creates the models in TensorFlow's environment, loads them and reports the bytes of each
+variable; heft reports where these are stored, without executing the graph.
 """
 import json
 import pathlib
@@ -25,7 +25,7 @@ def ask_peer(folder):
 
 
 def bytes_of(told, variable):
-    """The pieces one behind the other: each slice here is stored as it is."""
+    """Concatenates the pieces: each slice here is stored unchanged."""
     data = b""
     for piece in variable["pieces"]:
         with open(told["files"][piece["file"]]["path"], "rb") as file:
@@ -85,7 +85,7 @@ def compare_info(suite, label, told, model):
 
 
 def damaged(suite, folder, models):
-    """Another model's checkpoint beside a graph: verify says so."""
+    """The checkpoint of another model beside a graph: verify reports it."""
     import shutil
     mixed = folder / "mixed"
     shutil.copytree(models["nested serve"]["path"], mixed)

@@ -1,5 +1,5 @@
-"""SavedModels that TensorFlow writes: what heft says of them beside what TensorFlow says. The work is
-done by tf_saved_peer.py in the environment of TensorFlow."""
+"""SavedModels written by TensorFlow: heft's description, compared with TensorFlow's. The checks are in
+tf_saved_peer.py, which runs in the environment of TensorFlow."""
 
 from common import peer_suite
 

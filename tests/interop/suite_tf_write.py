@@ -1,6 +1,6 @@
-"""Bundles that heft writes, beside those of TensorFlow's SaveV2 and MergeV2Checkpoints; restored by
-tf.train.Checkpoint and Saver; weights put into SavedModels. The work is done by tf_write_peer.py in the
-environment of TensorFlow."""
+"""Bundles written by heft, compared with those of TensorFlow's SaveV2 and MergeV2Checkpoints; restored
+by tf.train.Checkpoint and Saver; weights put into SavedModels. The checks are in tf_write_peer.py, which
+runs in the environment of TensorFlow."""
 
 from common import peer_suite
 

@@ -1,6 +1,6 @@
-"""Tokens: the library beside tiktoken, the tokenizers package, and GPT-2's own rules in Python.
+"""Tokens: the library, compared with tiktoken, the tokenizers package, and GPT-2's rules in Python.
 
-The vocabulary is the one that is compiled in; its tokens are asked from the library."""
+The vocabulary is the built-in one; its tokens are read through the library."""
 
 import base64
 import ctypes
@@ -49,7 +49,7 @@ def load():
 
 
 class Vocabulary:
-    """path None: the one compiled in. `encode` is what heft_encode says."""
+    """path None: the built-in vocabulary. `encode` is the function heft_encode."""
 
     def __init__(self, library, path=None, unicode=None, pattern=None):
         self.library, self.error = library, Error()
@@ -82,7 +82,7 @@ class Vocabulary:
         return self.room[:count.value]
 
     def tokens(self):
-        """{id: bytes}, the end of text too."""
+        """{id: bytes}, including the end of text."""
         found, n = {}, ctypes.c_size_t()
         for number in range(self.library.heft_vocab_size(ctypes.c_void_p(self.handle))):
             at = self.library.heft_vocab_token(ctypes.c_void_p(self.handle), ctypes.c_uint32(number),
@@ -93,7 +93,8 @@ class Vocabulary:
 
 
 class Port:
-    """encoder.py's rules: the pattern, then of all pairs that occur the lowest rank, everywhere."""
+    """Rules of encoder.py: split by the pattern, then merge all occurrences of the pair with the lowest
+    rank."""
 
     def __init__(self, tokens):
         self.ids = {token: number for number, token in tokens.items()}
@@ -134,7 +135,7 @@ def strings(seed, count):
 
 
 def agree(suite, what, pairs):
-    """One check for many: the first that differ are shown."""
+    """One check for many comparisons; shows the first differences."""
     wrong = [(text, got, wanted) for text, got, wanted in pairs if got != wanted]
     suite.check(not wrong, what, f"{len(wrong)} differ: " + "; ".join(
         f"{text!r}: {got}, not {wanted}" for text, got, wanted in wrong[:3]))
@@ -177,7 +178,7 @@ def alphabet():
 
 
 def merges_of(port, tokens, letters):
-    """What each token is made of: its bytes merged by all ranks below its own."""
+    """Merges that make each token: its bytes merged by all ranks below its own."""
     for number in range(256, 50256):
         parts = [bytes([byte]) for byte in tokens[number]]
         while len(parts) > 2:
@@ -210,7 +211,7 @@ def tokenizer_json(suite, library, tokens, port, folder):
 
 
 def random_ranks(rng):
-    """All bytes, and random strings of few letters in a random order: many that no merge reaches."""
+    """All bytes, and random strings of few letters in random order, many of which no merge produces."""
     words = {"".join(rng.choices("abc", k=rng.randrange(2, 7))).encode()
              for _ in range(rng.randrange(5, 60))}
     order = sorted(words, key=lambda word: (rng.random(), word))

@@ -1,4 +1,4 @@
-"""What torch writes, heft reads bit for bit: listed, fetched one by one, and converted."""
+"""Files written by torch, read by heft bit for bit: listed, fetched one by one, and converted."""
 
 import torch
 from torch.utils.serialization import config
@@ -29,7 +29,7 @@ def dicts():
 
 
 def save(state, path, seed):
-    """The ways torch.save writes a zip file, in turn."""
+    """The variants in which torch.save writes a zip file, in turn."""
     torch.serialization.set_crc32_options(seed % 5 != 4)
     with config.patch({"save.storage_alignment": 64 if seed % 3 else 4096}):
         torch.save(state, path, pickle_protocol=2 + seed % 4)
@@ -55,7 +55,7 @@ def check_rows(suite, label, path, rows):
 
 
 def check_convert(suite, label, path, rows, folder):
-    """One safetensors file: each tensor, or one that it was tied to and that is the same."""
+    """One safetensors file: each tensor, or one that it was tied to with the same value."""
     out = folder / "out.safetensors"
     ran = heft("convert", path, "-o", out, "-f", "--no-sync", "-q")
     lacking = [name for name, tensor in rows.items()
@@ -79,7 +79,7 @@ def check_convert(suite, label, path, rows, folder):
 
 
 def check_float4(suite, folder):
-    """Two values a byte: safetensors counts values, torch bytes."""
+    """Two values per byte: safetensors counts values, torch bytes."""
     path = folder / "float4.pt"
     data = torch.arange(8, dtype=torch.uint8)
     torch.save({"a": data.view(torch.float4_e2m1fn_x2).reshape(2, 4)}, path)

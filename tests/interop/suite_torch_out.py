@@ -1,5 +1,5 @@
-"""heft convert --to torch and --to torch-legacy: byte for byte what torch.save writes, and torch (of any
-release at hand) reads it."""
+"""heft convert --to torch and --to torch-legacy: byte for byte the output of torch.save, and readable by
+torch (any available release)."""
 
 import collections
 import filecmp
@@ -26,8 +26,8 @@ ALIGNMENT = 64
 ALL = [dtype for dtype, _, _ in DTYPES]
 # torch writes the others into a stream, too, and then cannot read it: heft refuses them.
 TYPED = [dtype for dtype in ALL if dtype not in torch.storage._new_dtypes()]
-# How many tensors: CPython writes a thousand dictionary items at a time, and each kind of dictionary
-# has its own way with what is left.
+# Numbers of tensors: CPython writes a thousand dictionary items per batch, and each kind of dictionary
+# treats the last batch in its own way.
 COUNTS = [0, 1, 2, 30, 60, 999, 1000, 1001, 2000, 2001]
 
 
@@ -35,12 +35,12 @@ COUNTS = [0, 1, 2, 30, 60, 999, 1000, 1001, 2000, 2001]
 
 
 def own(text):
-    """The text as slicing gives it, which is how modules make names: one character is one object."""
+    """The text made by slicing, as modules make names: one character is always the same object."""
     return (" " + text)[1:]
 
 
 def metadata(rng, names):
-    """Module versions, as state_dict() leaves them; now and then more than versions."""
+    """Module versions, as state_dict() leaves them; sometimes with other keys."""
     modules = collections.OrderedDict()
     paths = {""} | {name.rpartition(".")[0] for name in names} | set(generate.WORDS[:rng.randint(0, 5)])
     paths |= {str(number) for number in range(rng.randint(0, 3))}
@@ -54,7 +54,7 @@ def metadata(rng, names):
 
 
 def state_dict(rng, number, dtypes):
-    """Views have the tensor that they look into beside them: heft writes what tensors need."""
+    """Views are saved together with their base: heft writes only the bytes that tensors need."""
     most = COUNTS[number % len(COUNTS)] if number % 4 == 0 else 14
     if number % 4 == 0:
         state = collections.OrderedDict((own(f"t{index}" if most > 60 else str(index)),
@@ -62,7 +62,7 @@ def state_dict(rng, number, dtypes):
                                         for index in range(most))
     else:
         state = generate.flat_dict(rng, dtypes, lone=0.0)
-    # Names are objects of their own, and tensors, too, as state_dict() gives them; or ties are one.
+    # Names and tensors are separate objects, as from state_dict(); or ties are the same object.
     keep = rng.random() < 0.4
     state = collections.OrderedDict((own(name), tensor if keep and not tensor.requires_grad
                                      else tensor.detach()) for name, tensor in state.items())
@@ -77,7 +77,7 @@ def state_dict(rng, number, dtypes):
 
 
 def archive(root, records):
-    """PyTorchStreamWriter's zip, by its rules (below 4 GiB)."""
+    """Zip of PyTorchStreamWriter, by its rules (below 4 GiB)."""
     out, directory = io.BytesIO(), io.BytesIO()
     for record, data in records:
         name = f"{root}/{record}".encode()
@@ -104,7 +104,7 @@ def combine(seed, value):
 
 
 def layouts(path, serial_of):
-    """The file that torch wrote, and the same records as older releases lay them out."""
+    """The file that torch wrote, and the same records in the layouts of older releases."""
     with zipfile.ZipFile(path) as file:
         names = file.namelist()
         root = names[0].partition("/")[0]
@@ -123,7 +123,7 @@ def layouts(path, serial_of):
 
 
 def serial_of(names):
-    """The twenty digits that torch gives a set of names: by writing empty records of these."""
+    """The twenty digits that torch derives from a set of names, obtained by writing empty records."""
     writer = torch._C.PyTorchFileWriter(io.BytesIO())
     for name in names:
         writer.write_record(name, b"", 0)
@@ -138,7 +138,7 @@ class Names(type):
 
 
 class Counted(str, metaclass=Names):
-    """In the place of `str` in torch.serialization: storages are 0, 1, … and not their addresses."""
+    """Replaces `str` in torch.serialization: storages are numbered 0, 1, … instead of by address."""
     seen = {}
 
     def __new__(cls, value=""):
@@ -148,7 +148,7 @@ class Counted(str, metaclass=Names):
 
 
 def legacy(state):
-    """torch's stream, with keys that do not change from run to run."""
+    """Torch's stream, with keys that are the same in each run."""
     out = io.BytesIO()
     Counted.seen = {}
     torch.serialization.str = Counted
@@ -180,7 +180,7 @@ def convert(suite, what, source, out, *words):
 
 
 def groups(state):
-    """Which names share a storage. (torch's stream loader makes new ones of those without bytes.)"""
+    """Names grouped by storage. (torch's stream loader creates new storages for empty ones.)"""
     shared = {}
     for name, tensor in state.items():
         if tensor.untyped_storage().nbytes():
@@ -189,7 +189,7 @@ def groups(state):
 
 
 def check_loaded(suite, what, path, state, mmap=True):
-    """torch reads it, mapped and without executing anything, and nothing is lost."""
+    """torch reads the file, mapped and with weights_only, and all tensors are equal."""
     loaded = torch.load(path, weights_only=True, mmap=mmap)
     suite.equal(list(loaded), list(state), f"{what}: names")
     suite.equal(type(loaded), type(state), f"{what}: class")
@@ -225,7 +225,7 @@ def equal_files(suite, folder):
 
 
 def equal_streams(suite, folder):
-    """The same of the stream that torch wrote before 1.6."""
+    """The same for the stream that torch wrote before 1.6."""
     for number in range(DICTS):
         what = f"stream {number}"
         state = state_dict(generate.source(f"torch out l {number}"), number, TYPED)
@@ -265,7 +265,7 @@ class Tied(torch.nn.Module):
 
 
 def ties(suite, folder):
-    """A tie that safetensors can only record comes back as one."""
+    """A tie that safetensors records only in metadata is restored as a tie."""
     state = Tied().state_dict()
     torch.save(state, folder / "tied.pth")
     if not convert(suite, "ties: there", folder / "tied.pth", folder / "tied.safetensors"):
@@ -336,8 +336,8 @@ def resolved(suite, folder):
 
 
 def beyond_4_gib(suite, folder):
-    """zip64: a record of 4 GiB less one byte, where torch begins it, and others behind. Sparse, so that
-    only what is written takes space."""
+    """zip64: a record of 4 GiB less one byte, where torch begins to use it, and others after it. Sparse,
+    so that only written bytes take space."""
     big = 2**32 - 1
     if shutil.disk_usage(folder).free < 4 * big:
         suite.skip(f"beyond 4 GiB: {folder} has less than {4 * big / 1e9:.0f} GB of space")

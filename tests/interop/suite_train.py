@@ -1,4 +1,4 @@
-"""Vocabularies that heft train learns, beside those of tokenizers and of subword-nmt."""
+"""Vocabularies learned by heft train, compared with those of tokenizers and subword-nmt."""
 
 import json
 import random
@@ -18,7 +18,7 @@ def compare(suite, peer, path, style, size, least, out, memory="4GiB", **how):
     ran = heft("train", path, "-o", out, "-f", "-q", "--no-sync", "--min-frequency", least, *words)
     wanted = peer.ask(style, path=str(path), size=size, least=least, **how)
     label = " ".join([f"{style} {path.name} size {size} least {least} memory {memory}", *(name for name in how if how[name])])
-    if wanted is None:  # subword-nmt breaks off where there is no pair
+    if wanted is None:  # subword-nmt fails on a text without pairs
         return suite.check(ran.status in (0, 2), label, ran.line)
     if not suite.check(ran.status == 0, label, ran.line):
         return False
@@ -35,7 +35,7 @@ def generated(suite, peer, folder):
         path.write_bytes(text.encode())
         memory = rng.choice(["4GiB", "72KiB"])
         compare(suite, peer, path, "bytes", rng.randint(258, 500), rng.randint(1, 3), folder / "out", memory)
-        # where symbols hold white space, merges of that package cut them (man heft-train)
+        # subword-nmt splits symbols that contain white space (see man heft-train)
         odd = any(c.isspace() and c not in " \r\n" for c in alphabet)
         compare(suite, peer, path, "subword-nmt", rng.randint(1, 200), rng.randint(1, 3),
                 folder / "codes", memory, whole=odd)
@@ -43,13 +43,13 @@ def generated(suite, peer, folder):
 
 def real(suite, peer, folder):
     for name in TEXTS:
-        for memory in ("4GiB", "200KiB"):  # with little, words and pairs do not fit in it all at once
+        for memory in ("4GiB", "200KiB"):  # with little memory, words and pairs do not fit in it at once
             compare(suite, peer, ROOT / name, "bytes", 3000, 2, folder / "out", memory)
             compare(suite, peer, ROOT / name, "subword-nmt", 3000, 2, folder / "codes", memory, whole=False)
 
 
 def loaded(suite, peer):
-    """tokenizer.json in the package gives the ids that stand in vectors.jsonl."""
+    """tokenizer.json in the package gives the ids of vectors.jsonl."""
     small = ROOT / "tests/golden/tokens/small"
     vectors = [json.loads(line) for line in open(small / "vectors.jsonl", encoding="ascii")]
     ids = peer.ask("encode", path=str(small / "tokenizer.json"), texts=[v["text"] for v in vectors])

@@ -1,4 +1,4 @@
-"""heft convert from torch to torch: nesting, values and sharing stay, as torch.load sees them."""
+"""heft convert from torch to torch keeps nesting, values and sharing, as torch.load sees them."""
 
 import argparse
 import collections
@@ -84,7 +84,7 @@ def values():
 
 
 def shared():
-    """Objects that are met again, also within themselves, and views of one storage."""
+    """Shared objects, cycles, and views of one storage."""
     base, twice = torch.arange(24.).reshape(4, 6), [1, 2]
     items, mapping = [1], {}
     items.append(items)
@@ -131,7 +131,7 @@ def atom(value):
 
 
 def differ(a, b, path="", seen=None):
-    """Where two trees are not the same, or None. Objects that meet again must do so in both."""
+    """Path of the first difference of two trees, or None. Shared objects must be shared in both."""
     seen = {} if seen is None else seen
     if seen.setdefault(id(a), (id(b), a, b))[0] != id(b) and isinstance(a, (list, dict, torch.Tensor)):
         return f"{path}: shared otherwise"
@@ -192,7 +192,7 @@ def check_whole(suite, folder, name, tree, **how):
 
 
 def check_bytes(suite, folder):
-    """What torch.save wrote of a training checkpoint comes out byte for byte."""
+    """A training checkpoint of torch.save is written byte for byte."""
     source, target = folder / "training.ckpt", folder / "out" / "training.ckpt"
     torch.save(checkpoint(), source)
     heft("convert", source, "-o", target, "--no-sync", "-f")

@@ -1,8 +1,8 @@
-"""Letters and numbers of every version of Unicode beside those of unicodedata2's releases.
+"""Letters and numbers of every version of Unicode, compared with the releases of unicodedata2.
 
-A release's source holds the general categories as CPython's makeunicodedata wrote them from Unicode's
-own files. Nothing of it is compiled: the table of its C header is read. The library is held to the
-same digests by tests/unit/test_classes.c."""
+The source of a release contains the general categories as CPython's makeunicodedata derived them from
+Unicode's own files. It is not compiled: the table in its C header is parsed. tests/unit/test_classes.c
+compares the library with the same digests."""
 
 import hashlib
 import itertools
@@ -14,7 +14,7 @@ import zlib
 import environment
 from common import ROOT, Suite
 
-RELEASES = {  # Unicode: release, sha256 of its source
+RELEASES = {  # Unicode version: release, sha256 of its source
     "9.0": ("9.0.0.post4", "ef277bdec37f276829d0c249bda3447642c72248b697f2eea7a7c442dd4820d9"),
     "10.0": ("10.0.0.post2", "c4552a17f2d1ea418ceda402cf3b43e5542bcaae4f24f2f81591c96e121a2c76"),
     "11.0": ("11.0.0", "92197bf855c4b449d99328d1eee28b8295076ec99cdf21f2b6d62d45ff71c3ab"),
@@ -34,7 +34,7 @@ DIGEST_ROW = re.compile(r'\{"([\d.]+)", (\d+), (\d+), UINT32_C\(0x([0-9A-F]+)\)\
 
 
 def archive_of(release, sha256):
-    """The source of a release, fetched once."""
+    """The source of a release, downloaded once."""
     folder = environment.cache_folder() / "unicodedata2"
     path = folder / f"unicodedata2-{release}.tar.gz"
     if not path.is_file():
@@ -65,7 +65,7 @@ def numbers_of(header, name):
 
 
 def classes_of(header):
-    """A letter a code point: L, N, S, or O for all else."""
+    """One character per code point: L, N, S, or O for all others."""
     names = re.findall(r'"(\w*)"', body_of(header, "_PyUnicode_CategoryNames"))
     kinds = [names[int(row)][:1] for row in
              re.findall(r"\{(\d+),", body_of(header, "_PyUnicode_Database_Records"))]
@@ -89,7 +89,7 @@ def table_of(version):
 
 
 def digests():
-    """What test_classes.c wants of the library: version → letters, numbers, CRC-32."""
+    """Expected values of test_classes.c: version → letters, numbers, CRC-32."""
     text = (ROOT / "tests/unit/test_classes.c").read_text("ascii")
     return {version: (int(letters), int(numbers), int(crc, 16))
             for version, letters, numbers, crc in DIGEST_ROW.findall(text)}

@@ -1,7 +1,7 @@
-"""The Llama that doc/walk.md walks through is what torch writes, and what torch reads.
+"""The Llama of doc/walk.md equals what torch writes, and torch reads it.
 
-The script that makes it (tests/tools/llama.py) knows no torch: here its pickle is compared with
-torch's own, its zip with that of torch 1.13 where there is one, and torch opens the whole file.
+The script that creates it (tests/tools/llama.py) does not use torch: here its pickle is compared with
+torch's own, its zip with that of torch 1.13 if available, and torch opens the whole file.
 """
 
 import io
@@ -38,7 +38,7 @@ def check_pickle(suite):
 
 
 def check_file(suite, folder):
-    """The whole small file, holes and all, beside one of torch 1.13."""
+    """The complete small file, including holes, compared with that of torch 1.13."""
     ours, theirs = folder / "ours.pth", folder / "consolidated.pth"
     llama.write_sparse(ours, llama.llama_shapes(**SMALL))
     ran = heft("verify", "--strict", ours)

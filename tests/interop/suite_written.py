@@ -1,4 +1,5 @@
-"""What heft writes, the libraries read: safetensors, torch and the hub's loaders, sharded or not."""
+"""Files written by heft, read by the libraries: safetensors, torch and the hub's loaders, sharded or
+not."""
 
 import json
 
@@ -13,18 +14,18 @@ import hub
 from common import HEFT_NAME, SAFE_DTYPES, Suite, heft, raw, same_safetensors
 
 DICTS = 40
-# What safetensors' get_slice calls them differs from torch's names only here.
+# dtypes that safetensors' get_slice names differently from torch.
 NUMPY_READS = {torch.float64, torch.float32, torch.float16, torch.int8, torch.int16, torch.int32,
                torch.int64, torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.bool}
 
 
 def plain_dict(rng):
-    """Tensors without ties, so that every name arrives."""
+    """Tensors without ties, so that no name is dropped."""
     return generate.flat_dict(rng, SAFE_DTYPES, views=0.0, lone=0.0, most=300)
 
 
 def check_one_file(suite, label, state, path):
-    """safe_open by both frameworks and torch's load_file, each tensor bit for bit."""
+    """safe_open of both frameworks and torch's load_file; each tensor bit for bit."""
     loaded = load_file(path)
     suite.equal(set(loaded), set(state), f"{label}: names")
     with safe_open(path, "pt") as file:
@@ -44,7 +45,7 @@ def check_one_file(suite, label, state, path):
 
 
 def check_aligned(suite, label, path):
-    """The header is padded so that every tensor starts on a multiple of its element's size."""
+    """The header is padded so that every tensor is aligned to its element size."""
     with open(path, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
     suite.equal(length % 8, 0, f"{label}: header length")
@@ -72,7 +73,7 @@ def single_files(suite, folder):
 
 
 class Model(torch.nn.Module):
-    """Small, with tied weights and a buffer."""
+    """A small model with tied weights and a buffer."""
 
     def __init__(self):
         super().__init__()
@@ -84,7 +85,7 @@ class Model(torch.nn.Module):
 
 
 def models(suite, folder):
-    """A module's state_dict through heft into a fresh module by the hub's loaders."""
+    """A module's state_dict, converted by heft, loaded into a new module by the hub's loaders."""
     torch.manual_seed(1)
     for limit in ("5GB", "3KB", "1KB"):
         model, other = Model(), Model()
@@ -102,7 +103,7 @@ def models(suite, folder):
 
 
 def sharded_sets(suite, folder):
-    """The index, read the way transformers reads one: each name in the shard it is said to be in."""
+    """The index, read as transformers reads it: each name is in the shard that the index says."""
     for seed in range(DICTS // 2):
         label = f"shards {seed}"
         state = plain_dict(generate.source(f"shards {seed}"))
@@ -124,7 +125,7 @@ def sharded_sets(suite, folder):
 
 
 def again(suite, folder):
-    """Merging shards, and sharding a safetensors file, gives what the hub would have written."""
+    """Merging shards, and sharding a safetensors file, gives the hub's output."""
     for seed in range(12):
         label = f"again {seed}"
         state = plain_dict(generate.source(f"again {seed}"))
@@ -145,7 +146,7 @@ def again(suite, folder):
 
 
 def check_resharded(suite, label, whole, ours, limit, folder):
-    """heft's order of a safetensors file is by data offset; the hub's split of that order."""
+    """heft lists a safetensors file by data offset; expected is the hub's split of that order."""
     with safe_open(whole, "pt") as file:
         state = {name: file.get_tensor(name).clone() for name in file.offset_keys()}
     theirs = folder / f"{ours.name}-hub"
@@ -162,7 +163,7 @@ def check_resharded(suite, label, whole, ours, limit, folder):
 
 
 def options(suite, folder):
-    """Metadata, patterns and limits as the hub takes them."""
+    """Metadata, patterns and limits as the hub interprets them."""
     state = {"b": torch.ones(300), "a": torch.zeros(200), "tie": None, "ü": torch.arange(9)}
     state["tie"] = state["b"]
     source = folder / "in.pt"

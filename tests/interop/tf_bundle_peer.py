@@ -1,5 +1,4 @@
-"""Checkpoints of TensorFlow, and what TensorFlow reads from them: run by suite_tf_bundle in the
-environment "tf".
+"""Writes checkpoints with TensorFlow and reads them with it: run by suite_tf_bundle in the environment "tf".
 
     tf_bundle_peer.py FOLDER      writes checkpoints there, and FOLDER/manifest.json:
                                   [{"input": …, "tensors": {name: {"dtype", "shape", "bytes" (hex)}}}]
@@ -28,7 +27,7 @@ SHAPES = [(), (1,), (5,), (0,), (3, 0, 2), (4, 5), (2, 3, 4), (1,) * 8]
 
 
 def told(array):
-    """As the manifest has it: strings as they are, numbers as bytes."""
+    """As in the manifest: strings unchanged, numbers as bytes."""
     if array.dtype == object:
         return {"dtype": "string", "shape": list(array.shape),
                 "strings": [bytes(x).hex() for x in array.reshape(-1).tolist()]}
@@ -36,7 +35,7 @@ def told(array):
 
 
 def read(prefix):
-    """All that TensorFlow reads of a checkpoint, tensor by tensor."""
+    """Reads all tensors of a checkpoint with TensorFlow."""
     reader = tf.train.load_checkpoint(str(prefix))
     tensors = {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
     return {name: told(np.array(t, object) if isinstance(t, bytes) else np.asarray(t))
@@ -62,7 +61,7 @@ def save(prefix, tensors, specs=None):
 
 
 def every_dtype(folder, manifest):
-    """SaveV2 of each dtype and shape; what is written is what TensorFlow would read."""
+    """SaveV2 of each dtype and shape; expected are the values that TensorFlow reads."""
     rng = random.Random(1)
     tensors = {f"{dtype.name}/{k}": random_array(rng, dtype, shape)
                for dtype in DTYPES for k, shape in enumerate(SHAPES)}
@@ -102,7 +101,7 @@ def boxes(rng, shape):
 
 
 def sliced(folder, manifest):
-    """Tensors in boxes over many bundles, merged by MergeV2Checkpoints, with and without deleting."""
+    """Tensors in boxes over many bundles, merged by MergeV2Checkpoints, with and without deletion."""
     rng = random.Random(3)
     for round_number in range(6):
         work = folder / f"merged-{round_number}"
@@ -145,8 +144,8 @@ def keras(folder, manifest):
 
 
 def savers(folder, manifest):
-    """compat.v1 Saver, V1 and V2, one file and sharded, with a partitioned variable. The values are
-    the session's: TensorFlow's reader refuses V1 checkpoints with slices."""
+    """compat.v1 Saver, V1 and V2, one file and sharded, with a partitioned variable. Expected values are
+    those of the session: TensorFlow's reader refuses V1 checkpoints with slices."""
     for version in (1, 2):
         for sharded in (False, True):
             path = folder / f"saver-{version}-{sharded}"

@@ -1,7 +1,7 @@
-"""Makes SavedModels and says what TensorFlow restores from them: tf_restore_peer.py FOLDER
+"""Creates SavedModels and prints the values that TensorFlow restores from them: tf_restore_peer.py FOLDER
 
-Runs in the environment "tf". One JSON document: of each model its folder, its tags, and of each
-variable of the graph that loading gave a value the bytes, in hex, by the name of its node; of objects
+Runs in the environment "tf". Prints one JSON document with, for each model, its directory, its tags, and
+the bytes in hexadecimal of each variable that loading initialised, by the name of its node; for objects,
 by their path.
 """
 import json
@@ -99,7 +99,7 @@ def hexed(value):
 
 
 def readers(graph):
-    """An op that gives the value of each variable and table of a graph, by its node."""
+    """Ops that return the value of each variable and table of a graph, by node."""
     asked = {}
     for op in graph.get_operations():
         if op.type in ("VariableV2", "Variable"):

@@ -1,6 +1,6 @@
-"""Makes SavedModels with TensorFlow and compares what heft says of them: run by suite_tf_saved.py.
+"""Creates SavedModels with TensorFlow and compares heft's description of them: run by suite_tf_saved.py.
 
-    python tf_saved_peer.py FOLDER      a line "pass WHAT" or "FAIL WHAT" a check
+    python tf_saved_peer.py FOLDER      prints a line "pass WHAT" or "FAIL WHAT" per check
 """
 
 import collections
@@ -136,7 +136,7 @@ class Structures(tf.Module):
 
 
 def make_structures(folder):
-    """A function for each kind of argument that TensorFlow keeps."""
+    """A function for each kind of argument that TensorFlow records."""
     vector = tf.TensorSpec([1], tf.float32, name="x")
     values = [1e-5, -0.0, 1e15, 1e16, 1 / 3, 123456789012345678, "it's", 'a "b"', "é", None, True, tf.bfloat16,
               tf.RaggedTensorSpec([None, None], tf.int32), tf.SparseTensorSpec([2, None], tf.bool),
@@ -185,7 +185,7 @@ def make_tags(folder, vocabulary):
 # ---- what is compared ----
 
 def show_all(folder):
-    """What saved_model_cli prints, backspaces carried out, its sets sorted."""
+    """Output of saved_model_cli, with backspaces applied and its sets sorted."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
         saved_model_cli._show_all(str(folder))
@@ -195,7 +195,7 @@ def show_all(folder):
 
 
 def without_order(text):
-    """Loading gives functions new numbers, by which saved_model_cli sorts the options of each."""
+    """Loading numbers the functions anew, by which saved_model_cli sorts the options of each."""
     head, _, functions = text.partition("\n  Function Name: ")
     blocks = [re.split(r"\n    Option #\d+", block) for block in functions.split("\n  Function Name: ")]
     return [head] + [[block[0].strip()] + sorted(o.rstrip() for o in block[1:]) for block in blocks]
@@ -245,7 +245,7 @@ def check_info(folder, name):
 
 
 def check_text(folder, model, told, name):
-    """The same as text: heft says the same, but for the file itself."""
+    """The same model as text: heft's description is the same, except for the file itself."""
     path = folder.parent / f"{folder.name}-text"
     path.mkdir()
     for sub in ("variables", "assets"):

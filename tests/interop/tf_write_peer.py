@@ -1,5 +1,5 @@
-"""What suite_tf_write.py has TensorFlow do: writes and reads bundles, and prints a line a comparison,
-"pass WHAT" or "FAIL WHAT". HEFT is the command."""
+"""TensorFlow part of suite_tf_write.py: writes and reads bundles, and prints a line "pass WHAT" or "FAIL
+WHAT" per comparison. HEFT is the path of the command."""
 
 import os
 import pathlib
@@ -44,7 +44,7 @@ def same_files(left, right, what, suffixes=(".index", DATA)):
 
 
 def order_of(path):
-    """Names of a safetensors file in the order of their data, which is that of heft's rows."""
+    """Names of a safetensors file by data offset, which is the order of heft's rows."""
     import json
     data = pathlib.Path(path).read_bytes()
     length = int.from_bytes(data[:8], "little")
@@ -111,7 +111,7 @@ def compare(prefix, tensors, what):
 
 
 def big_endian(folder):
-    """A bundle of the other byte order (table.py), which TensorFlow reads, too, and its little-endian copy."""
+    """A big-endian bundle (table.py), which TensorFlow reads, too, and its little-endian copy."""
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "golden" / "tf-bundle"))
     import table
     wanted = {"a": tf.constant([1, -2, 3], tf.int32), "b": tf.constant([["hello", ""], ["x" * 300, "\0\xff"]]),
@@ -135,7 +135,7 @@ def big_endian(folder):
 
 
 def even(folder):
-    """--shards: each file within one tensor of its share."""
+    """--shards: the size of each file differs from an equal share by at most one tensor."""
     source = random.Random(5)
     for kind, sizes in (("equal", [100] * 12), ("mixed", [source.choice((1, 10, 100, 1000)) for _ in range(300)]),
                         ("falling", list(range(200, 0, -1))), ("one large", [5, 5, 900, 5, 5])):
@@ -192,7 +192,7 @@ def merged(folder):
 
 
 def merged_slices(folder):
-    """Slices of one tensor, saved by several devices, and a tensor that each has whole."""
+    """Slices of one tensor, saved by several devices, and a tensor that each device has whole."""
     w = np.arange(35, dtype="f4").reshape(5, 7)
     cuts = [("5 7 0,2:0,7", w[0:2]), ("5 7 2,2:0,7", w[2:4]), ("5 7 4,1:0,7", w[4:5])]
     for number, (spec, cut) in enumerate(cuts):
@@ -311,7 +311,7 @@ def checkpoints(folder):
 
 
 def slots(folder):
-    """An optimizer of the older kind, whose state lies in slots of the variables."""
+    """An optimizer of the older kind, whose state is stored as slot variables."""
     class Model(tf.Module):
         def __init__(self):
             self.w = tf.Variable(tf.ones((2, 3)), name="w")

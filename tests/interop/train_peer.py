@@ -1,7 +1,7 @@
-"""What tokenizers and subword-nmt learn: the text of vocab.bpe, or of the file of codes; and the ids that
-a tokenizer.json gives.
+"""Learns vocabularies with tokenizers and subword-nmt: returns the text of vocab.bpe, or of the file of
+codes; and the ids of a tokenizer.json.
 
-Runs inside an environment of its own (requirements-train.txt).
+Runs in its own environment (requirements-train.txt).
 """
 
 import codecs
@@ -28,7 +28,7 @@ def learn_bytes(path, size, least):
 
 
 def replace_whole(pair, vocab, indices):
-    """replace_pair of that package, but white space within a symbol is no border of it."""
+    """replace_pair of subword-nmt, except that white space inside a symbol does not end it."""
     changes = []
     for number, times in indices[pair].items():
         if times < 1:
