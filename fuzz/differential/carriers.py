@@ -1,4 +1,4 @@
-"""What a pickle may come in. Each takes the pickle and a number that chooses among variants."""
+"""Containers of a pickle. Each takes the pickle and a number that selects a variant."""
 import gzip
 import io
 import struct
@@ -44,6 +44,6 @@ def encoded(data, variant):
             + b"X" + struct.pack("<I", len(codec)) + codec.encode() + b"\x86R\x85R.")
 
 
-# In the last two, only the first pickle is loaded by those who read such a file.
+# In the last two, readers of such a file load only the first pickle.
 ALL = [bare, gzip_members, zlib_streams, record, npy, encoded]
 ONE = (npy, encoded)

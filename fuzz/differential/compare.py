@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Random and mutated pickles, judged by heft scan and loaded by a real CPython that only writes down
-what it would have done. Whatever CPython imports or calls and scan does not name is a find.
+"""Random and mutated pickles, scanned by heft and loaded by a real CPython whose imports and calls are
+recorded instead of executed. An import or call of CPython that scan does not report is a find.
 
-    compare.py BUILD [--seconds N] [--seed N] [--broken DIR]     look for new ones, for ever without -s
-    compare.py BUILD --replay FILE|DIR…                          these alone; exit 1 for a find
+    compare.py BUILD [--seconds N] [--seed N] [--broken DIR]     searches for new ones; without --seconds forever
+    compare.py BUILD --replay FILE|DIR…                          runs only these; exit status 1 if there is a find
 
-BUILD holds fuzz/heft-judge-pipe. Finds are minimised and written to --broken (BUILD/broken).
+BUILD contains fuzz/heft-judge-pipe. Finds are minimised and written to --broken (BUILD/broken).
 """
 import argparse
 import hashlib
@@ -23,16 +23,16 @@ import recorder
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 ENCODINGS = ("ASCII", "utf-8", "latin1", "bytes")
-BATCH = 24000     # bytes: a pipe holds more
-FEW = 64          # values, where the limit itself is tried
-MODULES = ("os", "posix", "subprocess", "pickle")  # a danger each
+BATCH = 24000  # bytes; less than the capacity of a pipe
+FEW = 64  # values in a pickle, for tests of the limit itself
+MODULES = ("os", "posix", "subprocess", "pickle")  # one danger for each
 NAMELESS = b"a name computed by the pickle"
-LIMIT = "5"       # enum heft_code
+LIMIT = "5"  # enum heft_code
 FRAME = b"an opcode that does not keep to its frame"
 
 
 class Judge:
-    """heft-judge-pipe."""
+    """Client of heft-judge-pipe."""
 
     def __init__(self, build):
         self.command = [build / "fuzz" / "heft-judge-pipe"]
@@ -70,28 +70,28 @@ def spellings(root):
         return (b"a name of more than 1024 bytes", NAMELESS)
     if root == "computed":
         return (NAMELESS,)
-    # A Python 2 string that is not UTF-8 has another name in each encoding.
+    # A Python 2 string that is not UTF-8 is a different name in each encoding.
     return (as_bytes(root),) if root.isascii() else (as_bytes(root), NAMELESS)
 
 
 def is_worst(root):
     if not root.isascii():
-        return False  # none of these modules has a name like that
+        return False  # none of these modules has such a name
     return root.split(".")[0] in MODULES or root in ("builtins.eval", "__builtin__.eval")
 
 
 def missing(data, events, answer, few):
-    """What CPython did and scan does not name; None where all is named."""
+    """Imports and calls of CPython that scan does not report; None if it reports all."""
     code, items = answer
     if few and any(what == b"refused" for _, what, _ in items):
-        return None  # by the limit, most likely
+        return None  # most likely because of the limit
     if few and code == LIMIT:
         return "a limit without a finding"
     named = {(what, name) for _, what, name in items}
     if data[:4] == b"PK\3\4" and any(danger == b"2" for danger, _, _ in items):
-        return None  # a zip to whoever may load it
+        return None  # a zip: loaded only by a reader that expects one
     if any(what == b"trick" and name.startswith(FRAME) for what, name in named):
-        return None  # _pickle.Unpickler on a file loses bytes there: what it goes on with is told to be unknown
+        return None  # _pickle.Unpickler on a file loses bytes there: scan reports the rest as unknown
     acts = {index for index, what, _ in events if what != "import"}
     for index, what, root in events:
         if root is None:
@@ -100,13 +100,13 @@ def missing(data, events, answer, few):
                for name in spellings(root)):
             continue
         if index not in acts and not is_worst(root) and (index or data[:1] != b"\x80"):
-            continue  # two lines of a text: nothing was called, and no module of that name is known
+            continue  # two lines of text: CPython called nothing, and knows no module of that name
         return f"{what} of {root}"[:80]
     return None
 
 
 def happens(data, how):
-    """What CPython does with the pickle, which may be empty."""
+    """Recorded actions of CPython for the pickle, which may be empty."""
     events = set(recorder.run(data, how[0], how[1])) if data else set()
     return {event for event in events if event[0] == 0} if how[3] in carriers.ONE else events
 
@@ -119,7 +119,7 @@ def check(judge, data, how):
 
 
 def minimise(judge, data, how):
-    """Cuts pieces out as long as there is a find."""
+    """Removes pieces as long as the sample remains a find."""
     size = max(1, len(data) // 2)
     while size:
         at = 0

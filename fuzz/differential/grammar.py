@@ -1,4 +1,5 @@
-"""Random pickles: payloads behind opcodes as no pickler writes them, and mutations of others."""
+"""Random pickles: payloads in sequences of opcodes that no pickler writes, and mutations of other
+pickles."""
 import struct
 
 NUMBERS = ["1", "0", "00", "01", "1 ", " 1", "\t1", "1_0", "+1", "-1", "+-1", "010", "08", "0x1F", "0b101", "0o17",
@@ -32,7 +33,7 @@ def short(text):
 class Maker:
     def __init__(self, rng):
         self.rng = rng
-        self.memo = []  # (opcode's bytes that get it)
+        self.memo = []  # (the opcode's bytes that fetch it)
 
     def noise(self, n):
         return bytes(self.rng.randrange(256) for _ in range(n))
@@ -89,7 +90,7 @@ class Maker:
         return form[2].encode("latin1") + struct.pack(form[:2], n) + body
 
     def memoized(self):
-        """Puts the top, and remembers how to get it."""
+        """Stores the top in the memo, and remembers the opcode that fetches it."""
         rng = self.rng
         if rng.random() < 0.3:
             return b"\x94"
@@ -138,7 +139,7 @@ class Maker:
         return self.rng.choice(DANGEROUS if self.rng.random() < 0.6 else OTHERS)
 
     def text(self, text):
-        """A str on the stack, in one of its spellings."""
+        """Pushes a str, in one of its encodings."""
         rng = self.rng
         kind = rng.randrange(7)
         if kind == 0 and "\n" not in text:

@@ -1,7 +1,6 @@
-"""What a real CPython would import and call while it loads a pickle: both of its unpicklers, whose
-find_class gives back a stub. A stub can be called, built, appended to and set items of; each of that
-is written down, and nothing is done. An audit hook ends the process should anything else happen.
-"""
+"""Records the imports and calls of a real CPython that loads a pickle, with both of its unpicklers.
+Their find_class returns a stub, which can be called, built, appended to and assigned items; each action
+is recorded and none is executed. An audit hook ends the process if any other action occurs."""
 import copyreg
 import io
 import pickle
@@ -10,25 +9,25 @@ import resource
 import sys
 import _pickle
 
-MEMORY = 2 << 30   # bytes: LONG_BINPUT of 2**32 - 1 makes the C unpickler ask for 64 GiB
-PICKLES = 3        # of one file, as a loop around pickle.load reads them
-# A module that could be there: others raise, as they do in reality.
+MEMORY = 2 << 30  # bytes: LONG_BINPUT of 2**32 - 1 makes the C unpickler allocate 64 GiB
+PICKLES = 3  # pickles of one file, as a loop around pickle.load reads them
+# A module that may exist: others raise, as in reality.
 MODULE = re.compile(r"[A-Za-z0-9_.\-\u0080-\U0010ffff]+")
-CODES = (1, 2, 300, 70000)  # of copyreg's registry
-LONG = 1024  # bytes of a module or name that scan names
+CODES = (1, 2, 300, 70000)  # codes of copyreg's registry
+LONG = 1024  # maximum bytes of a module or name in scan's findings
 COMPUTED = "computed by a call"
 
 
 class Log:
-    """Of one sample."""
+    """State of one sample."""
 
     def __init__(self):
         self.events = set()
-        self.index = 0       # of the pickle in the file
-        self.strict = False  # modules that cannot be there are not found
-        self.texts = False   # calls give back strings
+        self.index = 0  # index of the pickle in the file
+        self.strict = False  # modules that cannot exist are not found
+        self.texts = False  # calls return strings
         self.armed = False
-        self.broken = None   # an audit event that nothing should raise
+        self.broken = None  # an audit event that must not occur
 
 
 LOG = Log()
@@ -39,8 +38,8 @@ def note(what, root):
 
 
 class Inert(type):
-    """Of a stub: whatever is done with it is written down. `root` is the global at the bottom, `called`
-    tells that it is what a call of it gave back."""
+    """Stub that records each action on it. `root` is the global from which it was derived; `called` is
+    true for the result of a call."""
 
     def __call__(cls, *_, **__):
         return cls.called_now()
@@ -109,17 +108,17 @@ def prepare():
     sys.setrecursionlimit(2000)
     for code in CODES:
         copyreg.add_extension("extension", f"code{code}", code)
-    run(b"cos\nsystem\n(S'a'\nF1.5\nL1L\nVa\\u0041\ntR0I1\n.", "utf-8", False)  # imports what decoders need
+    run(b"cos\nsystem\n(S'a'\nF1.5\nL1L\nVa\\u0041\ntR0I1\n.", "utf-8", False)  # imports modules that decoders need
     run(b"S'\\xe9'\n.", "latin1", False)
     show = sys.excepthook
-    # A bytearray that breaks off in the C unpickler is told through it.
+    # A bytearray at the end of a truncated pickle, which the C unpickler reads through it.
     sys.excepthook = lambda *what: None if LOG.armed else show(*what)
     sys.addaudithook(audit)
 
 
 def run(data, encoding, texts):
-    """The set of what either unpickler imports (INDEX, "import", NAME), calls, and sets items or states of;
-    INDEX counts the pickles of a file."""
+    """Set of the actions of either unpickler: imports (INDEX, "import", NAME), calls, and assignments of
+    items or states; INDEX is the number of the pickle in the file."""
     LOG.events = set()
     LOG.texts = texts
     for kind in (Fast, Slow):
