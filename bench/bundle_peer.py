@@ -1,4 +1,4 @@
-"""A process with TensorFlow that answers bench/run: what it costs to list a bundle, to parse a graph."""
+"""Process with TensorFlow that answers bench/run: time to list a bundle, and to parse a graph."""
 
 import os
 import sys

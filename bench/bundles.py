@@ -8,7 +8,7 @@ from measure import HEFT, ROOT, STORE, Peer, alternate, bytes_of, command, media
 
 
 def bundle_of(path, name):
-    """A bundle of the tensors of a file; made once and kept."""
+    """A bundle of the tensors of a file; created once and kept."""
     prefix = STORE / name
     if not pathlib.Path(f"{prefix}.index").exists():
         print(f"bench: making {name} (once)", flush=True)
@@ -17,7 +17,7 @@ def bundle_of(path, name):
 
 
 def part_bundle(table, quick):
-    """TensorFlow bundles to safetensors and back, every CRC-32C computed on the way, against cp; verify"""
+    """TensorFlow bundles to safetensors and back, with all CRC-32Cs computed, against cp; verify"""
     path, size = source(quick)
     prefix = bundle_of(path, f"bundle-{size // 10**6}MB")
     data = pathlib.Path(f"{prefix}.data-00000-of-00001")
@@ -45,13 +45,13 @@ def part_bundle_index(table, quick):
 
 
 def sample():
-    """The SavedModel that scripts/samples gets out of a Python package; None where it could not."""
+    """The SavedModel that scripts/samples extracts from a Python package; None if it could not."""
     folder = ROOT / "build" / "samples" / "basic-pitch" / "nmp"
     return folder if (folder / "saved_model.pb").exists() else None
 
 
 def part_saved_model(table, quick):
-    """`info` of a real SavedModel, and of a graph of 200 MB against parsing it with Python's protobuf"""
+    """`info` of an existing SavedModel; of a graph of 200 MB against Python's protobuf"""
     model = sample()
     if model:
         times = [command(HEFT, "info", model)[0] for _ in range(11)]

@@ -21,7 +21,7 @@ def part_h5(table, quick):
 
 
 def part_numpy(table, quick):
-    """converts 4 GB from .npz, to .npz and from one .npy, every checksum compared, against cp"""
+    """converts 4 GB from .npz, to .npz and from one .npy, with all checksums verified, against cp"""
     with Peer() as peer:
         size = convert_size(quick)
         archive, single = inputs.arrays(peer, size), inputs.array(peer, size)
@@ -31,7 +31,7 @@ def part_numpy(table, quick):
 
 
 def ptd_of(peer, entries):
-    """A .ptd of many small tensors, by ExecuTorch's serializer; made once and kept."""
+    """A .ptd of many small tensors, written by ExecuTorch's serializer; created once and kept."""
     def make(part):
         peer.ask("write", path=str(part), alignment=16, share=False,
                  entries=[{"key": f"model.layers.{number}.weight", "data": number.to_bytes(4, "little").hex(),
@@ -58,7 +58,7 @@ def part_ptd(table, quick):
 
 
 def part_inflate(table, quick):
-    """inflates deflated .npz, of many members: verify against numpy.load of all, on one core and on two"""
+    """inflates deflated .npz of many members: verify against numpy.load of all, on 1 and on 2 cores"""
     with Peer() as peer:
         for kind in ("floats", "ids"):
             path = inputs.deflated(peer, kind)

@@ -1,4 +1,4 @@
-"""Conversions and reading beside cp and cat: what the parts that move gigabytes share."""
+"""Shared by the parts that move gigabytes: conversions compared with cp, reading compared with cat."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ QUIET = ("--no-progress", "-q")
 
 
 def convert_size(quick):
-    """4 GB, or less where disk or memory would get in the way."""
+    """4 GB, or less if disk or memory do not suffice."""
     STORE.mkdir(parents=True, exist_ok=True)
     wanted = 1 * GB if quick else 4 * GB
     disk = shutil.disk_usage(STORE).free
@@ -28,7 +28,7 @@ def convert_size(quick):
 
 
 def fresh():
-    """The folder that outputs go to, empty."""
+    """The directory for outputs, emptied."""
     out = STORE / "out"
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
@@ -36,7 +36,7 @@ def fresh():
 
 
 def copy(path, synced):
-    """cp, and with `synced` an fsync of what it wrote and of the folder."""
+    """Time of cp; with `synced` including fsync of its output and of the directory."""
     out = fresh()
     seconds, _ = command("cp", path, out / "copy")
     if synced:
@@ -55,16 +55,17 @@ def settle_disk():
     time.sleep(1)
 
 
-# Files: what they say while memory is held. A virtual machine gives blocks of that order back to its
-# host when they are free, and waits for the host when it wants them again; there is none so large.
+# Settings of the kernel while memory is held. A virtual machine returns free blocks of that order to its
+# host, and waits for the host when it needs them again; no block is so large.
 HELD = {"/proc/sys/vm/dirty_ratio": "70", "/proc/sys/vm/dirty_background_ratio": "60",
         "/sys/module/page_reporting/parameters/page_reporting_order": "11"}
 
 
 @contextlib.contextmanager
 def held_memory():
-    """Nothing is written to the disk before it is asked for, or old, and freed pages stay: what is not
-    synced is compared in memory, whatever disk and host do. All is put back at the end."""
+    """Keeps the kernel from writing dirty pages back by itself, and freed pages from being returned to
+    the host: commands that do not sync are then compared in memory, independent of disk and host.
+    Restores the settings at the end."""
     before = {path: path.read_text() for path in map(pathlib.Path, HELD) if path.exists()}
     try:
         for path in before:
@@ -83,7 +84,8 @@ def source(quick):
 
 
 def against_cp(table, work, source, convert, quick, wanted=1.15):
-    """Rows of `convert`, a command's (seconds, peak), beside cp of the source, both not synced."""
+    """Rows of `convert`, a command that returns (seconds, peak), against cp of the source, both without
+    sync."""
     inputs.warm(source)
     alternate(1, convert, lambda: copy(source, False))
     runs, cp = alternate(5 if quick else 15, convert, lambda: copy(source, False), settle_disk)
@@ -93,7 +95,7 @@ def against_cp(table, work, source, convert, quick, wanted=1.15):
 
 
 def against_cat(table, work, source, mine, quick):
-    """A row of `mine`, a command that reads it, beside cat of the same file."""
+    """A row of `mine`, a command that reads the file, against cat of the same file."""
     size = source.stat().st_size
     inputs.warm(source)
     runs, cat = alternate(5 if quick else 9, lambda: mine()[0], lambda: command("cat", source)[0])
@@ -103,5 +105,5 @@ def against_cat(table, work, source, mine, quick):
 
 
 def to_file(given, name, *more):
-    """(seconds, peak) of converting to a fresh file of that name, not synced."""
+    """(seconds, peak) of a conversion to a new file of that name, without sync."""
     return command(HEFT, "convert", given, "-o", fresh() / name, *QUIET, "--no-sync", *more)

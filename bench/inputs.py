@@ -1,4 +1,4 @@
-"""Files that are measured, made once and kept under build/bench/."""
+"""Input files of the measurements, created once and kept under build/bench/."""
 
 import os
 
@@ -8,7 +8,7 @@ SPARSE = STORE / "llama-sparse.pth"
 
 
 def made(path, make):
-    """The file, made under another name first."""
+    """Path of the file, which is created under another name and renamed."""
     STORE.mkdir(parents=True, exist_ok=True)
     if not path.exists():
         print(f"bench: making {path.name} (once)", flush=True)
@@ -34,7 +34,7 @@ def arrays(peer, size):
 
 
 def array(peer, size):
-    """One .npy of so many random bytes."""
+    """One .npy of that many random bytes."""
     return made(STORE / f"array-{size // 10**6}MB.npy",
                 lambda part: peer.ask("make_array", path=str(part), size=size))
 
@@ -46,7 +46,7 @@ def deflated(peer, kind):
 
 
 def graph(peer, kind, size):
-    """saved_model.pb of a graph that large, in a folder of its own."""
+    """saved_model.pb of a graph of that size, in its own directory."""
     folder = STORE / f"graph-{kind}-{size // 10**6}MB"
     folder.mkdir(parents=True, exist_ok=True)
     return made(folder / "saved_model.pb",
@@ -54,12 +54,13 @@ def graph(peer, kind, size):
 
 
 def many(count):
-    """A safetensors file of `count` small tensors, about 93 bytes of header each; holes for data."""
+    """A safetensors file of `count` small tensors, with about 93 bytes of header each and holes for
+    data."""
     return made(STORE / f"many-{count}.safetensors", lambda part: write_many(part, count))
 
 
 def dictionary(peer, tensors):
-    """A torch.save of `tensors` tensors of one element: about 31 opcodes each, little else."""
+    """A torch.save of `tensors` tensors of one element: almost only opcodes, about 31 each."""
     return made(STORE / f"dictionary-{tensors}.pt",
                 lambda part: peer.ask("make_dictionary", path=str(part), tensors=tensors))
 

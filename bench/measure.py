@@ -1,4 +1,4 @@
-"""How things are measured here: commands from spawn to exit, rounds in turn, medians; the table."""
+"""Methods of measurement: commands from spawn to exit, alternating rounds, medians; the table."""
 
 import functools
 import os
@@ -18,7 +18,7 @@ import peers  # noqa: E402
 
 
 def tool(name, *flags):
-    """A program of this folder, compiled once a run."""
+    """A program of this directory, compiled once per run."""
     STORE.mkdir(parents=True, exist_ok=True)
     source, binary = ROOT / "bench" / f"{name}.c", STORE / name
     subprocess.run([os.environ.get("CC", "cc"), "-std=c17", "-O2", "-D_XOPEN_SOURCE=700", str(source),
@@ -32,7 +32,7 @@ def spawner():
 
 
 def command(*words):
-    """(seconds from spawn to exit, peak resident bytes) of a command, its output thrown away."""
+    """(seconds from spawn to exit, peak resident bytes) of a command, with its output discarded."""
     done = subprocess.run([spawner(), *map(str, words)], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
@@ -42,7 +42,7 @@ def command(*words):
 
 
 def alternate(rounds, one, other, between=lambda: None):
-    """Lists of what `one` and `other` return, run in turn, the first of a round changing."""
+    """Results of `one` and `other`, run alternately; each round starts with the other one."""
     left, right = [], []
     for number in range(rounds):
         order = [(left, one), (right, other)]
@@ -57,7 +57,7 @@ def median(values):
 
 
 class Peer(peers.Peer):
-    """A program of this folder in one of the interop environments."""
+    """A program of this directory in one of the interop environments."""
 
     def __init__(self, name="main", program="peer.py"):
         super().__init__(environment.interpreter(name), "-W", "ignore", ROOT / "bench" / program,
@@ -65,7 +65,7 @@ class Peer(peers.Peer):
 
 
 class OpenList:
-    """open_list.c, compiled against the library that was built."""
+    """open_list.c, compiled against the library under test."""
 
     def __init__(self, path):
         binary = tool("open_list", f"-I{ROOT / 'include'}", f"-L{LIBRARY}", "-lheft",
@@ -107,17 +107,17 @@ class Table:
               f"{'reached' if reached else 'NOT REACHED'}", flush=True)
 
     def told(self, work, against, heft, peer, ratio):
-        """What nothing is asked of: how far a limit is."""
+        """A row without a requirement: shows the distance to a limit."""
         self.rows.append((work, against, heft, peer, ratio, "–", "–"))
         print(f"{work}: heft {heft}, {against} {peer}: {ratio}", flush=True)
 
     def faster(self, work, against, heft, peer, wanted):
-        """`wanted` times as fast as the peer, at least."""
+        """Requirement: at least `wanted` times as fast as the peer."""
         self.add(work, against, text_of(heft), text_of(peer), f"{peer / heft:.1f}×", f"≥ {wanted}×",
                  peer >= wanted * heft)
 
     def within(self, work, against, heft, peer, wanted):
-        """At most `wanted` times the peer's time."""
+        """Requirement: at most `wanted` times the peer's time."""
         self.add(work, against, text_of(heft), text_of(peer), f"{heft / peer:.2f}×", f"≤ {wanted}×",
                  heft <= wanted * peer)
 

@@ -1,4 +1,5 @@
-"""The table of doc/performance.md, and the machine that it is of."""
+"""Reads and writes the table of doc/performance.md, and describes the machine on which it was
+measured."""
 
 import ctypes
 import os
@@ -23,7 +24,7 @@ def best_rate(size, work, rounds=7):
 
 
 def machine():
-    """What the machine can do at all: a copy in memory, a read of the page cache."""
+    """Speed of the machine: a copy in memory, a read from the page cache."""
     size = 256 << 20
     left, right = ctypes.create_string_buffer(size), ctypes.create_string_buffer(size)
     ctypes.memset(left, 1, size)
@@ -37,7 +38,7 @@ def machine():
 
 
 def processor():
-    """Its name, and the widest of the instructions that heft has kernels for."""
+    """Name of the processor, and the widest instructions for which heft has kernels."""
     with open("/proc/cpuinfo") as lines:
         facts = dict(line.split(":", 1) for line in lines.read().split("\n\n")[0].splitlines() if ":" in line)
     facts = {key.strip(): value.strip() for key, value in facts.items()}
@@ -57,12 +58,12 @@ def recorded():
 
 
 def is_of(machine):
-    """Whether the table is of that machine: what stays the same of it from run to run."""
+    """Returns true if the table was measured on that machine, compared by its constant properties."""
     return recorded()[1][0].partition(": ")[0] == machine.partition(": ")[0]
 
 
 def record(table, machine, is_whole):
-    """Into the page's table; where parts ran, in the places of their rows."""
+    """Writes rows into the page's table; if only parts ran, in place of their previous rows."""
     head, (_, rows), tail = recorded()
     if not is_whole:
         mine = {row[:2]: row for row in table.rows}

@@ -1,7 +1,7 @@
-"""The other side of the comparisons: torch, safetensors and huggingface_hub in a running process.
+"""Process with torch, safetensors and huggingface_hub, for comparisons with libraries in a running process.
 
-Answers with seconds, and what was counted (tests/interop/answer.py).
-Runs inside the interop environment; the imports are paid before the first answer.
+Answers with seconds and counts (tests/interop/answer.py). Runs inside the interop environment; the time of
+the imports is spent before the first answer.
 """
 
 import os
@@ -15,7 +15,7 @@ from llama import LLAMA, llama_shapes  # noqa: E402
 
 
 def make_sparse(path):
-    """Right in every header, and holes where the weights would be: torch writes it so itself."""
+    """A checkpoint with valid headers and holes instead of weights, written by torch itself."""
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
     with FakeTensorMode():
@@ -40,7 +40,7 @@ def make_real(path, size):
 
 
 def make_dictionary(path, tensors):
-    """A state dict of one-element tensors, each with a storage of its own."""
+    """A state dict of one-element tensors, each with its own storage."""
     import torch
     torch.save({f"blocks.{i // 100}.w{i % 100}.weight": torch.tensor([float(i)])
                 for i in range(tensors)}, path)

