@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes wire_samples.h: pickles of every protocol, and zip archives, made by Python's own writers.
 
-Run by hand when a sample is added: python3 make_wire_samples.py > wire_samples.h
-The torch archive is laid out here as torch.save 2.8 and later lays it out."""
+Run it by hand to add a sample: python3 make_wire_samples.py > wire_samples.h
+The torch archive is written here in the layout of torch.save 2.8 and later."""
 
 import collections
 import io
@@ -22,7 +22,7 @@ Point.__qualname__ = "Point"
 
 
 class Pickler(pickle._Pickler):
-    """Does not look whether a class can be imported again."""
+    """Does not check that a class can be imported."""
 
     def save_global(self, obj, name=None):
         module, name = obj.__module__, obj.__qualname__
@@ -132,7 +132,7 @@ def linear():
 
 
 def torch_zip(records):
-    """The layout of torch: payloads aligned to 64, everything in descriptors."""
+    """Layout of torch: payloads aligned to 64 bytes, sizes in descriptors."""
     out, central = bytearray(), bytearray()
     for name, data in records:
         at, crc, flags = len(out), zlib.crc32(data), 0x0808 if data else 0x0800
@@ -155,7 +155,7 @@ def torch_zip(records):
 
 
 class Stream(io.RawIOBase):
-    """Cannot seek: zipfile then writes data descriptors."""
+    """Not seekable, so that zipfile writes data descriptors."""
 
     def __init__(self):
         self.data = bytearray()

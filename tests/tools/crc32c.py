@@ -1,4 +1,4 @@
-"""CRC-32C of large data, with nothing but Python: many pieces at once, a byte of each in every step."""
+"""CRC-32C of large data in pure Python: many pieces in parallel, one byte of each per step."""
 import functools
 
 LANE = 1024
@@ -25,7 +25,7 @@ def plain(data, crc):
 
 @functools.lru_cache(maxsize=1)
 def lane_tables():
-    """What LANE zeros do to each value of each byte of a CRC."""
+    """Effect of LANE zeros on each value of each byte of a CRC."""
     bits = [plain(bytes(LANE), 1 << i) for i in range(32)]
     tables = []
     for k in range(4):
@@ -38,7 +38,7 @@ def lane_tables():
 
 
 def lanes(data, count):
-    """The CRCs, begun with 0, of so many pieces of LANE bytes."""
+    """CRCs, started with 0, of that many pieces of LANE bytes."""
     state = [0, 0, 0, 0]
     for at in range(LANE):
         column = int.from_bytes(data[at:count * LANE:LANE], "little") ^ state[0]

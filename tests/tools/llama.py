@@ -1,11 +1,11 @@
-"""The checkpoint of a Llama-2-7B as Meta's consolidated.00.pth has it, with holes for its weights.
+"""The checkpoint of a Llama-2-7B in the form of Meta's consolidated.00.pth, with holes for its weights.
 
     python3 tests/tools/llama.py consolidated.00.pth
 
 A plain dict of 292 BF16 tensors as torch up to 1.13 saves it: archive root `consolidated`, records
-data.pkl, data/0 to data/291 and version, every payload at a multiple of 64, zip64 fields where an
-offset is beyond 4 GiB. 13.5 GB long, it takes some hundred KB of a disk that can have holes. The
-pickle is Python's own, of objects that stand in for torch's; torch itself is not needed.
+data.pkl, data/0 to data/291 and version, every payload aligned to 64 bytes, zip64 fields for offsets
+beyond 4 GiB. It is 13.5 GB long and takes some hundred KB on a file system with sparse files. The
+pickle is written by Python, from objects that replace torch's; torch itself is not needed.
 """
 import collections
 import io
@@ -23,7 +23,7 @@ LLAMA = {"dim": 4096, "hidden": 11008, "layers": 32, "vocabulary": 32000}
 ROOT = "consolidated"
 ALIGNMENT = 64
 LIMIT = 0xFFFFFFFF
-HOLE = 4096  # bytes: what a file system leaves out at least
+HOLE = 4096  # bytes: smallest hole that every file system leaves out
 
 
 def llama_shapes(dim, hidden, layers, vocabulary):
@@ -49,7 +49,7 @@ def stand_in(name, module):
 
 
 def rebuild(*_):
-    """Stands in for torch._utils._rebuild_tensor_v2."""
+    """Replaces torch._utils._rebuild_tensor_v2."""
 
 
 class Storage:
@@ -89,7 +89,7 @@ def elements_of(shape):
 
 
 def pickle_of(shapes):
-    """data.pkl of {name: BF16 tensor}, the n-th tensor on the storage n."""
+    """data.pkl of {name: BF16 tensor}, with the n-th tensor on storage n."""
     torch, utils = types.ModuleType("torch"), types.ModuleType("torch._utils")
     torch.BFloat16Storage, torch._utils, utils._rebuild_tensor_v2 = BFLOAT16, utils, rebuild
     state = {name: Tensor(key, shape) for key, (name, shape) in enumerate(shapes)}
@@ -102,7 +102,7 @@ def pickle_of(shapes):
 # ---- the zip --------------------------------------------------------------------------------------
 
 class Zip:
-    """As PyTorchStreamWriter lays it out."""
+    """Zip in the layout of PyTorchStreamWriter."""
 
     def __init__(self, file, root):
         self.file, self.root = file, root
@@ -148,7 +148,7 @@ class Zip:
 
 
 def zeros_crc(size, known={}):
-    """CRC-32 of so many zeros; there are few sizes."""
+    """CRC-32 of that many zeros; cached, as there are few sizes."""
     if size not in known:
         block, crc = bytes(1 << 20), 0
         for _ in range(size >> 20):
@@ -158,13 +158,13 @@ def zeros_crc(size, known={}):
 
 
 def write_sparse(path, shapes=None):
-    """The checkpoint at `path`. Returns how many bytes of it take room."""
+    """Writes the checkpoint to `path`. Returns the number of bytes allocated."""
     shapes = list(shapes or llama_shapes(**LLAMA))
     data = pickle_of(shapes)
     with open(path, "wb") as file:
         archive = Zip(file, ROOT)
         archive.add("data.pkl", len(data), zlib.crc32(data), data)
-        for key in sorted(range(len(shapes)), key=str):  # as torch up to 1.13 does: 0, 1, 10, 100 …
+        for key in sorted(range(len(shapes)), key=str):  # as in torch up to 1.13: 0, 1, 10, 100 …
             size = 2 * elements_of(shapes[key][1])
             archive.add(f"data/{key}", size, zeros_crc(size))
         archive.add("version", 2, zlib.crc32(b"3\n"), b"3\n")
@@ -173,7 +173,7 @@ def write_sparse(path, shapes=None):
 
 
 def can_be_sparse(folder):
-    """Whether files of that folder may have holes, and be so large."""
+    """Returns true if the file system of that directory supports sparse files of that size."""
     path = Path(folder) / "hole-probe"
     try:
         with open(path, "wb") as file:

@@ -1,5 +1,5 @@
-"""Writes rank files into the current folder, for cases of tests/cli: few tokens; tokens that are no words of GPT-2's
-pattern; 65536 ids and 65537."""
+"""Writes rank files into the current directory, for cases of tests/cli: few tokens; tokens that GPT-2's
+pattern would split; 65536 ids and 65537."""
 import base64
 
 ORDER = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]

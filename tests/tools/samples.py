@@ -8,7 +8,7 @@ REJECT = Path(__file__).resolve().parent.parent / "reject"
 
 
 class Samples:
-    """Go into the folder that the script is told, else into its own."""
+    """Samples are written to the directory in the script's argument, else to the script's own."""
 
     def __init__(self, script):
         self.folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(script).resolve().parent
@@ -24,7 +24,7 @@ class Samples:
 
 
 def torch_pieces():
-    """tests/reject/torch/make.py, which builds zips and pickles."""
+    """Imports tests/reject/torch/make.py, which builds zips and pickles."""
     spec = importlib.util.spec_from_file_location("torch_pieces", REJECT / "torch" / "make.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -1,6 +1,6 @@
-"""What TensorFlow's files are made of, as bytes: varints, fields of messages, masked checksums, records.
+"""Encodes parts of TensorFlow's files: varints, fields of messages, masked checksums, records.
 
-Nothing is checked, so that files that must be refused can be made of it, too.
+It checks nothing, so that it can build files that must be refused.
 """
 import struct
 
@@ -27,11 +27,11 @@ def mask(crc):
 
 
 def masked(data, crc=0):
-    """The checksum as these files store it."""
+    """The masked checksum that these files store."""
     return struct.pack("<I", mask(crc32c(data, crc)))
 
 
 def record(data, length=None):
-    """One of a TFRecord file; with another length than its own where one is given."""
+    """A record of a TFRecord file; `length` replaces its own length."""
     head = struct.pack("<Q", len(data) if length is None else length)
     return head + masked(head) + data + masked(data)
