@@ -8,7 +8,7 @@ from bounds_runs import SIZE
 
 
 class Tables:
-    """A FlatBuffer front to back; places are known when what lies there has been put."""
+    """A FlatBuffer written front to back; offsets are known once their target was written."""
 
     def __init__(self, splice):
         self.splice, self.data = splice, bytearray(8 + splice)
@@ -19,7 +19,7 @@ class Tables:
         return len(self.data) - len(data)
 
     def table(self, form):
-        """A table of these fields (as struct has them; "-" is none); references are set later."""
+        """A table of these fields (as in struct; "-" is absent); references are set later."""
         slots, at = [], 4
         for letter in form:
             if letter == "-":
@@ -41,7 +41,7 @@ class Tables:
         struct.pack_into("<I", self.data, at, to - at)
 
     def refer_all(self, vector, count, to, step=0):
-        """A vector's references to one place, or to places a step from each other."""
+        """References of a vector to one offset, or to offsets at a fixed distance."""
         self.data[vector + 4:vector + 4 + 4 * count] = struct.pack(
             f"<{count}I", *(to + step * i - (vector + 4 + 4 * i) for i in range(count)))
 
@@ -58,7 +58,7 @@ class Tables:
 
 
 def keyed(count, key_of, dims=(4,), size=64):
-    """A .ptd of so many entries, each its own table and key, all on one segment."""
+    """A .ptd of that many entries, each with its own table and key, all on one segment."""
     t = Tables(48)
     root, (_, segments, names) = t.table("III")
     one = t.vector(bytes(4), 1)
@@ -194,7 +194,7 @@ def npy():
 
 
 def members(each):
-    """A zip of (name, stored bytes, method, size of what is unpacked, its CRC)."""
+    """A zip of (name, stored bytes, method, uncompressed size, its CRC)."""
     local, central, at = [], [], 0
     for name, data, method, size, crc in each:
         sizes = (crc, len(data), size, len(name))

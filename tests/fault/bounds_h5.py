@@ -1,4 +1,4 @@
-"""Hostile HDF5 files, just under 64 MiB: (name, bytes). They are made with h5py, which not every machine has."""
+"""Hostile HDF5 files, just under 64 MiB: (name, bytes). Requires h5py, which may be missing."""
 import io
 import zipfile
 import zlib
@@ -58,7 +58,7 @@ def bomb_that_fits(file):
 
 
 def chunks_met_again(file):
-    """Chunks beside each other, of as many rows as the dataset has: each band would unpack them all."""
+    """Chunks side by side, each with all rows of the dataset: reading one band inflates all of them."""
     file["pad"] = np.zeros(SIZE - (4 << 20), "u1")
     file.create_dataset("x", shape=(1 << 20, 640), chunks=(1 << 20, 8), dtype="u1", compression="gzip")
     for i in range(80):

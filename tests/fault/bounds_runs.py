@@ -1,4 +1,4 @@
-"""What the programs `bounds…` share: running the command within its bounds, on files that one of them wrote."""
+"""Shared by the programs `bounds…`: runs the command within limits on files that one of them wrote."""
 import argparse
 import contextlib
 import functools
@@ -15,15 +15,15 @@ from pathlib import Path
 
 SIZE = 60 << 20
 MOST_BYTES = 200 << 20
-MOST_SECONDS = {"train": 40.0}  # of a processor as fast as USUAL_LOOP says; learning is linear, but much work
+MOST_SECONDS = {"train": 40.0}  # seconds of a processor as fast as USUAL_LOOP says; learning is linear, but takes long
 MOST_SECONDS_ELSE = 10.0
-USUAL_LOOP = 0.1  # seconds that loop() takes there
-PATIENCE = 300  # seconds, for what takes no time of a processor's and does not end
+USUAL_LOOP = 0.1  # seconds of loop() on the usual machine
+PATIENCE = 300  # seconds of elapsed time, for commands that wait forever
 
 
 def run(command):
-    """Exit status, seconds, peak resident bytes. On a busy machine time passes in which the command does
-    not run: where it took less of a processor's time, that counts."""
+    """Exit status, seconds, peak resident bytes. Seconds are processor time if that is less, as on a
+    busy machine the command does not always run."""
     start = time.monotonic()
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
@@ -37,7 +37,7 @@ def run(command):
 
 
 def loop():
-    """Seconds of a processor for a loop of Python's, the least of a few."""
+    """Processor seconds of a loop in Python, the minimum of a few runs."""
     def once():
         start, total = time.process_time(), 0
         for number in range(4_000_000):
@@ -48,7 +48,7 @@ def loop():
 
 @functools.lru_cache(None)
 def slowness():
-    """How many times as long as on the usual machine things take: at least 1."""
+    """Slowness relative to the usual machine: at least 1."""
     return max(1.0, loop() / USUAL_LOOP)
 
 
@@ -57,7 +57,7 @@ def most_seconds(verb):
 
 
 def judge(path, chosen, pool, tell):
-    """How many of the commands kept the bounds, and how many did not."""
+    """Number of commands within the limits, and number of others."""
     counts = [0, 0]
     for (verb, _), (status, seconds, peak) in zip(chosen, pool.map(run, (command for _, command in chosen))):
         ok = status in (0, 1, 2) and seconds <= most_seconds(verb) and peak <= MOST_BYTES
@@ -88,8 +88,9 @@ def write_files(paths, in_turns):
 
 @contextlib.contextmanager
 def writer(program, folder):
-    """The paths of the files, as they are written: by another process, as a child's peak counts what its parent
-    held when it was started. It is one file ahead, no more: together they would take gigabytes."""
+    """Paths of the files, as they are written: by another process, as the peak of a child includes the
+    memory of its parent when it was started. It writes only one file ahead, as all files together would
+    take gigabytes."""
     command = [sys.executable, os.path.abspath(program), "--write", folder, "--turns"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         def paths():
@@ -110,7 +111,7 @@ def remove(path):
 
 
 def outputs(work):
-    """Folders for the commands' outputs, each of its own: they run at the same time."""
+    """Output directories of the commands, one for each, as they run in parallel."""
     shutil.rmtree(work / "out", ignore_errors=True)
     for number in itertools.count():
         folder = work / "out" / str(number)
@@ -119,8 +120,8 @@ def outputs(work):
 
 
 def main(program, text, write_all, verbs):
-    """write_all(folder) writes the files and yields their paths; verbs(heft, path, outputs) yields (verb, command)
-    for each, or nothing; each of the outputs is for one command."""
+    """write_all(folder) writes the files and yields their paths; verbs(heft, path, outputs) yields
+    (verb, command) for each; each of the outputs is for one command."""
     args = options(text)
     if args.write:
         return write_files(write_all(Path(args.write)), args.turns)

@@ -1,5 +1,5 @@
-"""SavedModels and graphs, hostile, just under 64 MiB: (name, {path in the folder: bytes}), or (name, bytes)
-for a file by itself."""
+"""Hostile SavedModels and graphs, just under 64 MiB: (name, {path in the directory: bytes}), or (name,
+bytes) for a single file."""
 
 from bounds_runs import SIZE
 from bounds_tf import message, number, shape  # tests/golden/tf-bundle/table.py
@@ -16,7 +16,7 @@ def times(piece, size=SIZE):
 
 
 def numbered(piece, size=SIZE):
-    """The same with other names in the place of NAME, as many as fit."""
+    """Copies with other names in place of NAME, as many as fit."""
     form = piece.replace(b"%", b"%%").replace(NAME, b"%06x")
     names = piece.count(NAME)
     return b"".join(form % ((i,) * names) for i in range(size // len(piece)))
@@ -45,7 +45,7 @@ def function(name, calls):
 
 
 def nested(piece, size):
-    """A message within a message, and so on: lengths grow with what is within."""
+    """Nested messages, each of which contains the length of the next."""
     parts, total = [], 0
     while total < size:
         head = piece(total)
@@ -125,7 +125,7 @@ def objects():
 
 
 def constants():
-    """Seen with --constants, or as a single graph."""
+    """Read with --constants, or as a single graph."""
     huge = tensor(3, [2**32], number(7, 1))
     most = tensor(1, [8 << 20], b"\x2d\0\0\x80\x3f")
     for name, graph in {

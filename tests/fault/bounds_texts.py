@@ -1,4 +1,4 @@
-"""Hostile texts and ids, just under 64 MiB, and what the verbs of the encoder do with them."""
+"""Hostile texts and ids, just under 64 MiB, and the encoder's verbs on them."""
 import itertools
 import random
 import struct
@@ -12,7 +12,7 @@ HAN = [chr(point) for point in range(0x4E00, 0x9FA5)]
 
 
 def drawn(rng, n, letters):
-    """So many letters, each about as often."""
+    """n random letters, each about as often as the others."""
     return rng.randbytes(n).translate(bytes(letters[i % len(letters)] for i in range(256)))
 
 
@@ -30,7 +30,7 @@ def words_of_two(rng, n):
 
 
 def words(n):
-    """As many that differ as there are: of four letters, then numbers."""
+    """The maximum number of different words: of four letters, then numbers."""
     text = [bytes(letters) for letters in itertools.product(LETTERS + LETTERS.upper(), repeat=4)]
     return b" ".join(text + [b"%d" % i for i in range(100000, 100000 + (n - 5 * len(text)) // 8)])
 

@@ -1,5 +1,5 @@
-"""TensorFlow's files, hostile, just under 64 MiB: each function yields (name, {path in the folder: bytes}),
-or (name, bytes) for a file by itself."""
+"""Hostile files of TensorFlow, just under 64 MiB: each function yields (name, {path in the directory:
+bytes}), or (name, bytes) for a single file."""
 import struct
 import sys
 from pathlib import Path
@@ -15,7 +15,7 @@ ZEROS = masked(bytes(4))
 
 
 def plain(key, value):
-    """An entry of a block that shares nothing with the one before."""
+    """An entry of a block that shares no bytes with the previous one."""
     return b"\0" + varint(len(key)) + varint(len(value)) + key + value
 
 
@@ -51,7 +51,7 @@ def scalars(count, form=b"%08x"):
 
 
 def shared_keys(count, most):
-    """Keys that are all of the one before, and a byte: of so many bytes when they are longest."""
+    """Keys that consist of the previous key and a byte, up to this many bytes."""
     value, last = entry(FLOAT, [], bytes(4)), b"l" * most
     yield last, plain(b"k", value)
     for i in range(1, count):
