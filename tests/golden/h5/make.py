@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the golden files of this folder with the reference libraries.
+"""Writes the golden files of this directory with the reference libraries.
 
     python make.py            # made with h5py 3.14.0 (HDF5 1.14.6), keras 3.15.1
 
-Small ones: each is cut off and flipped at every byte by the suite mutate. Keras puts the date into
-model.keras; all else comes out the same again.
+They are small, as the suite mutate damages each at every byte. Keras writes the date into model.keras; all
+others are the same in each run.
 """
 import os
 from pathlib import Path
@@ -34,7 +34,7 @@ def types(file):
 
 
 def others(file):
-    """What is no tensor, or none that heft reads."""
+    """Objects that are not tensors, and tensors that heft does not read."""
     file["text"] = "one line"
     file["fixed"] = np.array([b"ab", b"c"], "S4")
     file["compound"] = np.zeros(2, [("a", "f4"), ("b", "i4")])
@@ -47,7 +47,8 @@ def others(file):
 
 
 def attributes(file):
-    """Of types beside texts, signed numbers and floats: told, or not told, but never as something else."""
+    """Dtypes other than texts, signed numbers and floats: read or reported, but never read as another
+    dtype."""
     file["x"] = np.float32(1)
     at = file["x"].attrs
     at["yes"] = True
@@ -89,7 +90,7 @@ def links(file):
 
 
 def shards(file):
-    """As transformers writes a shard."""
+    """A shard as transformers writes it."""
     names = [b"encoder/layer_0/kernel:0", b"pooler/bias:0"]
     for name in names:
         file[name.decode()] = ramp(2, 2)
@@ -97,7 +98,8 @@ def shards(file):
 
 
 def cut_lists(file):
-    """Lists that Keras cuts into pieces; ten of them, so that their order is not that of names."""
+    """Lists that Keras splits into pieces; ten of them, so that their order is not that of their
+    names."""
     group = file.create_group("layer")
     for i in range(11):
         group.create_dataset(f"w{i}", data=np.float32(i))
@@ -106,7 +108,7 @@ def cut_lists(file):
 
 
 def ordered(file):
-    """Groups that keep the order in which their links were made, and one that does not."""
+    """Groups that keep the order of creation of their links, and one that does not."""
     file["z"] = ramp(1)
     kept = file.create_group("m", track_order=True)
     kept["q"] = ramp(2)
@@ -132,14 +134,15 @@ def model():
 
 
 def nested():
-    """A model as a layer of a model: the names of its layers do not say which they are in."""
+    """A model that is a layer of a model: the names of its layers do not contain the model's."""
     start = keras.Input((1,))
     inner = keras.Model(start, keras.layers.Dense(1, name="d2")(keras.layers.Dense(1, name="d1")(start)), name="inner")
     return keras.Model(start, keras.layers.Dense(1, name="last", use_bias=False)(inner(start)), name="outer")
 
 
 def wrappers():
-    """Layers whose class the paths of their variables do not tell, and one without a variable."""
+    """Layers whose class is not derivable from the paths of their variables, and one without
+    variables."""
     keras.utils.set_random_seed(1)
     layers = keras.layers
     return keras.Sequential([keras.Input((1, 2)), layers.TimeDistributed(layers.Dense(1, name="in")),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the files of this folder with NumPy.
+"""Writes the files of this directory with NumPy.
 
-    make.py [FOLDER]        version.txt says which release wrote what stands here
+    make.py [FOLDER]        version.txt contains the release that wrote the present files
 """
 import io
 import pathlib
@@ -14,14 +14,14 @@ from numpy.lib import format as npy_format
 HERE = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else __file__)
 HERE = HERE if HERE.is_dir() else HERE.parent
 
-# What macOS puts beside a file: its attributes, as another file.
+# Written by macOS beside a file: its attributes, as another file.
 APPLE_DOUBLE = b"\0\5\x16\7\0\2\0\0Mac OS X        " + bytes(138)
 
 NUMBERS = "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split()
 
 
 class Pipe(io.RawIOBase):
-    """Cannot seek, so that zipfile writes data descriptors."""
+    """Not seekable, so that zipfile writes data descriptors."""
 
     def __init__(self, path):
         super().__init__()
@@ -54,7 +54,7 @@ def save(name, array, version=None):
 
 
 def foreign_archives():
-    """As other programs pack arrays: names of code page 437, a Mac's files beside them."""
+    """Archives of other programs: names in code page 437, and the additional files of macOS."""
     with zipfile.ZipFile(HERE / "page437.npz", "w") as archive:
         for name in ("caf__.npy", "w_.npy", "plain.npy"):
             archive.writestr(zipfile.ZipInfo(name), plain(ramp("u1", 2)))

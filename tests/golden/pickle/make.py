@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the plain pickles of this folder, with pickle.dump. Nothing in them but tensors is torch's.
+"""Writes the plain pickles of this directory with pickle.dump. Only their tensors are torch's.
 
-    make.py [FOLDER]        version.txt says which releases wrote what stands here
+    make.py [FOLDER]        version.txt contains the releases that wrote the present files
 
-Each tensor brings its storage along as a legacy torch stream in bytes, whose key is an address: it
-is replaced by a number of the same length. Each file is loaded at the end.
+Each tensor contains its storage as a legacy torch stream in bytes, whose key is an address: it is replaced by a
+number of the same length. Each file is loaded at the end.
 """
 import collections
 import pathlib
@@ -40,7 +40,7 @@ def state():
 
 
 class Forest:
-    """A model of some other library: known to nobody here."""
+    """A model of another library, unknown to heft."""
 
     def __init__(self):
         self.thresholds = np.array([0.25, 0.5])

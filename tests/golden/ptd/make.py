@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the golden files of this folder with ExecuTorch's serializer and exporter.
+"""Writes the golden files of this directory with ExecuTorch's serializer and exporter.
 
     python make.py            # made with executorch 1.5.1, torch 2.13.0; old.ptd is by make_old.py
 """
@@ -56,7 +56,7 @@ def shared():
 
 
 def mixed():
-    """Blobs in front of tensors, between and behind them; two of the same bytes."""
+    """Blobs before, between and after tensors; two with the same bytes."""
     save("mixed", [entry("first", None, ramp(5)), entry("a", [6, [2], [0]], ramp(8)), entry("same", None, ramp(8)),
                    entry("between", None, ramp(300, 7)), entry("b", [0, [3], [0]], ramp(3)), entry("last", None, ramp(1))],
          alignment=128, share=True)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes old.ptd of this folder with the serializer of ExecuTorch 0.6.0, the only release whose tables were others.
+"""Writes old.ptd of this directory with the serializer of ExecuTorch 0.6.0, the only release with other tables.
 
     pip download --no-deps executorch==0.6.0 && python3 -m zipfile -e executorch-0.6.0-*.whl FOLDER
-    python make_old.py FOLDER         # made with torch 2.13.0; wants setuptools below 81, for pkg_resources
+    python make_old.py FOLDER         # made with torch 2.13.0; needs setuptools below 81, for pkg_resources
 """
 import os
 import sys

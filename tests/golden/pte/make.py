@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the golden files of this folder with ExecuTorch's exporter.
+"""Writes the golden files of this directory with ExecuTorch's exporter.
 
     python make.py            # made with executorch 1.5.1, torch 2.13.0
 """
@@ -30,7 +30,7 @@ class Tied(torch.nn.Module):
 
 
 class Counting(torch.nn.Module):
-    """Two buffers that change, and have first values."""
+    """Two mutable buffers with initial values."""
 
     def __init__(self):
         super().__init__()
@@ -44,8 +44,8 @@ class Counting(torch.nn.Module):
 
 
 def split_mutable(program):
-    """The exporter puts all first values into one segment: here each gets one of its own, as the schema allows (the
-    runtime of 1.5.1 looks into the first one only)."""
+    """The exporter puts all initial values into one segment: here each has its own segment, as the
+    schema allows (the runtime of 1.5.1 reads only the first)."""
     one, = program.mutable_data_segments
     whole = program.segments[one.segment_index]
     begins = one.offsets[1:]

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the golden files of this folder with the reference libraries.
+"""Writes the golden files of this directory with the reference libraries.
 
     python make.py            # made with safetensors 0.8.0, torch 2.13.0, huggingface_hub 2.4.0
 
-The safetensors library writes metadata keys in random order, so files with two keys (tied) differ
-from run to run in nothing but that.
+The safetensors library writes metadata keys in random order, so that files with two keys (tied) differ from run
+to run, but only in that.
 """
 import shutil
 import sys

@@ -1,9 +1,9 @@
-"""SavedModels as TensorFlow writes them, in binary and text form, and a frozen graph.
+"""SavedModels written by TensorFlow, in binary and text form, and a frozen graph.
 
-    python make.py          with tensorflow-cpu 2.21.0: writes the folders beside it
+    python make.py          with tensorflow-cpu 2.21.0: writes the directories beside it
 
-Warm-up requests are encoded here: tensorflow-serving-api is no part of TensorFlow. The list of ops that
-TensorFlow puts into each meta graph is cut out: it is long and says nothing of the model.
+Warm-up requests are encoded here, as tensorflow-serving-api is not a part of TensorFlow. The list of ops that
+TensorFlow writes into each meta graph is removed: it is long and not about the model.
 """
 import collections
 import os
@@ -121,7 +121,7 @@ def make_v1():
 
 
 def make_frozen():
-    """Constants: as bytes, number by number, one for many, strings."""
+    """Constants: as bytes, number by number, one value for all elements, strings."""
     path = HERE
     with tf.Graph().as_default() as graph:
         tf.constant([[1.0, 2.0], [3.0, 4.0]], name="w")
@@ -146,7 +146,7 @@ class Structures(tf.Module):
 
 
 def make_structures():
-    """Arguments that nest."""
+    """Nested arguments."""
     path = folder("structures")
     vector = tf.TensorSpec([2], tf.float32, name="x")
     model = Structures()

@@ -1,6 +1,6 @@
-"""Checkpoints as TensorFlow writes them, and the kinds that it only reads (table.py).
+"""Checkpoints written by TensorFlow, and the kinds that it only reads (table.py).
 
-    python make.py          with tensorflow-cpu 2.21.0: writes the folders beside it
+    python make.py          with tensorflow-cpu 2.21.0: writes the directories beside it
 """
 import os
 import shutil
@@ -35,7 +35,7 @@ def save(prefix, tensors, specs=None):
 
 
 def every_dtype():
-    """Each dtype that SaveV2 of 2.21 takes: a vector of four, a scalar, an empty one."""
+    """Each dtype that SaveV2 of 2.21 accepts: a vector of four, a scalar, an empty one."""
     bits = np.arange(4, dtype=np.uint8)
     out = {}
     for dtype in [dtypes.float32, dtypes.float64, dtypes.int32, dtypes.uint8, dtypes.int16,
@@ -58,7 +58,8 @@ def every_dtype():
 
 
 def partitioned(path):
-    """Variables in slices: rows, columns, both, uneven; and a slot that has only one part."""
+    """Variables in slices: by rows, by columns, by both, uneven; and a slot with only one of its
+    parts."""
     def part(prefix, name, full, spec):
         slices = tuple(slice(int(s.split(",")[0]), sum(map(int, s.split(","))))
                        if s != "-" else slice(None) for s in spec.split(":"))
@@ -84,7 +85,7 @@ def partitioned(path):
 
 
 def sliced_strings(path):
-    """Which TensorFlow reads by slice only; the parts go."""
+    """TensorFlow reads this one only by slices; the parts are deleted."""
     parts = [str(path / f"part-{i}") for i in range(2)]
     save(parts[0], {"words": tf.constant([b"one", b"two"]), "n": tf.constant(1)}, ["3 0,2", ""])
     save(parts[1], {"words": tf.constant([b"three"])}, ["3 2,1"])
@@ -94,7 +95,7 @@ def sliced_strings(path):
 
 
 def objects(path):
-    """A tf.train.Checkpoint with an optimizer and its slots; two are kept."""
+    """A tf.train.Checkpoint with an optimizer and its slot variables; two checkpoints are kept."""
     tf.random.set_seed(7)
     model = tf.Module()
     model.dense = tf.Module()
@@ -111,7 +112,7 @@ def objects(path):
 
 
 def v1(path, shards):
-    """compat.v1.train.Saver, the old version of it."""
+    """compat.v1.train.Saver, in its old version."""
     graph = tf.Graph()
     with graph.as_default(), tf.compat.v1.Session(graph=graph) as session:
         v = tf.compat.v1
@@ -128,12 +129,12 @@ def v1(path, shards):
         session.run(v.global_variables_initializer())
         saver = v.train.Saver(write_version=v.train.SaverDef.V1, sharded=shards)
         saver.save(session, str(path / "model.ckpt"), global_step=3, write_meta_graph=False)
-    state = path / "checkpoint"  # its paths are absolute, and as stale as they often are
+    state = path / "checkpoint"  # its paths are absolute, and no longer valid, as in many downloads
     state.write_text(state.read_text().replace(str(path), "/home/someone/else"))
 
 
 def crafted():
-    """What TensorFlow 2.21 reads but does not write."""
+    """Bundles that TensorFlow 2.21 reads but does not write."""
     f = [struct.pack("<f", x) for x in (0.5, 2.0, 3.0)]
     items = [(f"layer_{i:02d}/kernel".encode(), table.entry(table.FLOAT, [], f[i % 3], 4 * i))
              for i in range(20)]
@@ -157,7 +158,7 @@ def crafted():
         (b"words", table.entry(table.STRING, [2], text, 28, crc=crc)),
     ], wide + text, head=table.header(big=True))
 
-    path = folder("padded")  # data_alignment: zeros behind each tensor
+    path = folder("padded")  # data_alignment: zeros after each tensor
     data = b"".join(x + b"\x00" * 12 for x in f)
     table.bundle(path, [(bytes([97 + i]), table.entry(table.FLOAT, [], f[i], 16 * i))
                         for i in range(3)], data)

@@ -1,7 +1,7 @@
 """Checkpoints of compat.v1.train.Saver with their .meta, in both versions: python3 make.py
 
-Made with tensorflow-cpu 2.21.0, Python 3.11. What the restore walk does not need is taken out of
-the graphs: the list of ops, collections, attributes that have their defaults.
+Made with tensorflow-cpu 2.21.0, Python 3.11. Parts of the graphs that tracing restore operations does not need
+are removed: the list of ops, collections, attributes with default values.
 """
 import os
 from pathlib import Path

@@ -1,9 +1,9 @@
 """Writes the SavedModels beside it with TensorFlow: python3 make.py
 
-Made with tensorflow-cpu 2.21.0, Python 3.11. The list of ops and debug information are taken out:
-they would be most of each file.
+Made with tensorflow-cpu 2.21.0, Python 3.11. The list of ops and debug information, which would be most of
+each file, are removed.
 
-    half_plus_two   as TensorFlow Serving's: y = a x + b, an asset, an op that is run at the end
+    half_plus_two   as TensorFlow Serving's: y = a x + b, an asset, an op that runs at the end
     sliced          a variable in parts, two metagraphs
     nested          objects within objects, a table: restored by functions
 """

@@ -4,9 +4,9 @@
     heft train small/text.txt -o small --vocab-size 1000 -f      the vocabulary
     python make.py                                               small/vectors.jsonl
 
-text.txt is a copy of documentation and code of this repository, frozen. The ids are those of the
-packages tokenizers 0.23.3 (tokenizer.json) and tiktoken 0.14.0 (ranks from vocab.bpe), which must
-agree; so must the merges with those that tokenizers itself learns from text.txt.
+text.txt is a frozen copy of documentation and code of this repository. The ids are those of the packages
+tokenizers 0.23.3 (tokenizer.json) and tiktoken 0.14.0 (ranks from vocab.bpe), which must be equal; the merges
+must equal those that tokenizers itself learns from text.txt.
 """
 import json
 import random

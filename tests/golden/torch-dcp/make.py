@@ -1,10 +1,10 @@
-"""Writes the folders beside it with torch.distributed.checkpoint: python3 make.py
+"""Writes the directories beside it with torch.distributed.checkpoint: python3 make.py
 
-Made with torch 2.13.0+cpu, Python 3.11. Of each checkpoint with several ranks, as many processes
-write it, joined through a file and gloo.
+Made with torch 2.13.0+cpu, Python 3.11. A checkpoint of several ranks is written by as many processes,
+connected through a file and gloo.
 
     single    one process without a group: a module, its optimizer, objects, odd shapes
-    rows      two ranks: rows shared evenly and not, a tensor that all have, one that one rank has
+    rows      two ranks: rows in equal and unequal shares, a tensor that all have, one that one rank has
     mesh      four ranks, two by two: blocks, columns, a transposed block, a rank without a share
     objects   tensors within objects, which DCP pickles whole
 """
@@ -27,7 +27,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def counted(*shape, dtype=torch.float32):
-    """0, 1, 2 … in that shape: a wrong place shows."""
+    """0, 1, 2 … in that shape, so that a wrong position is detected."""
     n = 1
     for extent in shape:
         n *= extent
@@ -112,7 +112,7 @@ def main():
         "mesh": functools.partial(write_ranks, mesh, 4),
     }
     for name in sys.argv[1:] or writers:
-        os.chdir(HERE)  # storage_meta holds the path: a relative one is the same everywhere
+        os.chdir(HERE)  # storage_meta contains the path: a relative one is the same on every machine
         shutil.rmtree(name, ignore_errors=True)
         writers[name](Path(name))
 

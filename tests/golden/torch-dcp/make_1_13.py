@@ -1,9 +1,9 @@
 """Writes torch_1_13 beside it: python3 make_1_13.py, with Debian's python3-torch 1.13.1, Python 3.11.
 
-That build has no torch.distributed, so its FileSystemWriter cannot run; its own dataclasses are
-loaded from its files, filled as that writer fills them, and dumped. Chunks and objects are saved by
-its torch.save. What it shows: the old modules, no version, no transforms, no storage_meta, enums that
-Python 3.11 pickles as a call of getattr, zips without byteorder.
+That build has no torch.distributed, so that its FileSystemWriter cannot run; its own dataclasses are loaded
+from its files, filled as that writer fills them, and dumped. Chunks and objects are saved by its torch.save.
+The checkpoint has the old modules, no version, no transforms, no storage_meta, enums that Python 3.11 pickles as
+a call of getattr, and zips without byteorder.
 """
 import dataclasses
 import importlib.util

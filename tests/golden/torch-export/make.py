@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the torch.export archives of this folder, small ones, with the reference framework.
+"""Writes the small torch.export archives of this directory with the reference framework.
 
-    make.py [FOLDER]        version.txt says which release wrote what stands here
+    make.py [FOLDER]        version.txt contains the release that wrote the present files
 
-The program and the sample inputs, which are most of an archive, are taken out; their records are laid
-out anew by zipfile.
+The program and the sample inputs, which are most of an archive, are removed; zipfile writes the remaining
+records.
 """
 import pathlib
 import sys

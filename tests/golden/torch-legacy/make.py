@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the legacy torch streams of this folder, small ones, with the reference framework.
+"""Writes the small legacy torch streams of this directory with the reference framework.
 
-    make.py [FOLDER]        version.txt says which releases wrote what stands here
+    make.py [FOLDER]        version.txt contains the releases that wrote the present files
 
-Keys of storages are addresses in the process that writes them: they are replaced by numbers of the
-same length, in the order of first use, so that equal runs give equal files. What torch no longer
-writes (views, strings of Python 2) is put together here. Each file is loaded by torch at the end,
-and must give the tensors that were meant.
+Keys of storages are addresses in the writing process: they are replaced by numbers of the same length, in the
+order of first use, so that equal runs give equal files. Streams that torch no longer writes (views, strings of
+Python 2) are built here. At the end torch loads each file, which must give the intended tensors.
 """
 import collections
 import io
@@ -33,7 +32,7 @@ SYSTEM = {"protocol_version": 1001, "little_endian": True, "type_sizes": {"short
 # ---- streams -------------------------------------------------------------------------------------
 
 def pickle_ends(data, count):
-    """Where each of the first pickles ends."""
+    """End of each of the first pickles."""
     stream, ends = io.BytesIO(data), []
     for _ in range(count):
         for _ in pickletools.genops(stream):
@@ -51,7 +50,7 @@ def rename(text, keys):
 
 
 def stable(data, protocol):
-    """The same stream with keys that do not depend on where the process had its memory."""
+    """The same stream with keys that do not depend on addresses of the process."""
     ends = pickle_ends(data, 5)
     keys = pickle.loads(data[ends[3]:ends[4]])
     obj = data[ends[2]:ends[3]]
@@ -70,7 +69,7 @@ def stable(data, protocol):
 
 
 class Sizes(pickle.Unpickler):
-    """Only asks for the persistent ids of a pickle."""
+    """Collects only the persistent ids of a pickle."""
 
     def __init__(self, data):
         super().__init__(io.BytesIO(data))
@@ -103,7 +102,7 @@ def saved(value, protocol=2):
 
 
 def stream(obj, keys, storages, protocol=2, system=SYSTEM):
-    """By hand: obj and keys are pickles, storages (count, bytes)."""
+    """Built by hand: obj and keys are pickles, storages (count, bytes)."""
     front = b"".join(pickle.dumps(value, protocol=protocol) for value in (MAGIC, 1001, system))
     return front + obj + keys + b"".join(struct.pack("<q", n) + raw for n, raw in storages)
 
@@ -158,7 +157,7 @@ class Net(torch.nn.Module):
 
 
 def network():
-    """A model of classes whose source the stream takes along, once for each class."""
+    """A model of classes whose source the stream contains, once for each class."""
     module = types.ModuleType("net")
     module.__file__ = "net.py"
     sys.modules["net"] = module
@@ -237,7 +236,7 @@ def views():
 
 
 def python2():
-    """As cPickle of Python 2 writes: strings are bytes, shapes long, OrderedDict a list of lists."""
+    """As written by cPickle of Python 2: strings are bytes, shapes long, OrderedDict a list of lists."""
     gpu = storage_id(string, "torch.cuda\nFloatStorage", "31", "cuda:0", 6)
     cpu = storage_id(string, "torch\nLongStorage", "4", "cpu", 2)
     rows = [("conv.weight", tensor(string, gpu, 0, (3, 2), (2, 1))), ("conv.bias", tensor(string, gpu, 4, (2,), (1,))),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the files of this folder with the reference framework: what stands inside torch pickles besides
-plain tensors. version.txt says which releases wrote what stands here.
+"""Writes the files of this directory with the reference framework: contents of torch pickles besides plain
+tensors. version.txt contains the releases that wrote the present files.
 
     make.py [FOLDER]
 """
@@ -22,7 +22,7 @@ warnings.simplefilter("ignore")
 HERE = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else __file__)
 HERE = HERE if HERE.is_dir() else HERE.parent
 
-# Classes are pickled by name: they get one that does not depend on how this script is run.
+# Classes are pickled by name: the module's name must not depend on how this script is run.
 package = types.ModuleType("mypackage.layers")
 sys.modules["mypackage.layers"] = sys.modules["mypackage"] = package
 
@@ -43,7 +43,7 @@ def count(*shape, dtype=torch.float32):
 
 
 def filled(module):
-    """The same numbers each time."""
+    """The same numbers in each run."""
     for tensor in [*module.parameters(), *module.buffers()]:
         tensor.data.copy_(count(*tensor.shape))
     return module
@@ -53,7 +53,7 @@ def filled(module):
 
 @public
 class Net(nn.Module):
-    """Every kind of thing that a module holds."""
+    """Every kind of object that a module may contain."""
 
     def __init__(self):
         super().__init__()
@@ -70,7 +70,7 @@ class Net(nn.Module):
 
 @public
 class Ring(nn.Module):
-    """Refers to the module it is in."""
+    """Refers to the module that contains it."""
 
     def __init__(self):
         super().__init__()
@@ -85,7 +85,7 @@ def modules():
 
 
 def packed():
-    """Layers whose weights are in objects of C++, as eager quantization leaves them."""
+    """Layers whose weights are in C++ objects, as eager quantization leaves them."""
     linear, convolution = quantized.Linear(2, 3), quantized.Conv2d(1, 2, 3)
     weight = torch.quantize_per_tensor(count(3, 2), 0.5, 0, torch.qint8)
     linear.set_weight_bias(weight, count(3))
@@ -126,7 +126,7 @@ class Plain(torch.Tensor):
 
 @public
 class Wrapper(torch.Tensor):
-    """A subclass without data: what it stands for is in its attributes."""
+    """A subclass without data: its contents are its attributes."""
 
     @staticmethod
     def __new__(cls, packed, scale):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the tars of this folder, as torch 0.1.0 to 0.1.9 wrote them. No torch of today does, but all
-of them still read them: torch loads each file at the end, and must give the tensors that were meant.
+"""Writes the tar files of this directory as torch 0.1.0 to 0.1.9 wrote them. No current torch writes them, but all
+read them: at the end torch loads each file, which must give the intended tensors.
 
-    make.py [FOLDER]        version.txt says which releases read what stands here
+    make.py [FOLDER]        version.txt contains the releases that read the present files
 """
 import io
 import pathlib
@@ -19,7 +19,7 @@ warnings.simplefilter("ignore")
 HERE = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else __file__)
 HERE = HERE if HERE.is_dir() else HERE.parent
 OLD = ("/usr/bin/python3", "import sys, torch; print(torch.__version__); torch.load(sys.argv[1])")
-JUNK = b"\xde\xad\xbe\xef"  # where old writers left half of a long
+JUNK = b"\xde\xad\xbe\xef"  # old writers left this half of a long uninitialised
 
 
 def P(value):
@@ -36,11 +36,11 @@ def tensor(key, on, cls, size, stride, first=0):
 
 
 class Pid(str):
-    """Pickles as the persistent id that it is."""
+    """Pickles as the persistent id that it contains."""
 
 
 class Ancient(pickle.Pickler):
-    classes = ()  # that were written already
+    classes = ()  # already written
 
     def persistent_id(self, obj):
         if isinstance(obj, Pid):
@@ -79,7 +79,7 @@ def linear():
 
 
 def types():
-    """More classes, views in views of tensors, a model class, wrappers, other protocols."""
+    """Other classes, views in views of tensors, a model class, wrappers, other protocols."""
     storages = (P(4) + storage(2**47 + 5, torch.DoubleStorage, (0.5, 1.5, 2.5), "d") + storage(2, torch.LongStorage, (7, 8), "q")
                 + storage(3, torch.HalfStorage, (1, 2), "e", "cuda:0") + storage(4, torch.ByteStorage, (), "B")
                 + P([(20, 2**47 + 5, 1, 2), (21, 2, 1, 1)]))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the torch files of this folder, small ones, with the reference framework.
+"""Writes the small torch files of this directory with the reference framework.
 
-    make.py [FOLDER]        version.txt says which releases wrote what stands here
+    make.py [FOLDER]        version.txt contains the releases that wrote the present files
 
-torch.save is deterministic but for the file's base name, which becomes the archive's root.
+torch.save is deterministic except for the file's base name, which becomes the archive's root.
 """
 import argparse
 import collections
@@ -29,7 +29,7 @@ PAD_TO = 64
 
 
 def torch_zip(root, records):
-    """Records padded to multiples of 64, sizes in data descriptors, zip64 end records always."""
+    """Records aligned to 64 bytes, sizes in data descriptors, always zip64 end records."""
     out, central = bytearray(), bytearray()
     for name, data in records:
         full = f"{root}/{name}".encode()
@@ -66,7 +66,7 @@ def serialization_id(records):
 
 
 def rezip(source, target, method=zipfile.ZIP_STORED, zip64=False, folder=False):
-    """The records of a file through an ordinary zip tool: sizes in local headers, real dates."""
+    """Repacks the records of a file as an ordinary zip tool: sizes in local headers, real dates."""
     with zipfile.ZipFile(target, "w", method) as out:
         if folder:
             out.writestr(zipfile.ZipInfo("again/", (2020, 1, 2, 3, 4, 6)), b"")
@@ -207,7 +207,7 @@ def swap(data, width):
 
 
 def big_endian():
-    """The file of a big-endian machine: byteorder, and each storage swapped by its element."""
+    """The file of a big-endian machine: byteorder, and each storage with its elements byte-swapped."""
     value = {"f32": count(2, 3), "i64": count(3, dtype=torch.int64), "i16": count(3, dtype=torch.int16),
              "u8": count(3, dtype=torch.uint8), "c64": torch.tensor([1 + 2j, 3 + 4j]), "u16": count(3, dtype=torch.uint16)}
     save("big_endian.pt", value)
@@ -218,7 +218,7 @@ def big_endian():
 
 
 def hand_made():
-    """Byte for byte what torch 1.13.1 and 2.8 wrote: proven by the digests of those files."""
+    """Byte for byte the files of torch 1.13.1 and 2.8, verified by the digests of those files."""
     save("linear.pt", golden_linear().state_dict())
     by_name = dict(records_of(HERE / "linear.pt"))
     pkl, data = by_name["data.pkl"], [("data/0", by_name["data/0"]), ("data/1", by_name["data/1"])]

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the TorchScript archives of this folder, small ones, with the reference framework.
+"""Writes the small TorchScript archives of this directory with the reference framework.
 
-    make.py [FOLDER]        version.txt says which release wrote what stands here
+    make.py [FOLDER]        version.txt contains the release that wrote the present files
 
-Debug records are most of a small archive, so they are taken out of all but one.
+Debug records, which are most of a small archive, are removed from all but one.
 """
 import enum
 import linecache
@@ -33,7 +33,7 @@ def count(*shape):
     return torch.arange(n, dtype=torch.float32).reshape(shape)
 
 
-# A module in a file of no folder: debug records hold the path of the source.
+# A module in a file without a directory: debug records contain the path of the source.
 SOURCE = """\
 class Linear(nn.Module):
     def __init__(self, offset=0):
@@ -117,7 +117,7 @@ class Quantized(nn.Module):
 
 
 def without_debug(path):
-    """Drops the debug records; torch loads an archive without them. Laid out anew by zipfile."""
+    """Removes the debug records, without which torch loads an archive. zipfile writes the others."""
     with zipfile.ZipFile(path) as source:
         records = [(info, source.read(info)) for info in source.infolist()]
     with zipfile.ZipFile(path, "w") as out:

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the samples of this folder and expect.tsv: HDF5 files that must be refused, and the odd
-ones that must not.
+"""Writes the samples of this directory and expect.tsv: HDF5 files that must be refused, and unusual valid ones.
 
     python make.py            # made with h5py 3.14.0 (HDF5 1.14.6)
 """
@@ -76,8 +75,7 @@ def groups():
 
 
 def loops():
-    """Structures that lead back to where they came from: libhdf5 follows them until its stack, its memory
-    or its time is at an end."""
+    """Cyclic structures: libhdf5 follows them until it exhausts its stack, its memory or its time."""
     def chunks(file):
         file.create_dataset("x", data=np.arange(70, dtype="f4"), chunks=(1,))
 
@@ -138,7 +136,7 @@ def links():
     sample("external-link.h5", write(outside), "note", "-", "heft opens no second file")
     sample("external-storage.h5", write(external), "note", "-", "lies in other files")
     sample("virtual.h5", write(virtual, libver=("v110", "v110")), "note", "-", "a virtual dataset")
-    # HDF5 1.14 writes a form that 1.10 does not know
+    # HDF5 1.14 writes a form that 1.10 does not support
     sample("virtual-newer.h5", write(virtual, libver="latest"), "unsupported", "-", "x: libhdf5")
 
 
@@ -149,7 +147,7 @@ def bombs():
     def zeros(file):
         file.create_dataset("x", shape=(1 << 40,), chunks=(1 << 16,), dtype="f4", compression="gzip")
 
-    # Packed twice, so that samples are small; each dataset is within what one may unpack to.
+    # Deflated twice, so that samples are small; each dataset is within the limit of expansion.
     def packed(file, name, shape, chunk):
         create = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         create.set_chunk(chunk)
@@ -164,7 +162,7 @@ def bombs():
         for i in range(5):
             packed(file, b"x%d" % i, (8 << 25,), (1 << 25,))
 
-    # What is kept holds no row of chunks, and each chunk has a part of every band.
+    # The cache cannot hold a row of chunks, and each chunk contains a part of every band.
     def met_again(file):
         packed(file, b"x", (1 << 20, 248), (1 << 20, 8))
 
@@ -197,7 +195,7 @@ def archives():
     sample("no-config.keras", archive("model.weights.h5", zipfile.ZIP_STORED, "metadata.json"), "finding", "*",
            "no record config.json")
     sample("version-4.keras", put(stored, at + 8, 4, 1), "unsupported", at + 8, "superblock version 4")
-    # the last byte of the second array: all else is as it was
+    # the last byte of the second array; all others are unchanged
     last = at + offsets(stored[at:])[1] + 7
     sample("flipped.keras", stored[:last] + b"\x99" + stored[last + 1:], "finding", at,
            "CRC-32 of model.weights.h5")

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the samples of this folder and expect.tsv: sharded models whose index is wrong, and the odd
-ones that are not.
+"""Writes the samples of this directory and expect.tsv: sharded models with malformed indexes, and unusual valid ones.
 
-Every sample is a folder of an index and its shards. In the indexes ^ stands before the byte that the
-error must point at; it is taken out.
+Every sample is a directory of an index and its shards. In the indexes ^ stands before the byte at which the error
+must be reported; it is removed.
 """
 import shutil
 from pathlib import Path
@@ -121,7 +120,7 @@ def disagreements():
 
 
 def groups():
-    """Keras': where the variables of a group are."""
+    """Keras: where the variables of a group are."""
     held = {"s1.safetensors": shard(["g/vars/0", "g/vars/1"]), "s2.safetensors": shard(["g/vars/2", "vars/0"])}
 
     def group(why, files, *rest, root='"s2.safetensors"', shards=held, total="4.0"):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the samples beside it, each wrong in one way, and expect.tsv: python3 make.py
+"""Writes the samples beside it, each malformed in one way, and expect.tsv: python3 make.py
 
-Headers are made by hand; NumPy would not write them. `ok` ones NumPy reads, though it writes none so.
+Headers are built by hand, as NumPy would not write them. NumPy reads those called `ok`, but does not write such.
 """
 import io
 import pathlib
@@ -13,7 +13,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROWS = []
 DICT = "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }"
 DATA = bytes(12)
-LOCAL = 30 + len("x.npy")  # where a stored member's payload begins
+LOCAL = 30 + len("x.npy")  # offset of a stored member's payload
 
 
 def sample(name, code, offset, text, data):
@@ -222,7 +222,7 @@ def text_crc():
 
 
 def bomb():
-    """Says that it inflates to 4 GB less a byte."""
+    """Declares that it inflates to 4 GB less a byte."""
     body = npy(changed("'|u1'", shape="(4294967000,)"), bytes(1000))
     packed = npz(("x.npy", body), method=zipfile.ZIP_DEFLATED)
     return packed.replace(struct.pack("<I", len(body)), struct.pack("<I", 2**32 - 2))

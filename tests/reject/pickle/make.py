@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the plain pickles of this folder that must be refused or found fault with, and expect.tsv.
+"""Writes the plain pickles of this directory that must be refused or have findings, and expect.tsv.
 
-    make.py [FOLDER]        needs nothing but Python; equal runs give equal files
+    make.py [FOLDER]        needs only Python; equal runs give equal files
 
-What is wrong with pickles as such is in ../torch (p…, s…); here is what a pickle by itself adds: what
-counts as one, and what it cannot have. Offsets are computed from the layout.
+Malformed pickles as such are in ../torch (p…, s…); the samples here are about plain files: which bytes are taken
+for a pickle, and contents that only archives can have. Offsets are computed from the layout.
 """
 import struct
 import sys

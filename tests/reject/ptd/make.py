@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the samples of this folder and expect.tsv: .ptd files that must be refused, and odd ones
-that must not. The numbers are those of the table of hostile inputs that heft was built against.
+"""Writes the samples of this directory and expect.tsv: .ptd files that must be refused, and unusual valid ones. The
+numbers are those of the table of hostile inputs for which heft was built.
 
-The base is a file of two tensors as ExecuTorch writes it; where a sample needs other tables, a small
-front-to-back builder lays them out. Nothing but Python is needed.
+The base is a file of two tensors as ExecuTorch writes it; for samples with other tables, a small builder writes
+them front to back. Needs only Python.
 """
 import struct
 from pathlib import Path
@@ -34,7 +34,7 @@ def patch(at, form, value, base=BASE):
 
 
 class File:
-    """Tables laid out front to back, each vtable in front of its table."""
+    """Tables written front to back, each vtable before its table."""
 
     def __init__(self, splice=48):
         self.splice, self.data = splice, bytearray(8 + splice)
@@ -45,7 +45,7 @@ class File:
             self.data += b"\0"
 
     def table(self, fields):
-        """[(format or "ref", value or None)]; None: absent. Returns where it lies."""
+        """[(format or "ref", value or None)]; None: absent. Returns the offset of the table."""
         slots, body = [], b"\0\0\0\0"
         places = []
         for form, value in fields:
@@ -90,8 +90,7 @@ class File:
         return at
 
     def close(self, root, payload, size=None, header=40):
-        """References lead forward, so what they lead to must have been laid out behind them: they
-        are set now."""
+        """References point forward, so their targets must be written after them; then they are set."""
         self.align(8)
         end = len(self.data)
         for at, target in self.refs:
@@ -102,7 +101,7 @@ class File:
 
 
 class Later:
-    """A place that is known when it is laid out."""
+    """An offset that is known once its target is written."""
 
     def __init__(self):
         self.at = None
@@ -142,7 +141,7 @@ def build(segments, entries, payload=b"\0" * 64, version=None, **rest):
 
 
 def old(tensors, named=None, segments=((0, 64),), payload=b"\0" * 64):
-    """The generation of 0.6: [(name, type, sizes, order, segment, offset)]."""
+    """The tables of 0.6: [(name, type, sizes, order, segment, offset)]."""
     f = File()
     parts = [Later(), Later(), Later()]
     root = f.table([("I", None), ("I", 16), ("ref", parts[0]), ("ref", parts[1]),

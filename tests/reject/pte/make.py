@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the samples of this folder and expect.tsv: .pte files that must be refused, and old ones,
-whose constants lie in the tables, that must not. Nothing but Python is needed; the golden files
-beside are what is damaged."""
+"""Writes the samples of this directory and expect.tsv: .pte files that must be refused, and valid old ones, whose
+constants are in the tables. Needs only Python; it damages the golden files."""
 import importlib.util
 import struct
 from pathlib import Path
@@ -41,8 +40,8 @@ class Program(ptd.File):
 
 
 def build(tensors, buffers, version=None, delegate=None):
-    """Tensors are (type, sizes, order, index, extra), extra (name, location) or None; buffers are
-    bytes in the tables; a delegate is (location, index) and has its data in the tables, too."""
+    """Tensors are (type, sizes, order, index, extra), extra (name, location) or None; buffers are bytes
+    in the tables; a delegate is (location, index) and has its data in the tables, too."""
     f = Program()
     plans, store, inline = Later(), Later(), Later()
     root = f.table([("I", version), ("ref", plans), ("ref", store),
@@ -89,7 +88,7 @@ def add_delegate(f, delegates, inline, where):
 
 
 def field(table, number, data=SEVERAL):
-    """Where a field of a table lies."""
+    """Offset of a field of a table."""
     vtable = table - struct.unpack_from("<i", data, table)[0]
     return table + struct.unpack_from("<H", data, vtable + 4 + 2 * number)[0]
 
@@ -99,12 +98,12 @@ def target(at, data=SEVERAL):
 
 
 def element(vector, i):
-    """What the i-th reference of a vector leads to."""
+    """Target of the i-th reference of a vector."""
     return target(vector + 4 + 4 * i)
 
 
 def several():
-    """Damage to the program with two segments of mutable data: to the second value's tensor, and to the second
+    """Damages the program with two segments of mutable data: the second value's tensor, and the second
     segment's offsets."""
     root = target(0)
     plan = element(target(field(root, 1)), 0)
@@ -125,7 +124,7 @@ def several():
 
 
 def shared_offsets(sets, count):
-    """So many sets of offsets that are one vector."""
+    """That many sets of offsets in one shared vector."""
     f = Program()
     one, segments, many, place, vector = Later(), Later(), Later(), Later(), Later()
     root = f.table([("I", None), ("ref", None), ("ref", None), ("ref", None), ("ref", segments), ("ref", None),

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the samples of this folder and expect.tsv: safetensors files that must be refused, and the
-odd ones that must not.
+"""Writes the samples of this directory and expect.tsv: safetensors files that must be refused, and unusual valid ones.
 
-In the headers below ^ stands before the byte that the error must point at; it is taken out.
+In the headers below ^ stands before the byte at which the error must be reported; it is removed.
 """
 import json
 from pathlib import Path
@@ -25,7 +24,7 @@ def sample(why, content, code, offset="-", text=""):
 
 
 def header(why, marked, code, text="", data=b"", offset=None):
-    """A file with this header; the error is at the ^, or at `offset` behind the header."""
+    """A file with this header; the error is at the ^, or at `offset` after the header."""
     if isinstance(marked, str):
         marked = marked.encode()
     clean = marked.replace(b"^", b"")
@@ -40,7 +39,7 @@ def entry(dtype='"F32"', shape="[1]", offsets="[0,4]", more=""):
 
 
 def one(why, code, text="", data=b"\0" * 4, mark=True, **parts):
-    """One tensor, a; the error is at its name, unless a part has the mark."""
+    """One tensor, a; the error is at its name, unless a part contains the mark."""
     own = any("^" in part for part in parts.values())
     caret = "^" if code != "ok" and mark and not own else ""
     header(why, f'{{{caret}"a":{entry(**parts)}}}', code, text, data)
@@ -133,7 +132,7 @@ def metadata():
 
 
 def boxes():
-    """DCP_SHARDING_INFO: where a part lies in its tensor."""
+    """DCP_SHARDING_INFO: position of a part in its tensor."""
     def info(why, text, found):
         members = json.dumps({"__metadata__": {"DCP_SHARDING_INFO": text},
                               "w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}})

@@ -1,7 +1,7 @@
 """Writes the samples beside it, and expect.tsv: python3 make.py (the standard library only).
 
-Folders are models whose documents, or what lies beside them, are wrong in one way; `ok-…` are odd and
-lawful.
+Directories are models whose documents, or other files, are malformed in one way; those named `ok-…` are unusual and
+valid.
 """
 import shutil
 import sys
@@ -34,7 +34,7 @@ def saved(*metas, version=1):
 
 
 def sample(name, document, code, offset, text, **beside):
-    """A folder, its document and other files: warmup=b"…"."""
+    """A directory, its document and other files: warmup=b"…"."""
     path = HERE / name
     shutil.rmtree(path, ignore_errors=True)
     path.mkdir()

@@ -1,6 +1,6 @@
-"""Checkpoints that must be refused, or of which verify must say something.
+"""Checkpoints that must be refused, or for which verify must report a finding.
 
-    python make.py          writes the files and folders beside it; nothing but Python is wanted
+    python make.py          writes the files and directories beside it; needs only Python
 """
 import shutil
 import struct
@@ -22,7 +22,8 @@ def index(name, data):
 
 
 def table(name, items, **finish):
-    """An index of these items, in this order; its data file is missing, which matters no more."""
+    """An index of these items, in this order; its data file is missing, which does not matter, as the
+    index is refused."""
     index(name, Table([items]).finish(**finish))
 
 
@@ -165,8 +166,8 @@ def slices():
     sliced("slice-twice", [[(0, 2)], [(0, 2)]], there=[[(0, 2)]], dims=(2,))
     sliced("slice-key-twice", [[(0, 2)]], there=[[(0, 2)], [(0, 2)]], dims=(2,))
     sliced("slice-gap", [[(0, 2)]])
-    sliced("slice-gap-within", [[(1, 2)]])  # with the one before it: as many elements, not each once
-    sliced("slice-gap-behind", [[(2, 2)]])  # with the one before that: all of it
+    sliced("slice-gap-within", [[(1, 2)]])  # with the one before it: the right number of elements, but not each once
+    sliced("slice-gap-behind", [[(2, 2)]])  # with the one before that: complete
     words, crc = strings([b"one", b"two"])
     folder("slice-gap-strings", [(b"w", entry(STRING, [3], slices=[[(0, 2)]])),
                                  (slice_key("w", [(0, 2)]), entry(STRING, [2], words, crc=crc))], words)

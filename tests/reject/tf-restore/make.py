@@ -1,7 +1,7 @@
-"""Writes the SavedModels beside it, each with one thing wrong: python3 make.py
+"""Writes the SavedModels beside it, each malformed in one way: python3 make.py
 
-No framework: the graphs are text, and the checkpoints (a = 0.5, b = 2.0) are small enough to be put
-together here. `sound` is what the others are made from.
+Without a framework: the graphs are text, and the checkpoints (a = 0.5, b = 2.0) are small enough to be built
+here. The others are derived from `sound`.
 """
 import shutil
 import struct
@@ -16,7 +16,7 @@ from tf_bytes import field, masked, varint  # noqa: E402
 # ---- a tensor bundle --------------------------------------------------------------------------
 
 def block(entries, restarts):
-    """Keys are written whole: every entry is a restart, or its shared part is empty."""
+    """Keys are written in full: every entry is a restart, or its shared part is empty."""
     out = b"".join(b"\0" + varint(len(key)) + varint(len(value)) + key + value
                    for key, value in entries)
     return out + b"".join(struct.pack("<I", at) for at in restarts) + struct.pack("<I", len(restarts))
@@ -78,7 +78,7 @@ def variable(name, dtype="DT_FLOAT", shape=""):
 
 
 def parts(**changes):
-    """The nodes of the sound model by name, some of them changed; None leaves one out."""
+    """Nodes of the sound model by name, some of them changed; None leaves one out."""
     nodes = {
         "a": variable("a"),
         "b": variable("b"),

@@ -1,4 +1,4 @@
-"""Writes the folders beside it, each wrong in one way: python3 make.py (torch 2.13, see expect.tsv).
+"""Writes the directories beside it, each malformed in one way: python3 make.py (torch 2.13, see expect.tsv).
 
 `w` is 3 × 2, its rows 0 and 1 in one chunk, row 2 in another; `epoch` is an object.
 """
@@ -19,7 +19,7 @@ DATA = "__0_0.distcp"
 
 
 def saved(value):
-    """What torch.save makes of it, without the records that nothing here is about."""
+    """Archive of torch.save, without the records that do not matter here."""
     whole, out = io.BytesIO(), io.BytesIO()
     torch.save(value, whole)
     with zipfile.ZipFile(whole) as old, zipfile.ZipFile(out, "w") as new:
@@ -38,9 +38,9 @@ class Folder:
         self.items = {("w", (0, 0)): saved(torch.arange(4.0).reshape(2, 2)),
                       ("w", (2, 0)): saved(torch.arange(4.0, 6.0).reshape(1, 2)),
                       ("epoch", None): saved(3)}
-        self.places = {}    # (name, offset) → changes of its _StorageInfo
+        self.places = {}  # (name, offset) → changes of its _StorageInfo
         self.change = None  # of the Metadata object
-        self.data = b""     # appended to the data file
+        self.data = b""  # appended to the data file
 
     def metadata(self):
         properties = TensorProperties(dtype=self.dtype)
@@ -130,7 +130,8 @@ def path_number(f):
 
 @folder
 def path_link(f):
-    """A symbolic link to what is no file of a checkpoint: it must read as one, whatever it is."""
+    """A symbolic link to a file that is not part of a checkpoint: it must be treated as a link, whatever
+    its target."""
     f.places[FIRST] = {"relative_path": "link.distcp"}
     return lambda path: (path / "link.distcp").symlink_to("../expect.tsv")
 
@@ -254,7 +255,7 @@ def no_chunks(f):
 
 @folder
 def sound_with_empty_chunks(f):
-    """Ranks without a share may name any place: before the tensor's chunks, and behind its end."""
+    """Ranks without a share may give any position: before the tensor's chunks, or after its end."""
     def change(metadata):
         tensor = metadata.state_dict_metadata["w"]
         for at in ((2, 0), (3, 0)):

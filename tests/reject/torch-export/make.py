@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the torch.export archives of this folder that must be refused or found fault with, and
-expect.tsv.
+"""Writes the torch.export archives of this directory that must be refused or have findings, and expect.tsv.
 
-    make.py [FOLDER]        needs nothing but Python; equal runs give equal files
+    make.py [FOLDER]        needs only Python; equal runs give equal files
 """
 import json
 import sys
@@ -39,7 +38,7 @@ PROGRAM = (Entry("a/models/model.json", b"{}"), Entry("a/archive_version", b"0")
 
 
 def sample(file, code, offset, message, config, weight=b"\0" * 8, more=(), program=PROGRAM, **options):
-    """`offset`: -, *, a number, or a text in the config or a record where the fault lies."""
+    """`offset`: -, *, a number, or a text of the config or a record at which the fault is."""
     text = config if isinstance(config, bytes) else json.dumps({"config": config}).encode()
     parts = [Entry("a/data/weights/weight_0", weight), Entry(CONFIG, text, **options), *more, *program,
              Entry("a/archive_format", b"pt2"), Entry("a/.data/version", b"6\n")]

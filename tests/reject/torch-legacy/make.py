@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the legacy streams of this folder that must be refused or found fault with, and expect.tsv.
+"""Writes the legacy streams of this directory that must be refused or have findings, and expect.tsv.
 
-    make.py [FOLDER]        needs nothing but Python; equal runs give equal files
+    make.py [FOLDER]        needs only Python; equal runs give equal files
 
-A sample is named by what is wrong, after the list of malicious inputs: l1 … l7 the stream, s8 streams
-within pickles. Each says where the fault lies: an offset that is computed here from the layout,
-never copied from what heft printed.
+Samples are named by their fault, after the list of malicious inputs: l1 … l7 the stream, s8 streams within
+pickles. The offset of each fault is computed here from the layout, never copied from heft's output.
 """
 import struct
 import sys
@@ -75,7 +74,7 @@ def stream(obj=None, names=None, storages=None, magic=MAGIC, version=VERSION, sy
 
 
 def persid_at(obj, which=0):
-    """Where the BINPERSID is that comes so many after the first."""
+    """Offset of the BINPERSID that comes that many after the first."""
     at = -1
     for _ in range(which + 1):
         at = obj.index(b"tQ", at + 1)

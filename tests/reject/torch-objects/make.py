@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the torch zips of this folder and expect.tsv: what may be wrong with modules, quantized, sparse and
-nested tensors and subclasses (s…), and with the structure of pickles where ../torch has no sample (p…).
+"""Writes the torch zips of this directory and expect.tsv: faults of modules, quantized, sparse and nested tensors
+and subclasses (s…), and of the structure of pickles where ../torch has no sample (p…).
 
-    make.py [FOLDER]        needs nothing but Python; equal runs give equal files
+    make.py [FOLDER]        needs only Python; equal runs give equal files
 
 The pieces of zips and pickles are those of ../torch/make.py.
 """
@@ -60,7 +60,7 @@ def sample(file, code, what, *parts):
 
 
 def in_w(file, code, what, head, last=b"R"):
-    """Under the key w, the fault at the last opcode."""
+    """Under the key w, with the fault at the last opcode."""
     sample(file, code, what, *in_dict(head, AT, last))
 
 

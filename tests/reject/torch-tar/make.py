@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the tars of this folder that must be refused or found fault with, and expect.tsv.
+"""Writes the tar files of this directory that must be refused or have findings, and expect.tsv.
 
-    make.py [FOLDER]        needs nothing but Python; equal runs give equal files
+    make.py [FOLDER]        needs only Python; equal runs give equal files
 
-A sample is named by what is wrong, after the list of malicious inputs: t1 the tar, t2 what its members
-say. Each says where the fault lies: an offset that is computed here from the layout, never copied
-from what heft printed.
+Samples are named by their fault, after the list of malicious inputs: t1 the tar, t2 the contents of its
+members. The offset of each fault is computed here from the layout, never copied from heft's output.
 """
 import struct
 import sys
@@ -117,7 +116,7 @@ def tar(front=b"", behind=b"", end=END, without=(), **changed):
 
 
 def at(name, front=b"", **changed):
-    """Where a member's bytes begin."""
+    """Offset of a member's bytes."""
     out = len(front)
     for part, data in {**PARTS, **changed}.items():
         if part == name:

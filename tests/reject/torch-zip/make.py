@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the zips of this folder, and expect.tsv: what tests/reject/torch has no sample of.
+"""Writes the zips of this directory, and expect.tsv: faults without a sample in tests/reject/torch.
 
-    make.py [FOLDER]        needs nothing but Python; equal runs give equal files
+    make.py [FOLDER]        needs only Python; equal runs give equal files
 
-The zips and pickles are built by ../torch/make.py, so offsets are computed from the layout.
+The zips and pickles are built by ../torch/make.py, so that offsets are computed from the layout.
 """
 import struct
 import sys
@@ -26,7 +26,7 @@ def with_descriptor(change):
 
 
 def descriptors():
-    """A data descriptor that does not say what the directory says: found by verify alone."""
+    """A data descriptor that differs from the directory: only verify finds it."""
     def fields(full, **new):
         values = dict(zip(("magic", "crc", "packed", "size"), struct.unpack("<4sIII", full)))
         return struct.pack("<4sIII", *{**values, **new}.values())
@@ -60,7 +60,7 @@ def records():
 
 
 def fronts():
-    """Bytes in front of a zip: who reads the front sees another file than who reads the end."""
+    """Bytes before a zip: a reader of the beginning sees another file than a reader of the end."""
     for file, code, text, front in (("gif", "malformed", "no format that heft knows", b"GIF89a" + bytes(58)),
                                     ("script", "malformed", "no format that heft knows", b"#!/bin/sh\nexit 0\n"),
                                     ("gzip", "unsupported", "gzip data", b"\x1f\x8b\x08" + bytes(61))):

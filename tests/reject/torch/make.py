@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the torch zips of this folder that must be refused or found fault with, and expect.tsv.
+"""Writes the torch zips of this directory that must be refused or have findings, and expect.tsv.
 
-    make.py [FOLDER]        needs nothing but Python; equal runs give equal files
+    make.py [FOLDER]        needs only Python; equal runs give equal files
 
-A sample is named by what is wrong: z… the zip, p… the structure of the pickle, s… what it means.
-Each says where the fault lies: an offset that is computed here from the layout, never copied from
-what heft printed.
+Samples are named by their fault: z… the zip, p… the structure of the pickle, s… its meaning. The offset of
+each fault is computed here from the layout, never copied from heft's output.
 """
 import struct
 import sys
@@ -26,7 +25,7 @@ def sample(name, code, offset, text, data):
 # ---- zips ----------------------------------------------------------------------------------------
 
 class Entry:
-    """A record; whatever is given in `local` and `central` replaces what would be written there."""
+    """A record; values in `local` and `central` replace those of its headers."""
 
     def __init__(self, name, data=b"", local=None, central=None, method=0, packed=None, size=None, descriptor=True,
                  crc=None, descriptor_bytes=None, at=None):
@@ -41,7 +40,7 @@ class Entry:
 
 
 class Zip:
-    """torch's own layout; the positions of everything are kept for the table."""
+    """torch's own layout; the offsets of all parts are kept for the table."""
 
     def __init__(self, *entries, count=None, end=None, end64=None, locator=None, comment=b"", tail=b""):
         self.out = bytearray()
@@ -100,7 +99,7 @@ class Zip:
 # ---- pickles -------------------------------------------------------------------------------------
 
 class At:
-    """Marks, between two pieces of a pickle, the opcode that the error is about."""
+    """Marks, between two pieces of a pickle, the opcode of the error."""
 
 
 AT = At()
@@ -172,7 +171,7 @@ def archive(pkl, **options):
 
 
 def pickle(file, code, message, *parts, **options):
-    """A pickle in a sound zip; its first byte lies at 64."""
+    """A pickle in a valid zip; its first byte is at offset 64."""
     pkl, at = join(*parts)
     built = archive(pkl, **options)
     sample(file, code, "*" if at is None else built.data[b"archive/data.pkl"] + at, message, built.bytes())
@@ -193,7 +192,7 @@ def good(**options):
 
 
 def changed(index, **options):
-    """The good zip with one record (0 data.pkl, 1 data/0, 2 version) made in another way."""
+    """The valid zip with one record (0 data.pkl, 1 data/0, 2 version) built differently."""
     parts = [("archive/data.pkl", GOOD), ("archive/data/0", b"\0" * 8), ("archive/version", b"3\n")]
     made = [Entry(n, d, **(options if i == index else {})) for i, (n, d) in enumerate(parts)]
     return Zip(*made)

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the TorchScript archives of this folder that must be refused or found fault with, and
-expect.tsv.
+"""Writes the TorchScript archives of this directory that must be refused or have findings, and expect.tsv.
 
-    make.py [FOLDER]        needs nothing but Python; equal runs give equal files
+    make.py [FOLDER]        needs only Python; equal runs give equal files
 
-The zips and pickles are built by ../torch/make.py, so offsets are computed from the layout.
+The zips and pickles are built by ../torch/make.py, so that offsets are computed from the layout.
 """
 import sys
 import zlib
@@ -51,7 +50,7 @@ def sample(file, code, offset, message, *parts):
 
 
 def in_data(file, code, message, *parts, **options):
-    """A data.pkl in pieces; AT marks the opcode that the error is about."""
+    """A data.pkl in pieces; AT marks the opcode of the error."""
     pkl, at = made.join(PROTO, *parts, b".")
     sample(file, code, "*" if at is None else ("data.pkl", at), message, *entries(pkl, **options))
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the samples of this folder and expect.tsv: vocabularies that must be refused, each for one check,
-and the odd ones that must not. A folder is vocab.bpe with encoder.json."""
+"""Writes the samples of this directory and expect.tsv: vocabularies that must be refused, each by one check, and
+unusual valid ones. A directory contains vocab.bpe and encoder.json."""
 import base64
 import json
 from pathlib import Path
@@ -23,7 +23,8 @@ def merges(why, content, code="malformed", offset="-", text=""):
 
 
 def ids(why, end, code="malformed", at=0, text="", without=None, lines="a b\n"):
-    """encoder.json of the 256 bytes and `end`; the error is `at` bytes into that, None: of vocab.bpe."""
+    """encoder.json of the 256 bytes and `end`; the error is `at` bytes into `end`; None: the error is in
+    vocab.bpe."""
     folder = HERE / why
     folder.mkdir(exist_ok=True)
     pairs = [f"{json.dumps(c)}:{i}" for i, c in enumerate(ALPHABET) if c != without]
@@ -162,7 +163,7 @@ def json_samples():
 
 
 def strangers():
-    """Forms that say no pattern, and files that are no vocabularies."""
+    """Files without a pattern, and files that are not vocabularies."""
     merges("pattern-other", "#version: 0.2\n" + "".join(f"{c} {d}\n" for c in ".;(" for d in "abcd"), "unsupported", "-",
            "12 of 12 merged tokens are no words of GPT-2's pattern")
     (HERE / "list.txt").write_text("#version: 0.2\na b\n")
@@ -187,7 +188,7 @@ def strangers():
 
 
 def config_samples():
-    """A folder as transformers writes it."""
+    """A directory as transformers writes it."""
     whole = json.loads((HERE / "json-good.json").read_text())
     whole["truncation"] = {"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0}
     whole["padding"] = {"strategy": {"Fixed": 8}, "pad_id": 0, "pad_to_multiple_of": None, "pad_token": "!"}
