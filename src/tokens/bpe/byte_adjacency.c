@@ -1,4 +1,5 @@
-/* byte_adjacency.c: from the merges: two bytes meet in a token where two of its parts did. */
+/* byte_adjacency.c: pairs of bytes that meet inside a token: the last byte of a merge's left part
+ * and the first byte of its right part. */
 #include "tokens/bpe/byte_adjacency.h"
 
 void heft_byte_adjacency_init(struct heft_byte_adjacency *adjacency, const struct heft_vocab *v)

@@ -1,12 +1,13 @@
-/* byte_adjacency.h: bytes that can meet inside a token. Where two bytes cannot, every word of the vocabulary
- * may be cut between them: most characters of Chinese or Japanese stand alone in GPT-2's. */
+/* byte_adjacency.h: which two bytes can be neighbours inside a token of the vocabulary. Every
+ * pre-token may be split between two bytes that cannot: in GPT-2's vocabulary most Chinese and
+ * Japanese characters are tokens of their own. */
 #ifndef HEFT_BYTE_ADJACENCY_H
 #define HEFT_BYTE_ADJACENCY_H
 
 #include "tokens/bpe/vocab.h"
 
 struct heft_byte_adjacency {
-    uint64_t bits[256][4]; /* of the left byte: which bytes can follow it */
+    uint64_t bits[256][4]; /* [left byte]: a bit for each byte that can follow it */
 };
 
 void heft_byte_adjacency_init(struct heft_byte_adjacency *adjacency, const struct heft_vocab *v);

@@ -1,17 +1,18 @@
-/* canonical_tokens.c: merges → live tokens, one rank after the other, and the trie of them. */
+/* canonical_tokens.c: builds the canonical tokens from the merges, in the order of their ranks, and
+ * the trie of them. */
 #include "tokens/bpe/canonical_tokens.h"
 
 #include "io/pool.h"
 
 #define NONE       HEFT_CANONICAL_NONE
 #define BYTES      HEFT_CANONICAL_BYTES
-#define MOST_TRIE  ((size_t)4 << 20) /* bytes of all tokens together */
+#define MOST_TRIE  ((size_t)4 << 20) /* bytes of all tokens in total */
 #define MOST_NODES ((size_t)1 << 20)
 #define KEPT_BITS  15
 
 /* ---- which may be neighbours ------------------------------------------------------------- */
 
-/* The code of what two merge into; NONE: they do not. */
+/* Returns the code of the merge of two tokens; NONE if they do not merge. */
 static uint32_t merged(const struct heft_canonical *l, uint32_t left, uint32_t right)
 {
     const uint32_t rank = heft_pairs_find(l->pairs, l->tokens[left].id, l->tokens[right].id);
@@ -19,9 +20,10 @@ static uint32_t merged(const struct heft_canonical *l, uint32_t left, uint32_t r
     return rank != HEFT_NO_RANK ? rank + BYTES : NONE;
 }
 
-/* Takes the two tokens apart, the younger merge first, and asks each time whether the parts at the
- * boundary would have merged before that (below `limit`). Of two equal merges the left one is older.
- * What two bytes do is asked elsewhere. */
+/* Splits both tokens back into their parts, the later merge first. False if the two parts that meet
+ * at the boundary merge earlier than `limit`, the merge that has just been undone. Of two equal
+ * merges the left one happens first. Pairs of two bytes are checked by heft_canonical_bytes_stay.
+ */
 static bool is_kept(const struct heft_canonical *l, uint32_t left, uint32_t right, uint32_t limit)
 {
     while (left >= BYTES || right >= BYTES) {
@@ -67,7 +69,8 @@ struct filling {
     uint32_t *codes; /* by id */
 };
 
-/* A token brings as many nodes as its right part has bytes, at most: its left part is there. */
+/* Allocates the tables. A token adds at most as many nodes to the trie as its right part has bytes:
+ * its left part is there already. *is_usable is false if the vocabulary is too large for them. */
 static bool reserve(struct filling *f, struct heft_lock *lock, bool *is_usable,
                     struct heft_error *err)
 {
@@ -91,10 +94,11 @@ static bool reserve(struct filling *f, struct heft_lock *lock, bool *is_usable,
     return heft_trie_init(&l->trie, v->tokens, lock, v->n_merges, nodes, err);
 }
 
-#define WANTED (NONE - 1) /* in codes[]: a merge had it as a part before it was made */
+#define WANTED (NONE - 1) /* in codes[]: an earlier merge had it as a part */
 
-/* Whether two parts come together, all merges before that having been: no other merges the two. What
- * encodes to itself does so by one of the merges to it: of further ones add_merge makes nothing. */
+/* Whether the merge happens in an encoding: no earlier merge takes `left` or `right` apart. A token
+ * known to encode to itself does so by one of the merges that make it; add_merge skips the others.
+ */
 static bool is_made(const struct heft_canonical *l, uint32_t left, uint32_t right, uint32_t code)
 {
     const struct heft_vocab *const v = l->pairs->v;
@@ -124,8 +128,8 @@ static struct heft_canonical_token joined(const struct heft_canonical *l, uint32
     };
 }
 
-/* A merge whose parts do not come together, as others are before it, never happens. False: what is
- * known does not settle it. */
+/* Adds the token that a merge makes. A merge that never happens, because earlier ones take its
+ * parts apart, adds none. False: the order of merges is not supported. */
 static bool add_merge(struct filling *f, uint32_t rank)
 {
     struct heft_canonical *const l = f->canonical;
@@ -187,7 +191,7 @@ static bool fill(struct filling *f)
     return is_usable;
 }
 
-/* ---- the door ---------------------------------------------------------------------------- */
+/* ---- public API -------------------------------------------------------------------------- */
 
 struct heft_canonical_lazy {
     struct heft_lock *lock;

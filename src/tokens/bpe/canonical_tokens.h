@@ -1,62 +1,68 @@
-/* canonical_tokens.h: the tokens that merging can lead to, and which of them may be neighbours.
+/* canonical_tokens.h: canonical tokens, and which two of them are compatible: tables of the
+ * long-word encoder.
  *
- * The tables of BPE by backtracking over non-overlapping tokens (H. van Antwerpen, A. Neubeck: "So many
- * tokens, so little time", 2024; the Rust crate bpe), which long_word.h carries out.
+ * A token is canonical if BPE encodes its bytes to just that token. Two canonical tokens are
+ * compatible if BPE encodes the bytes of both to just these two. A sequence of canonical tokens is
+ * the encoding of its bytes if and only if every two neighbours are compatible: a merge across a
+ * boundary depends on nothing but the two tokens there.
  *
- * A token is live if its own bytes merge into it, and two live tokens fit if the bytes of both merge into
- * just the two. A row of live tokens is the encoding of its bytes if and only if all neighbours in it fit:
- * a merge across a boundary depends on the two tokens there, and each comes about inside as if it were alone.
- * That needs merges whose parts come from earlier merges (ranks that rise); a vocabulary of which that is
- * not so has no such tables.
+ * This is the theory of BPE by backtracking over non-overlapping tokens (H. van Antwerpen, A.
+ * Neubeck: "So many tokens, so little time", 2024; the Rust crate bpe); long_word.h is the search.
+ * It requires that the parts of a merge are made by earlier merges. Vocabularies for which that
+ * does not hold have no such tables.
  *
- * Two tables make the check of neighbours cheap, each worth more than a tenth on DNA: `first_merges` rejects a
- * token by the two bytes behind it, `kept` remembers answers. Filters by rank, a table of shorter tokens
- * and large pages were measured, too, and gained less on any text in use. */
+ * Two tables speed up the check of compatibility, by more than a tenth on DNA each: `first_merges`
+ * rejects a token by the two bytes after it, `kept` caches results. A filter by rank, a table of
+ * the next shorter tokens, and large pages gained less on any text in use. */
 #ifndef HEFT_CANONICAL_TOKENS_H
 #define HEFT_CANONICAL_TOKENS_H
 
 #include "tokens/bpe/pairs.h"
 #include "tokens/bpe/token_trie.h"
 
-#define HEFT_CANONICAL_BYTES  256               /* codes below it are single bytes */
-#define HEFT_CANONICAL_NONE   (UINT32_MAX >> 1) /* above all codes */
-#define HEFT_CANONICAL_ALWAYS UINT32_MAX        /* a boundary: above NONE */
+#define HEFT_CANONICAL_BYTES  256               /* lower codes are single bytes */
+#define HEFT_CANONICAL_NONE   (UINT32_MAX >> 1) /* higher than all codes */
+#define HEFT_CANONICAL_ALWAYS UINT32_MAX        /* a boundary rank, higher than NONE */
 
-/* A token's code: a byte's is the byte, else 256 and its merge's rank. */
+/* Token. Its code is the byte's value for a single byte, else 256 + the rank of its merge. */
 struct heft_canonical_token {
-    uint32_t left, right; /* codes */
+    uint32_t left, right; /* codes of its parts */
     uint32_t id;
-    uint32_t by_left, by_right; /* the merge that its first byte comes into first, and its last */
-    uint16_t length;            /* in bytes */
-    uint8_t first, last;        /* bytes */
+    uint32_t by_left,
+        by_right;        /* codes of the first merge that involves its first byte, its last byte */
+    uint16_t length;     /* in bytes */
+    uint8_t first, last; /* its first and its last byte */
 };
-/* Made once for a vocabulary, for any number of threads. What is learnt from texts is the same whoever
- * learns it. */
+/* Tables of a vocabulary, shared by all threads. Threads fill `kept` and the trie's nodes as they
+ * need them; the contents do not depend on the order. */
 struct heft_canonical {
     const struct heft_pairs *pairs;
     struct heft_canonical_token *tokens; /* by code */
-    uint32_t longest;                    /* bytes of the longest token */
+    uint32_t longest;                    /* length of the longest token in bytes */
     struct heft_trie trie;
-    /* By two bytes as they stand (heft_le16): the first merge of the left one with what begins so. */
+    /* By the next two bytes (heft_le16): the earliest merge of the first of them with a byte before
+     * it, or NONE. */
     uint32_t *first_merges;
-    /* Cache: a pair of codes, and whether they fit; 0: free, as two bytes are not asked for. */
+    /* cache of pairs of codes, with one bit for compatible; 0: free */
     _Atomic uint64_t *kept;
 };
 
-/* *canonical: NULL where the vocabulary cannot be read so. It dies with the pairs. */
+/* Builds the tables at the first call, or returns those of an earlier one. *canonical is NULL if
+ * the vocabulary is not supported. They live as long as `pairs`. */
 HEFT_CHECKED bool heft_canonical_of(const struct heft_pairs *pairs,
                                     struct heft_canonical **canonical, struct heft_error *err);
 
-/* The longest token but `code` itself that its bytes begin with; NONE: it is a byte. */
+/* Returns the longest token that is a proper prefix of `code`; NONE for a single byte. */
 uint32_t heft_canonical_shorten(struct heft_canonical *canonical, uint32_t code);
 
-/* Slow path of heft_canonical_compatible: whether no pair of parts at the boundary merges before both tokens are
- * complete; two bytes are judged by the boundary alone. */
+/* Slow path of heft_canonical_compatible: whether no parts adjacent at the boundary merge before
+ * both tokens are complete. Not for two single bytes. */
 bool heft_canonical_check_parts(const struct heft_canonical *canonical, uint32_t left,
                                 uint32_t right);
 
-/* Until when the last byte of a token stays apart from the first one behind it, text[0]: if it is in no
- * larger token before this merge, they merge. ALWAYS: it stays apart for good. */
+/* Code of the merge of the token's last byte with text[0], if it happens before the last byte is
+ * merged into the token; else ALWAYS. Unless the token on the right takes text[0] earlier, the two
+ * bytes merge. */
 static inline uint32_t heft_canonical_boundary_rank(const struct heft_canonical *canonical,
                                                     uint32_t code, const uint8_t *text, size_t n)
 {
@@ -70,15 +76,16 @@ static inline uint32_t heft_canonical_boundary_rank(const struct heft_canonical 
                                                           : rank + HEFT_CANONICAL_BYTES;
 }
 
-/* Whether the byte behind the boundary is in a larger token in time, where `right` begins there: what is
- * asked first, because most that do not fit fail here. */
+/* Whether the first byte of `right` is merged into `right` before the boundary rank. Checked first
+ * because most incompatible pairs fail here. */
 static inline bool heft_canonical_bytes_stay(const struct heft_canonical *canonical,
                                              uint32_t boundary, uint32_t right)
 {
     return boundary > canonical->tokens[right].by_left;
 }
 
-/* Whether `right` may follow `left`, `boundary` being the one between them. */
+/* Whether `right` is compatible with `left`. `boundary` is heft_canonical_boundary_rank of `left`
+ * and the text of `right`. */
 static inline bool heft_canonical_compatible(const struct heft_canonical *canonical, uint32_t left,
                                              uint32_t boundary, uint32_t right)
 {
@@ -87,7 +94,7 @@ static inline bool heft_canonical_compatible(const struct heft_canonical *canoni
             heft_canonical_check_parts(canonical, left, right));
 }
 
-/* False: nothing that these bytes begin with can follow. They are read as if the text ended there. */
+/* Whether any token can follow at the boundary, judged by the next two bytes. */
 static inline bool heft_canonical_may_follow(const struct heft_canonical *canonical,
                                              uint32_t boundary, const uint8_t *text, size_t n)
 {

@@ -1,9 +1,9 @@
-/* encoder.c: a text in pieces → words that are certain → ids.
+/* encoder.c: text in pieces → complete pre-tokens → ids.
  *
- *     feed    [what was not certain][new piece          ]     checked UTF-8
- *             |—— words ——|—— words ——|— kept for the next —|
+ *     feed    [incomplete rest][new piece                   ]     checked UTF-8
+ *             |– pre-token –|– pre-token –|– rest, kept –|
  *
- * A word is certain once nothing that may follow can change where it ends. */
+ * A pre-token is complete once no text after it can change where it ends. */
 #include "tokens/bpe/encoder.h"
 
 #include <limits.h>
@@ -18,30 +18,30 @@
 #include "tokens/bpe/words.h"
 
 #define CACHE    ((size_t)48 << 20)
-#define ROOM     16                /* bytes behind text and ids that may be touched */
-#define PIECE    ((size_t)1 << 18) /* of a long piece, so that it stays in the processor's cache */
-#define JOIN     256               /* bytes of a piece that are put behind what is kept */
+#define ROOM     16 /* bytes after the text and after the ids that may be read or overwritten */
+#define PIECE    ((size_t)1 << 18) /* longer pieces are cut, so that one stays in the CPU's cache */
+#define JOIN     256               /* bytes of a piece that are appended to the kept rest */
 #define NO_GIANT UINT_MAX
-#define HANDFUL  1024 /* ids handed out at once where they must be widened */
+#define HANDFUL  1024 /* ids that are widened to 32 bits at a time */
 
 struct heft_encoder {
     const struct heft_vocab *v;
     struct heft_classes classes;
     struct heft_scan scan;
     struct heft_words words;
-    uint8_t *text; /* what is not certain yet, and the newest piece */
+    uint8_t *text; /* the incomplete rest, and the newest piece */
     size_t n_text, cap_text;
-    uint64_t offset; /* of text[0] in the whole */
+    uint64_t offset; /* of text[0], from the start of the whole text */
     uint8_t *ids;
     size_t cap_ids;
-    bool is_trusting; /* texts are UTF-8 */
-    unsigned giant;   /* the class of the word that has begun and has no end yet, or NO_GIANT */
+    bool is_trusting; /* input is known to be valid UTF-8 */
+    unsigned giant;   /* class of an unfinished pre-token longer than a window, or NO_GIANT */
     uint32_t starts[HEFT_SCAN_ROOM];
 };
 
 /* ---- words ------------------------------------------------------------------------------- */
 
-/* The word that is open goes on to `end`. */
+/* Encodes text[at, end), which continues the pre-token. */
 static bool feed_giant(struct heft_encoder *e, const uint8_t *text, size_t at, size_t end,
                        uint8_t **out, struct heft_error *err)
 {
@@ -54,8 +54,8 @@ static bool feed_giant(struct heft_encoder *e, const uint8_t *text, size_t at, s
     return true;
 }
 
-/* Text from *at on belongs to the word that is open; *at becomes where it ends, as far as that is
- * known. Of white space the last character begins the next word, if there is one. */
+/* Continues the open pre-token at *at, and sets *at to its end, as far as that is known. The last
+ * character of a run of white space belongs to the next pre-token, if one follows. */
 static bool continue_giant(struct heft_encoder *e, const uint8_t *text, size_t n, bool is_last,
                            size_t *at, uint8_t **out, struct heft_error *err)
 {
@@ -77,7 +77,7 @@ static bool continue_giant(struct heft_encoder *e, const uint8_t *text, size_t n
     return true;
 }
 
-/* A word that fills a window and more is encoded as it comes. */
+/* Begins a pre-token that is longer than a window: it is encoded incrementally. */
 static bool begin_giant(struct heft_encoder *e, const uint8_t *text, size_t *at, uint8_t **out,
                         struct heft_error *err)
 {
@@ -92,8 +92,9 @@ static bool begin_giant(struct heft_encoder *e, const uint8_t *text, size_t *at,
     return feed_giant(e, text, first - 1, first, out, err);
 }
 
-/* Words of text[0, n), behind which there are ROOM readable bytes: all where `is_last`, else those
- * that are certain. Ids end at *out; *done is how far the text was used. */
+/* Encodes the pre-tokens of text[0, n), which is followed by ROOM readable bytes: all if `is_last`,
+ * else the complete ones. Ids are written to *out, which moves on; *done is the number of bytes
+ * used. */
 static bool encode_words(struct heft_encoder *e, const uint8_t *text, size_t n, bool is_last,
                          uint8_t **out, size_t *done, struct heft_error *err)
 {
@@ -138,7 +139,7 @@ static bool fail_text(const uint8_t *text, size_t n, uint64_t offset, struct hef
     return heft_fail(err, HEFT_MALFORMED, offset, "bytes%s are no UTF-8", bytes);
 }
 
-/* Bytes at the end of text[0, n) that begin a character and do not end it: 0 to 3. */
+/* Number of bytes at the end of text[0, n) that are an incomplete character: 0 to 3. */
 static size_t open_character(const uint8_t *text, size_t n)
 {
     for (size_t k = 1; k <= 3 && k <= n; k++) {
@@ -161,11 +162,11 @@ static bool give(struct heft_encoder *e, const uint8_t *ids, const uint8_t *end,
            heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
 }
 
-/* Where ids of n bytes of text, and what is open, find room; NULL on failure. */
+/* Returns room for the ids of n bytes of text and of the open pre-token; NULL on failure. */
 static uint8_t *room_for(struct heft_encoder *e, size_t n, const struct heft_taker *taker,
                          struct heft_error *err)
 {
-    /* All are in memory, so their sum is a size. */
+    /* no overflow: all of it is in memory */
     const size_t bytes = ((n + e->words.longer.n) << e->words.width) + ROOM;
 
     if (taker->room)
@@ -173,7 +174,7 @@ static uint8_t *room_for(struct heft_encoder *e, size_t n, const struct heft_tak
     return heft_grow(&e->ids, &e->cap_ids, 0, bytes, 1, err) ? e->ids : NULL;
 }
 
-/* Encodes what is certain of text[0, n), behind which there are ROOM readable bytes. */
+/* Encodes the complete pre-tokens of text[0, n), which is followed by ROOM readable bytes. */
 static bool hand_out(struct heft_encoder *e, const uint8_t *text, size_t n, bool is_last,
                      size_t *done, const struct heft_taker *taker, struct heft_error *err)
 {
@@ -183,7 +184,7 @@ static bool hand_out(struct heft_encoder *e, const uint8_t *text, size_t n, bool
            give(e, ids, end, taker, err);
 }
 
-/* Of what is kept. */
+/* Encodes the complete pre-tokens of the first n bytes of the kept text, and keeps the rest. */
 static bool hand_out_kept(struct heft_encoder *e, size_t n, bool is_last,
                           const struct heft_taker *taker, struct heft_error *err)
 {
@@ -207,7 +208,7 @@ static bool keep(struct heft_encoder *e, const uint8_t *text, size_t n, struct h
     return true;
 }
 
-/* Of n bytes those from `from` on are new: all are characters, or it fails. */
+/* Validates the UTF-8 of text[from, end); the bytes before `from` were validated earlier. */
 static bool check(const struct heft_encoder *e, const uint8_t *text, size_t n, size_t from,
                   size_t end, struct heft_error *err)
 {
@@ -219,7 +220,7 @@ static bool check(const struct heft_encoder *e, const uint8_t *text, size_t n, s
     return bad == end || fail_text(text + bad, n - bad, e->offset + bad, err);
 }
 
-/* Behind what is kept. */
+/* Appends the piece to the kept text and encodes both. */
 static bool feed_kept(struct heft_encoder *e, const uint8_t *piece, size_t n,
                       const struct heft_taker *taker, struct heft_error *err)
 {
@@ -232,7 +233,8 @@ static bool feed_kept(struct heft_encoder *e, const uint8_t *piece, size_t n,
     return check(e, e->text, e->n_text, old, end, err) && hand_out_kept(e, end, false, taker, err);
 }
 
-/* Where it is, nothing being kept: all but the last bytes, because others must be behind it. */
+/* Encodes the piece without copying it, if nothing is kept. The last ROOM bytes are kept, as others
+ * must follow a text. */
 static bool feed_in_place(struct heft_encoder *e, const uint8_t *text, size_t n,
                           const struct heft_taker *taker, struct heft_error *err)
 {
@@ -247,8 +249,8 @@ static bool feed_in_place(struct heft_encoder *e, const uint8_t *text, size_t n,
     return keep(e, text + done, n - done, err);
 }
 
-/* What is kept becomes whole by the first bytes of a piece; from where it then stands the rest is
- * encoded in place. */
+/* Appends the first bytes of a piece to the kept rest, so that its pre-token becomes complete, and
+ * encodes the rest of the piece in place. */
 static bool feed(struct heft_encoder *e, const uint8_t *piece, size_t n,
                  const struct heft_taker *taker, struct heft_error *err)
 {
@@ -299,9 +301,9 @@ void heft_encoder_trust(struct heft_encoder *e)
     e->is_trusting = true;
 }
 
-/* ---- the public door: ids of 4 bytes ----------------------------------------------------- */
+/* ---- public API: ids of 4 bytes -------------------------------------------------------- */
 
-/* Sixteen at once, which compilers make into one or two instructions. */
+/* Sixteen at a time, which compilers turn into one or two instructions. */
 static void widen_ids(const uint8_t *from, size_t n, unsigned width, uint32_t *to)
 {
     uint16_t narrow[16];
@@ -412,7 +414,7 @@ bool heft_encode(struct heft_encoder *e, const void *text, size_t n, uint32_t *i
 
 /* ---- life -------------------------------------------------------------------------------- */
 
-/* width: log2 of the bytes of an id. */
+/* width: log2 of the size of an id in bytes */
 static bool init(struct heft_encoder *e, const struct heft_vocab *v,
                  const struct heft_encoder_options *options, unsigned width, struct heft_error *err)
 {
@@ -420,7 +422,7 @@ static bool init(struct heft_encoder *e, const struct heft_vocab *v,
 
     e->v = v;
     e->giant = NO_GIANT;
-    /* A word that may be taken whole is not cut. */
+    /* a pre-token that may be a token as a whole must not be split */
     e->scan =
         (struct heft_scan){&e->classes, heft_scan_kernel(), v->wholes.count ? NULL : v->adjacency};
     return heft_words_init(&e->words, v, bytes, width, err) &&

@@ -1,5 +1,5 @@
-/* explain.c: a text's words and, of each, the merges in the order in which they happen: the plain way,
- * one pair at a time, for those who want to see it. */
+/* explain.c: pre-tokens of a text and the merges in each, in their order. Merges one pair at a
+ * time, O(n²) a pre-token, as the definition of BPE says. */
 #include "base/text.h"
 #include "base/require_arg.h"
 #include "tokens/bpe/pattern.h"

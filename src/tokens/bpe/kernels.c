@@ -1,4 +1,4 @@
-/* kernels.c: for every machine; the masks of 64 bytes by what each byte is. */
+/* kernels.c: portable kernels: masks of 64 bytes from a class for each byte. */
 #include "tokens/bpe/kernels.h"
 
 enum { LETTER = 1, NUMBER = 2, SPACE = 4, BLANK = 8, QUOTE = 16, WIDE = 32 };

@@ -1,4 +1,4 @@
-/* kernels.h: the small loops that processors have special instructions for. */
+/* kernels.h: the inner loops that have versions for SIMD instructions. */
 #ifndef HEFT_KERNELS_H
 #define HEFT_KERNELS_H
 
@@ -7,26 +7,28 @@
 #define HEFT_SCAN_BLOCK 64
 #define HEFT_LEAST_OF   32
 
-/* Of 64 bytes, bit 0 the first: what they are, those beyond ASCII being nothing but `wide`. */
+/* Classes of 64 bytes, a bit each, the first byte in bit 0. Bytes of non-ASCII characters are only
+ * in `wide`. */
 struct heft_masks {
-    uint64_t letter, number, space; /* space: all white space */
-    uint64_t blank;                 /* 0x20 only */
-    uint64_t quote;                 /* 0x27 */
-    uint64_t wide;                  /* 0x80 and above */
+    uint64_t letter, number, space; /* `space`: all white space */
+    uint64_t blank;                 /* the byte 0x20 */
+    uint64_t quote;                 /* the byte 0x27 */
+    uint64_t wide;                  /* bytes 0x80 and higher */
 };
 struct heft_kernel {
     void (*masks)(const uint8_t *text, struct heft_masks *out);
-    /* Where the bits of `begin` are, from `base` on; returns how many. May write up to 16 more. */
+    /* Writes base + i for each bit i that is set in `begin`; returns the count. May write up to 16
+     * more. */
     size_t (*places)(uint64_t begin, uint32_t base, uint32_t *out);
     uint32_t (*least)(const uint32_t numbers[HEFT_LEAST_OF]);
-    bool counts; /* what is HEFT_COUNTING may be called */
+    bool counts; /* functions marked HEFT_COUNTING (popcnt) may be called */
 };
 
-/* The fastest kernel that this machine can run; and by number, for tests (NULL past the end). */
+/* Returns the fastest kernel of this CPU; or by index, for tests (NULL past the last). */
 const struct heft_kernel *heft_scan_kernel(void);
 const struct heft_kernel *heft_scan_kernel_at(size_t index);
 extern const struct heft_kernel heft_kernel_plain;
-/* For kernels that have no better way. */
+/* Portable versions, for kernels that have no faster one. */
 size_t heft_places_plain(uint64_t begin, uint32_t base, uint32_t *out);
 uint32_t heft_least_plain(const uint32_t numbers[HEFT_LEAST_OF]);
 

@@ -1,4 +1,4 @@
-/* kernels_none.c: for processors without a kernel of their own. */
+/* kernels_none.c: for CPUs without SIMD kernels here. */
 #include "tokens/bpe/kernels.h"
 
 const struct heft_kernel *heft_scan_kernel_at(size_t index)

@@ -1,4 +1,4 @@
-/* kernels_x86.c: by AVX-512 or AVX2, where the processor has them. */
+/* kernels_x86.c: kernels for AVX-512 and AVX2, chosen at run time. */
 #include <immintrin.h>
 
 #include "tokens/bpe/kernels.h"
@@ -6,7 +6,7 @@
 #define AVX512 __attribute__((target("avx512f,avx512bw,popcnt")))
 #define AVX2   __attribute__((target("avx2,popcnt")))
 
-/* low <= c <= high, of bytes without sign: c - low wraps round below low. */
+/* low ≤ c ≤ high for unsigned bytes: c − low wraps around below low. */
 AVX512 static inline uint64_t within512(__m512i c, char low, char high)
 {
     return _mm512_cmple_epu8_mask(_mm512_sub_epi8(c, _mm512_set1_epi8(low)),
@@ -47,7 +47,7 @@ AVX2 static inline __m256i equal256(__m256i c, char to)
     return _mm256_cmpeq_epi8(c, _mm256_set1_epi8(to));
 }
 
-/* Of 64 bytes, the upper half last. */
+/* Mask of 64 bytes from two halves. */
 AVX2 static inline uint64_t both(__m256i low, __m256i high)
 {
     return (uint64_t)bits(high) << 32 | bits(low);
@@ -66,7 +66,8 @@ AVX2 static void masks_avx2(const uint8_t *text, struct heft_masks *out)
     out->wide = both(a, b);
 }
 
-/* Where the bits of a byte are, a byte each, from the lowest on: of all whose upper half is the same. */
+/* Positions of the bits of a byte, one byte each, lowest first, for the 16 bytes with the same
+ * upper half. */
 #define PLACES_OF(upper)                                                                           \
     (upper), (upper) << 8, (upper) << 8 | 1, (upper) << 16 | 0x0100, (upper) << 8 | 2,             \
         (upper) << 16 | 0x0200, (upper) << 16 | 0x0201, (upper) << 24 | 0x020100,                  \
@@ -81,7 +82,7 @@ static const uint64_t PLACES_IN[256] = {
     PLACES(0x0706), PLACES(0x070604), PLACES(0x070605), PLACES(0x07060504),
 };
 
-/* Eight places at a time. */
+/* Eight positions at a time. */
 AVX2 static size_t places_avx2(uint64_t begin, uint32_t base, uint32_t *out)
 {
     size_t n = 0;
@@ -98,7 +99,7 @@ AVX2 static size_t places_avx2(uint64_t begin, uint32_t base, uint32_t *out)
     return n;
 }
 
-/* Sixteen places at a time: those whose bit is set move together. */
+/* Sixteen positions at a time: a compress moves those whose bit is set together. */
 AVX512 static size_t places_avx512(uint64_t begin, uint32_t base, uint32_t *out)
 {
     __m512i place =
@@ -134,7 +135,7 @@ AVX2 static uint32_t least_avx2(const uint32_t numbers[HEFT_LEAST_OF])
                          _mm256_min_epu32(load(numbers + 16), load(numbers + 24)));
     __m128i four = _mm_min_epu32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
 
-    four = _mm_min_epu32(four, _mm_shuffle_epi32(four, 0x4E)); /* the upper half on the lower */
+    four = _mm_min_epu32(four, _mm_shuffle_epi32(four, 0x4E)); /* upper half onto the lower */
     four = _mm_min_epu32(four, _mm_shuffle_epi32(four, 0xB1)); /* then neighbours */
     return (uint32_t)_mm_cvtsi128_si32(four);
 }

@@ -1,11 +1,11 @@
-/* long_word.c: the path through a word, and what of it is final. */
+/* long_word.c: the search for the encoding, and which of its tokens are final. */
 #include "tokens/bpe/long_word.h"
 
 #define NONE      HEFT_CANONICAL_NONE
-#define WINDOW    (HEFT_LONG_WHOLE + 1) /* bytes before it is looked what is final … */
-#define TOKENS    32                    /* … or so many of the longest token */
-#define MOST      ((size_t)4 << 20)     /* bytes of which nothing is final */
-#define MOST_HEAP ((size_t)1 << 20)     /* the same, where merging is by the heap */
+#define WINDOW    (HEFT_LONG_WHOLE + 1) /* bytes that arrive before final tokens are looked for … */
+#define TOKENS    32                    /* … and at least this multiple of the longest token */
+#define MOST      ((size_t)4 << 20)     /* bytes without a final token, at most */
+#define MOST_HEAP ((size_t)1 << 20)     /* the same for merging by the heap */
 
 /* ---- the path ---------------------------------------------------------------------------- */
 
@@ -14,7 +14,7 @@ static bool is_dead(const struct heft_long *l, size_t at)
     return l->dead[at / 64] >> at % 64 & 1;
 }
 
-/* Between a token and the text from where it ends. */
+/* Boundary rank between a token and the text after it, which begins at `end`. */
 static uint32_t boundary_at(const struct heft_long *l, uint32_t code, size_t end)
 {
     return code == NONE
@@ -22,14 +22,15 @@ static uint32_t boundary_at(const struct heft_long *l, uint32_t code, size_t end
                : heft_canonical_boundary_rank(l->canonical, code, l->text + end, l->n - end);
 }
 
-/* A way from the beginning: tokens that fit. */
+/* Path: compatible tokens from the beginning of the text. */
 struct path {
     uint32_t *codes;
-    size_t n, at;            /* tokens, and where the last one ends */
-    uint32_t last, boundary; /* token, and what is between it and the text */
+    size_t n, at;            /* tokens; end of the last one in bytes */
+    uint32_t last, boundary; /* last token, and its boundary rank */
 };
 
-/* A shorter token than the path's last one, or than those before it where that is a byte. */
+/* Backtracks: removes tokens from the path until the removed one has a shorter prefix token, which
+ * becomes *next. Marks the positions as dead. */
 static bool go_back(struct heft_long *l, struct path *p, struct heft_trie_match *next,
                     struct heft_error *err)
 {
@@ -48,8 +49,8 @@ static bool go_back(struct heft_long *l, struct path *p, struct heft_trie_match 
     return true;
 }
 
-/* Goes on to `stop`. is_far: no token that begins before it comes near the end of the text, which then
- * is not asked for. */
+/* Extends the path to `stop`. is_far: no token that begins before `stop` comes near the end of the
+ * text, so the end need not be checked. */
 HEFT_INLINE bool go_on(struct heft_long *l, struct path *p, size_t stop, bool is_far, bool counts,
                        struct heft_error *err)
 {
@@ -98,7 +99,7 @@ HEFT_INLINE bool go_on(struct heft_long *l, struct path *p, size_t stop, bool is
 
 HEFT_INLINE bool go_to_end(struct heft_long *l, struct path *p, bool counts, struct heft_error *err)
 {
-    const size_t most = l->canonical->longest + 2; /* bytes that are asked for at a place */
+    const size_t most = l->canonical->longest + 2; /* bytes that a step may look at */
 
     return go_on(l, p, l->n > most ? l->n - most : 0, true, counts, err) &&
            go_on(l, p, l->n, false, counts, err);
@@ -114,7 +115,7 @@ static bool go_plain(struct heft_long *l, struct path *p, struct heft_error *err
     return go_to_end(l, p, false, err);
 }
 
-/* The encoding of the text, behind l->before, as codes in l->room. */
+/* Encodes the text after the token l->before into codes in l->room. */
 static bool find_path(struct heft_long *l, size_t *count, struct heft_error *err)
 {
     struct path p = {.codes = l->room, .last = l->before, .boundary = boundary_at(l, l->before, 0)};
@@ -126,8 +127,8 @@ static bool find_path(struct heft_long *l, size_t *count, struct heft_error *err
 
 /* ---- what is final ----------------------------------------------------------------------- */
 
-/* Where the tokens end that begin at text[at] and fit what ends there. Returns whether one that
- * begins there may end behind the text. */
+/* Marks the ends of all tokens that begin at text[at] and are compatible with the token that ends
+ * there. Returns whether a token that begins there may end after the text. */
 static bool reach_on(struct heft_long *l, size_t from, size_t at)
 {
     const uint8_t *const text = l->text + at;
@@ -152,7 +153,7 @@ static bool reach_on(struct heft_long *l, size_t from, size_t at)
     return false;
 }
 
-/* Whether all that may come from behind `from`, a place on the path, comes through it. */
+/* Whether every possible continuation of the text keeps the path up to `from`. */
 static bool is_final(struct heft_long *l, size_t from, uint32_t before)
 {
     bool ok = true;
@@ -165,8 +166,8 @@ static bool is_final(struct heft_long *l, size_t from, uint32_t before)
     return ok;
 }
 
-/* How many of the path's tokens nothing will change. More of the text is looked at where they depend
- * on more of it. */
+/* Returns how many tokens of the path are final. Looks further back if they depend on more of the
+ * text. */
 static size_t final_part(struct heft_long *l, size_t count)
 {
     size_t tail = 2 * (size_t)l->canonical->longest, place = l->n;
@@ -182,7 +183,7 @@ static size_t final_part(struct heft_long *l, size_t count)
 
 /* ---- ids --------------------------------------------------------------------------------- */
 
-/* The first `count` tokens of the path are final. */
+/* Moves the first `count` tokens to l->ids, and removes their bytes from the text. */
 static void hand_over(struct heft_long *l, size_t count)
 {
     size_t bytes = 0;
@@ -210,7 +211,7 @@ static bool encode(struct heft_long *l, size_t *count, struct heft_error *err)
     return find_path(l, count, err);
 }
 
-/* Where nothing is final it is tried again when there is twice as much. */
+/* If no token is final, tries again when the text has twice the length. */
 static bool feed_linear(struct heft_long *l, struct heft_error *err)
 {
     const size_t least = TOKENS * (size_t)l->canonical->longest;
@@ -253,7 +254,7 @@ static bool hand_over_heap(struct heft_long *l, size_t end, struct heft_error *e
 
 static bool feed_heap(struct heft_long *l, size_t from, struct heft_error *err)
 {
-    const size_t known = from < WINDOW ? 1 : from; /* before it there was no cut */
+    const size_t known = from < WINDOW ? 1 : from; /* no split position before it */
     size_t end = l->n;
 
     if (l->n < WINDOW)
@@ -269,7 +270,7 @@ static bool feed_heap(struct heft_long *l, size_t from, struct heft_error *err)
                      l->n);
 }
 
-/* ---- the door ---------------------------------------------------------------------------- */
+/* ---- public API -------------------------------------------------------------------------- */
 
 void heft_long_init(struct heft_long *l, const struct heft_pairs *pairs,
                     const struct heft_byte_adjacency *adjacency, struct heft_merger *merger)

@@ -1,7 +1,8 @@
-/* merge.c: short words by looking at all pairs each time, long ones by a heap of pairs: n log n.
+/* merge.c: BPE by its definition: short pre-tokens by the minimum over all pairs, O(n²); longer
+ * ones by a heap of pairs, O(n log n).
  *
- * In the heap a pair is known by its left symbol. One that has since merged otherwise is stale: its
- * ids are no longer those of the symbols, and it is passed over. */
+ * The heap identifies a pair by its left symbol. An entry whose ids are no longer those of the
+ * symbols is stale and is skipped. */
 #include "tokens/bpe/merge.h"
 
 struct heft_merge_symbol {
@@ -10,7 +11,7 @@ struct heft_merge_symbol {
 };
 
 struct heft_merge_pair {
-    uint32_t rank, at; /* of the left symbol */
+    uint32_t rank, at; /* `at`: index of the left symbol */
     uint32_t left, right;
 };
 
@@ -23,15 +24,16 @@ void heft_merger_release(struct heft_merger *merger)
 
 /* ---- short words ------------------------------------------------------------------------- */
 
-/* A key is the rank of a symbol's merge with the next one, then the symbol's place, so that the least
- * key is the merge that comes first. */
+/* Key: rank of the merge of a symbol with the next one, then the symbol's position. The lowest key
+ * is the next merge. */
 #define PLACE_BITS 5
 #define NO_KEY     UINT32_MAX
 
 struct short_word {
     uint32_t keys[HEFT_LEAST_OF];
-    uint32_t ids[HEFT_LEAST_OF + 1];                    /* the one behind the word is any */
-    uint8_t next[HEFT_LEAST_OF], before[HEFT_LEAST_OF]; /* places; the first one is before itself */
+    uint32_t ids[HEFT_LEAST_OF + 1]; /* the entry after the last symbol has any value */
+    uint8_t next[HEFT_LEAST_OF],
+        before[HEFT_LEAST_OF]; /* positions; the first symbol's predecessor is itself */
 };
 
 static inline void fetch(const struct heft_vocab *v, uint32_t left, uint32_t right)
@@ -39,8 +41,9 @@ static inline void fetch(const struct heft_vocab *v, uint32_t left, uint32_t rig
     HEFT_PREFETCH(&v->slots[heft_pair_home(v, heft_pair_of(left, right))]);
 }
 
-/* The merge of the symbol at `at` with the next one, behind which is `behind`. If it comes about, what
- * it makes will be asked for with its neighbours: waiting for the table is most of what merging takes. */
+/* Sets the key of the symbol at `at` with the next one; `behind` is the symbol after these two.
+ * Prefetches the entries that the merge would need next: most of the time is spent waiting for
+ * memory. */
 static inline void offer_short(struct short_word *w, const struct heft_pairs *pairs, size_t at,
                                uint32_t rank, size_t behind)
 {
@@ -69,7 +72,7 @@ static void begin_short(struct short_word *w, const struct heft_pairs *pairs, co
         offer_short(w, pairs, i, pairs->of_bytes[word[i] << 8 | word[i + 1]], i + 2);
 }
 
-/* Of the best pair, whose left symbol is at `at`. */
+/* Performs the best merge, whose left symbol is at `at`. */
 static void merge_at(struct short_word *w, const struct heft_pairs *pairs, size_t n, size_t at,
                      uint32_t id)
 {
@@ -137,7 +140,7 @@ struct merging {
     size_t n_heap;
 };
 
-/* Adds the pair of which symbol `at` is the left one, if it can merge. */
+/* Pushes the pair whose left symbol is `at`, if it can merge. */
 static void offer(struct merging *m, uint32_t at)
 {
     const struct heft_merge_symbol *left = &m->symbols[at];
@@ -174,7 +177,7 @@ static void merge_best(struct merging *m)
     right = &m->symbols[left->next];
     left->id = heft_pairs_made(m->pairs, pair.rank);
     left->next = right->next;
-    right->id = UINT32_MAX; /* no pair can have it any more */
+    right->id = UINT32_MAX; /* no pair has it from now on */
     if (left->next != UINT32_MAX)
         m->symbols[left->next].before = pair.at;
     offer(m, pair.at);
@@ -182,7 +185,7 @@ static void merge_best(struct merging *m)
         offer(m, left->before);
 }
 
-/* Each merge takes one symbol away and offers at most two pairs: 3n pairs in all. */
+/* Each merge removes one symbol and pushes at most two pairs: 3n pairs in total. */
 static bool reserve(struct heft_merger *merger, size_t n, struct heft_error *err)
 {
     if (n >= UINT32_MAX / 4)

@@ -1,11 +1,11 @@
-/* merge.h: the bytes of one word → ids: of all neighbouring pairs the one of the lowest rank merges
- * first, until none can. */
+/* merge.h: byte pair encoding of one pre-token: merges the adjacent pair of the lowest rank until
+ * none can merge. */
 #ifndef HEFT_MERGE_H
 #define HEFT_MERGE_H
 
 #include "tokens/bpe/pairs.h"
 
-/* Room that merging needs; grows with the longest word it has met. */
+/* Scratch memory; grows with the longest pre-token. */
 struct heft_merger {
     struct heft_merge_symbol *symbols;
     struct heft_merge_pair *heap;
@@ -13,12 +13,11 @@ struct heft_merger {
 };
 void heft_merger_release(struct heft_merger *merger);
 
-#define HEFT_MERGE_SHORT                                                                           \
-    HEFT_LEAST_OF /* bytes: up to them, looking is quicker than what is linear */
-/* ids gets at most n of them. Returns how many. */
+#define HEFT_MERGE_SHORT HEFT_LEAST_OF /* bytes: up to this length the quadratic method is faster */
+/* Encodes a short pre-token; `ids` has room for n. Returns the count. */
 size_t heft_merge_short(const struct heft_pairs *pairs, const uint8_t *word, size_t n,
                         uint32_t *ids);
-/* A word of any length. ids gets at most n of them; *count is how many. */
+/* Encodes a pre-token of any length; `ids` has room for n. */
 HEFT_CHECKED bool heft_merge_word(struct heft_merger *merger, const struct heft_pairs *pairs,
                                   const uint8_t *word, size_t n, uint32_t *ids, size_t *count,
                                   struct heft_error *err);

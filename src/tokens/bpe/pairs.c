@@ -1,9 +1,9 @@
-/* pairs.c: the bits of the pairs that merge. */
+/* pairs.c: builds the filter and the table of byte pairs. */
 #include "tokens/bpe/pairs.h"
 
-#define BITS_EACH 10 /* bits for a merge, at least: fewer than one in ten pairs passes by chance */
+#define BITS_EACH 10 /* bits a merge, at least: fewer than a tenth of the other pairs pass */
 
-/* Of a merge of two bytes: ids of one byte are those that byte_ids has. */
+/* Enters a merge of two single bytes; other tokens of one byte are skipped. */
 static void put_of_bytes(struct heft_pairs *pairs, uint32_t rank)
 {
     const struct heft_vocab *v = pairs->v;

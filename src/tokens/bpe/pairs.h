@@ -1,6 +1,5 @@
-/* pairs.h: what two ids merge into, asked quickly: bytes, with which each word begins, have a table
- * of their own; of the rest most do not merge, and a few bits say so without a look at the
- * vocabulary's table. */
+/* pairs.h: fast lookup of merges: a table for pairs of bytes, a Bloom filter with one hash for all
+ * others (most pairs do not merge), then the vocabulary's hash table. */
 #ifndef HEFT_PAIRS_H
 #define HEFT_PAIRS_H
 
@@ -8,18 +7,18 @@
 #include "tokens/bpe/vocab.h"
 
 struct heft_canonical_lazy;
-/* Tables of a vocabulary, made when they are asked for (canonical_tokens.c). */
+/* Lazily built tables (canonical_tokens.c). */
 HEFT_CHECKED struct heft_canonical_lazy *heft_canonical_lazy_new(struct heft_error *err);
 void heft_canonical_lazy_free(struct heft_canonical_lazy *canonical);
 
 struct heft_pairs {
     const struct heft_vocab *v;
     const struct heft_kernel *kernel;
-    uint32_t *of_bytes; /* [left << 8 | right], bytes: the rank of their merge, or UINT32_MAX */
-    uint64_t *filter;   /* bits; a pair that merges has its bit set, few others have */
-    unsigned bits;      /* log2 of how many */
+    uint32_t *of_bytes; /* [left << 8 | right], bytes: rank of their merge, or UINT32_MAX */
+    uint64_t *filter;   /* Bloom filter of pairs that merge */
+    unsigned bits;      /* log2 of its size in bits */
     uint32_t first_made;
-    bool is_counted; /* merges make ids that count up, from the first one's on */
+    bool is_counted; /* merges make consecutive ids, starting with first_made */
     struct heft_canonical_lazy *canonical;
 };
 
@@ -31,7 +30,7 @@ static inline size_t heft_pairs_bit(const struct heft_pairs *pairs, uint32_t lef
 {
     return (size_t)(heft_pair_of(left, right) * UINT64_C(0xBF58476D1CE4E5B9) >> (64 - pairs->bits));
 }
-/* NO_RANK: they do not merge, as with most that are asked for. */
+/* Returns the rank of the pair's merge, or NO_RANK. */
 static inline uint32_t heft_pairs_find(const struct heft_pairs *pairs, uint32_t left,
                                        uint32_t right)
 {
@@ -40,7 +39,7 @@ static inline uint32_t heft_pairs_find(const struct heft_pairs *pairs, uint32_t 
     return pairs->filter[bit / 64] >> bit % 64 & 1 ? heft_vocab_pair(pairs->v, left, right)
                                                    : HEFT_NO_RANK;
 }
-/* What a merge makes. */
+/* Returns the id that a merge makes. */
 static inline uint32_t heft_pairs_made(const struct heft_pairs *pairs, uint32_t rank)
 {
     return HEFT_LIKELY(pairs->is_counted) ? pairs->first_made + rank : pairs->v->merges[rank].id;

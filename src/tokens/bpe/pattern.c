@@ -1,4 +1,4 @@
-/* pattern.c: the pattern, word by word. */
+/* pattern.c: the split pattern, one pre-token at a time. */
 #include "tokens/bpe/pattern.h"
 
 #include "tokens/unicode/utf8.h"
@@ -45,7 +45,7 @@ size_t heft_long_run_end(const struct heft_kernel *kernel, const struct heft_cla
     return heft_run_end(classes, text, n, at, class, last);
 }
 
-/* 's, 't, 're …: bytes that it takes, 0 where it is none. */
+/* Length of a contraction ('s, 't, 're …) at p; 0 if there is none. */
 static size_t contraction(const uint8_t *p, size_t n)
 {
     if (n < 2 || p[0] != '\'')
@@ -70,5 +70,6 @@ size_t heft_split_word(const struct heft_classes *classes, const uint8_t *text, 
     if (class != HEFT_CLASS_SPACE)
         return heft_run_end(classes, text, n, from, class, &last);
     end = heft_run_end(classes, text, n, at, HEFT_CLASS_SPACE, &last);
-    return end == n || last == at ? end : last; /* the last one begins the next word */
+    return end == n || last == at ? end
+                                  : last; /* the last white space belongs to the next pre-token */
 }

@@ -1,4 +1,4 @@
-/* safe_split.c: places of a text at which it may be cut. */
+/* safe_split.c: positions at which a text may be split for workers. */
 #include "tokens/bpe/safe_split.h"
 
 #include "tokens/unicode/utf8.h"
@@ -17,7 +17,7 @@ static enum heft_class class_at(const struct heft_classes *classes, const uint8_
     return heft_class_of(classes, heft_utf8_at(p, &width));
 }
 
-/* Between the character at `left` and the one at `right`, the one behind it. */
+/* Whether the text may be split between two adjacent characters, at `left` and at `right`. */
 static bool is_cut(const struct heft_classes *classes, const uint8_t *text, size_t left,
                    size_t right)
 {

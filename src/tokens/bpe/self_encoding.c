@@ -1,23 +1,23 @@
-/* self_encoding.c: a token of two parts that encode to themselves does so if no merge across their border
- * comes before those inside of them:
+/* self_encoding.c: a token made of two self-encoding parts is self-encoding, too, if no merge
+ * across their boundary happens before the merges inside them:
  *
  *     left            right
- *     ( a ( b c ))    (( d e ) f )        (bc|de), (c|de), (c|d): each before what it would disturb?
+ *     ( a ( b c ))    (( d e ) f )        (bc|de), (c|de), (c|d): does one happen too early?
  *
- * The parts at the border are taken apart, the younger merge first. A pair that stands there may only
- * merge later than the last that was taken apart, in which one of the two was used up. Of two equal
- * merges the left one is older. */
+ * Splits the parts at the boundary again, the later merge first. A pair that is adjacent there must
+ * not merge before the merge just undone. Of two equal merges the left one happens first. */
 #include "tokens/bpe/self_encoding.h"
 
-/* Of so many merges, the first: it takes 40 ns each, and a third of GPT-2's make most words. To merge
- * the others when they are met takes no longer than to find out here. */
+/* Merges that are checked, from the first one: each takes 40 ns, and the first third of GPT-2's
+ * makes most pre-tokens. Merging the others when they occur costs no more than checking them here.
+ */
 #define MOST     16384
-#define NOT_MADE UINT32_MAX /* by one merge, whose parts encode to themselves */
-#define BYTE     0          /* encodes to itself */
+#define NOT_MADE UINT32_MAX /* no merge of self-encoding parts makes it */
+#define BYTE     0          /* a single byte: self-encoding */
 
 struct finding {
     const struct heft_vocab *v;
-    uint32_t *made; /* by id: the merge and 1, or one of the above */
+    uint32_t *made; /* by id: rank of its merge + 1, or one of the above */
 };
 
 static bool merges_before(const struct finding *f, uint32_t left, uint32_t right, uint32_t limit)
@@ -25,8 +25,8 @@ static bool merges_before(const struct finding *f, uint32_t left, uint32_t right
     return heft_pairs_find(f->v->pairs, left, right) < limit;
 }
 
-/* Whether two tokens that encode to themselves stay beside each other until they merge. Which of them
- * is taken apart is chosen by numbers: it cannot be foreseen, and a wrong guess is dear. */
+/* Whether two self-encoding tokens stay intact until they merge. Branch-free choice of the part to
+ * split: the branch is unpredictable and a misprediction costs more. */
 static bool stay(const struct finding *f, uint32_t left, uint32_t right)
 {
     const struct heft_merge *const merges = f->v->merges;
@@ -60,7 +60,7 @@ static bool begin(struct finding *f, struct heft_vocab *v, struct heft_error *er
     return true;
 }
 
-/* One after the other, so that parts are known before what is made of them. */
+/* In the order of ranks, so that parts are known before the tokens made of them. */
 static void find(struct finding *f, struct heft_vocab *v)
 {
     const uint32_t most = (uint32_t)heft_min_u64(v->n_merges, MOST);

@@ -1,13 +1,13 @@
-/* token_trie.c: tokens wait at the place that their first bytes lead to; when it is asked for, each goes
- * on by one byte. */
+/* token_trie.c: lazily built trie. Tokens wait in a list at the node that their first bytes lead
+ * to; when a search reaches that node, each moves on by one byte. */
 #include "tokens/bpe/token_trie.h"
 
 #define STARTS 65536
 
 struct heft_trie_item {
     uint32_t word, code;
-    uint16_t n;       /* bytes of the word … */
-    uint8_t third[6]; /* … and those from the third on, as far as there is room */
+    uint16_t n;       /* length of the token in bytes … */
+    uint8_t third[6]; /* … and its third to eighth byte */
 };
 
 bool heft_trie_init(struct heft_trie *trie, const struct heft_str *words, struct heft_lock *lock,
@@ -45,7 +45,8 @@ static uint8_t byte_of(const struct heft_trie *trie, const struct heft_trie_item
                                           : (uint8_t)trie->words[item->word].p[depth];
 }
 
-/* An item comes to a place that no other thread sees yet, by as many bytes: it ends there, or waits. */
+/* Puts an item at a node that no other thread sees yet, `depth` bytes deep: the token ends there or
+ * waits. */
 static void arrive(struct heft_trie *trie, struct heft_trie_place *place, uint32_t number,
                    size_t depth)
 {
@@ -71,7 +72,8 @@ void heft_trie_add(struct heft_trie *trie, uint32_t word, uint32_t code)
     arrive(trie, heft_trie_start(trie, (const uint8_t *)bytes.p), number, 2);
 }
 
-/* The node behind a place whose nodes begin at `first`. One that is there has a code, or items. */
+/* Finds or creates the child of `place` for a byte; children begin at `first`. A node in use has a
+ * code or waiting items. */
 static uint32_t node_of(struct heft_trie *trie, const struct heft_trie_place *place, uint32_t first,
                         uint8_t byte)
 {
@@ -89,7 +91,7 @@ static uint32_t node_of(struct heft_trie *trie, const struct heft_trie_place *pl
     return at;
 }
 
-/* A chain of items, each to its node. */
+/* Moves each item of a list to the child for its next byte. */
 static void spread(struct heft_trie *trie, const struct heft_trie_place *place, uint32_t first,
                    uint32_t number, size_t depth)
 {
@@ -102,7 +104,8 @@ static void spread(struct heft_trie *trie, const struct heft_trie_place *place, 
     }
 }
 
-/* Another thread may have been first. Nodes are seen once they are whole. */
+/* Creates the children of a node, unless another thread was first. The release store publishes them
+ * complete. */
 uint32_t heft_trie_unfold(struct heft_trie *trie, struct heft_trie_place *place, size_t depth)
 {
     uint32_t first, waiting;

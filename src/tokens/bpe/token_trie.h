@@ -1,15 +1,15 @@
-/* token_trie.h: which tokens of a vocabulary a text begins with, the longest above all.
+/* token_trie.h: the longest token that a text begins with: a bitmap trie, built lazily.
  *
- *     starts   65536 places, by the first two bytes as they stand (heft_le16)
- *     place    bits: by which bytes tokens go on, byte % 64; the first of the nodes behind
- *     nodes    a place's, in the order of its bits; of bytes with the same bit one, the others being
- *              its twins
+ *     starts   65536 nodes, by the first two bytes (heft_le16)
+ *     place    node: bitmap of byte % 64 of its children; index of the first child
+ *     nodes    children of a node, in the order of their bits; of bytes with the same bit only one is
+ *              there, the others are its twins (a list)
  *     items    tokens, in the order in which they were added
- *     next     those that have no node yet: a chain at the place that they have come to
+ *     next     lists of tokens that have no node of their own yet, at the node they have reached
  *
- * Nodes that are tried together lie together. They are made when a text comes to their place for the
- * first time: most texts come to few. Any number of threads may look for tokens. Codes are the caller's, 256 and more and below 2^24; those below
- * 256 are the bytes themselves. */
+ * Children are created when a search first reaches their parent: most texts need few nodes, and
+ * those used together lie together. Any number of threads may search. Codes are the caller's, from
+ * 256 to 2^24 - 1; codes below 256 are the single bytes. */
 #ifndef HEFT_TOKEN_TRIE_H
 #define HEFT_TOKEN_TRIE_H
 
@@ -23,17 +23,18 @@
 
 struct heft_trie_place {
     uint64_t more;
-    uint32_t token;         /* code << 8 | byte; code: of the token that ends here, 0: none */
-    _Atomic uint32_t first; /* of its nodes; WAITING and an item: they are not made yet */
+    uint32_t token; /* code << 8 | byte; code of the token that ends here, 0: none */
+    _Atomic uint32_t
+        first; /* index of the first child; WAITING and an item: children not created yet */
 };
 struct heft_trie {
-    const struct heft_str *words; /* the bytes of all tokens */
-    struct heft_lock *lock;       /* of who makes nodes */
+    const struct heft_str *words; /* bytes of all tokens, by word */
+    struct heft_lock *lock;       /* held while children are created */
     struct heft_trie_place *starts;
     struct heft_trie_place *nodes; /* [0]: none */
-    uint32_t *twins;               /* of a node: another one with the same bit; 0: none */
+    uint32_t *twins;               /* by node: another node with the same bit; 0: none */
     struct heft_trie_item *items;  /* [0]: none */
-    uint32_t *next;                /* of an item; 0: none */
+    uint32_t *next;                /* by item: the next of its list; 0: none */
     uint32_t n_nodes, n_items;
     size_t cap_nodes, cap_items;
 };
@@ -42,18 +43,17 @@ struct heft_trie_match {
     uint32_t length; /* in bytes */
 };
 
-/* For so many tokens, out of words[], and so many nodes, at most: a token brings one for each byte
- * behind the second that no token before it has brought. words[] and the lock are asked as long as the
- * trie is. */
+/* Allocates room for `tokens` tokens and `nodes` nodes. A token needs at most one node for each
+ * byte after the second that no earlier token has. words[] and the lock must outlive the trie. */
 HEFT_CHECKED bool heft_trie_init(struct heft_trie *trie, const struct heft_str *words,
                                  struct heft_lock *lock, size_t tokens, size_t nodes,
                                  struct heft_error *err);
-/* words[word], of two bytes at least, is a token. All are added before any is looked for; no two have
- * the same bytes. */
+/* Adds the token words[word], of at least two bytes. All tokens are added before the first search;
+ * no two have the same bytes. */
 void heft_trie_add(struct heft_trie *trie, uint32_t word, uint32_t code);
 void heft_trie_release(struct heft_trie *trie);
-/* Makes the nodes behind a place to which so many bytes lead, and at which items wait; returns the
- * first. */
+/* Creates the children of a node that is `depth` bytes deep and has waiting items; returns the
+ * first child. */
 uint32_t heft_trie_unfold(struct heft_trie *trie, struct heft_trie_place *place, size_t depth);
 
 static inline struct heft_trie_place *heft_trie_start(const struct heft_trie *trie,
@@ -62,8 +62,8 @@ static inline struct heft_trie_place *heft_trie_start(const struct heft_trie *tr
     return &trie->starts[heft_le16(text)];
 }
 
-/* Where tokens go on by a byte from a place to which `depth` bytes lead; NULL: none does. counts: in
- * functions that are HEFT_COUNTING. */
+/* Returns the child of a node `depth` bytes deep for a byte; NULL if there is none. counts: true in
+ * functions marked HEFT_COUNTING. */
 HEFT_INLINE struct heft_trie_place *heft_trie_step(struct heft_trie *trie,
                                                    struct heft_trie_place *from, uint8_t byte,
                                                    size_t depth, bool counts)
@@ -85,7 +85,7 @@ HEFT_INLINE struct heft_trie_place *heft_trie_step(struct heft_trie *trie,
     return &trie->nodes[node];
 }
 
-/* The longest that text[0, n) begins with; n ≥ 1. */
+/* Returns the longest token that text[0, n) begins with; n ≥ 1. */
 HEFT_INLINE struct heft_trie_match heft_trie_longest(struct heft_trie *trie, const uint8_t *text,
                                                      size_t n, bool counts)
 {

@@ -1,16 +1,16 @@
-/* vocab.c: the tables of a vocabulary, and the public questions to it. */
+/* vocab.c: tables of a vocabulary, and its public functions. */
 #include "tokens/bpe/vocab.h"
 
 #include "io/pages.h"
 #include "tokens/bpe/byte_adjacency.h"
 #include "tokens/bpe/pairs.h"
 
-#define AHEAD 16  /* merges whose slots are on their way */
-#define SPARE 256 /* bytes between tables, for their alignment */
+#define AHEAD 16  /* merges whose slots are prefetched */
+#define SPARE 256 /* bytes between tables, for alignment */
 
 /* ---- the alphabet ------------------------------------------------------------------------ */
 
-/* Bytes that stand for themselves: printable ones of Latin-1. */
+/* Printable characters of Latin-1: these bytes stand for themselves in GPT-2's alphabet. */
 static bool is_plain(unsigned byte)
 {
     return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
@@ -74,7 +74,7 @@ bool heft_vocab_room(struct heft_vocab *v, size_t ids, size_t merges, size_t byt
 
 bool heft_vocab_pairs(struct heft_vocab *v, struct heft_vocab_spare spare, struct heft_error *err)
 {
-    const uint32_t last = v->n_merges - 1; /* where there is one */
+    const uint32_t last = v->n_merges - 1; /* not used if there is no merge */
 
     v->slot_bits = slot_bits(v->n_merges);
     v->slots = sizeof *v->slots << v->slot_bits <= spare.n
@@ -88,7 +88,7 @@ bool heft_vocab_pairs(struct heft_vocab *v, struct heft_vocab_spare spare, struc
 
         HEFT_PREFETCH(&v->slots[heft_pair_home(v, heft_pair_of(later->left, later->right))]);
         if (!add_pair(v, rank, err)) {
-            v->n_merges = rank; /* so many come before it */
+            v->n_merges = rank; /* merges before the one in error */
             return false;
         }
     }

@@ -1,9 +1,9 @@
-/* vocab.h: a vocabulary: which bytes each id stands for, and which pairs of ids merge into which.
+/* vocab.h: vocabulary: the bytes of each id, and the merges of pairs of ids.
  *
- *     vocab.c           merges → tables; the public questions
+ *     vocab.c           merges → tables; public functions
  *     ../vocab/         files → tokens and merges
  *
- * A merge's rank is its place in the list: of all pairs in a word the one of the lowest rank merges
+ * The rank of a merge is its index in the list. In a pre-token the pair of the lowest rank merges
  * first. */
 #ifndef HEFT_VOCAB_H
 #define HEFT_VOCAB_H
@@ -13,17 +13,18 @@
 
 #define HEFT_END_OF_TEXT "<|endoftext|>"
 #define HEFT_ID_BITS     20
-#define HEFT_MOST_IDS    (1U << HEFT_ID_BITS) /* the largest vocabularies have a quarter of it */
+#define HEFT_MOST_IDS                                                                              \
+    (1U << HEFT_ID_BITS) /* four times that of the largest published vocabularies */
 #define HEFT_MOST_MERGES (HEFT_MOST_IDS - 257)
 #define HEFT_NO_RANK     UINT32_MAX
 #define HEFT_NO_SLOT     UINT64_MAX
-#define HEFT_LONGEST     4096 /* bytes of a token: real ones have 128 */
+#define HEFT_LONGEST     4096 /* bytes of a token: published ones have 128 at most */
 
 struct heft_merge {
     uint32_t left, right, id;
 };
 
-/* What files of a vocabulary ask for that is not done: heft_vocab_note. */
+/* Features that the files of a vocabulary ask for and heft does not apply: heft_vocab_note. */
 enum heft_vocab_remark {
     HEFT_REMARK_PREFIX,
     HEFT_REMARK_BOS,
@@ -33,7 +34,7 @@ enum heft_vocab_remark {
     HEFT_REMARK_ADDED_FILE,
     HEFT_REMARK_TRUNCATION,
     HEFT_REMARK_PADDING,
-    HEFT_REMARK_DECODER, /* from here on: to ids that are decoded, before it: to texts */
+    HEFT_REMARK_DECODER, /* this and later ones concern decoding, earlier ones encoding */
     HEFT_REMARKS
 };
 
@@ -43,51 +44,50 @@ struct heft_vocab {
     struct heft_arena mem;
     uint32_t byte_ids[256];
     uint32_t n_ids, n_merges;
-    uint32_t end;            /* of text; may be no token: n_ids and above, or a hole */
-    uint32_t text_ids;       /* one more than the highest id that texts encode to */
-    struct heft_str *tokens; /* n_ids; p is NULL where an id stands for nothing */
+    uint32_t end;            /* id of <|endoftext|>; may be no token (n_ids or higher, or a hole) */
+    uint32_t text_ids;       /* 1 + the highest id that text encodes to */
+    struct heft_str *tokens; /* n_ids of them; p is NULL if the id is not used */
     struct heft_merge *merges;
-    uint64_t *slots; /* pair << HEFT_ID_BITS | rank, small for the cache; NO_SLOT: free */
+    uint64_t
+        *slots; /* hash table: pair << HEFT_ID_BITS | rank, compact for the cache; NO_SLOT: free */
     unsigned slot_bits;
-    struct heft_pairs *pairs; /* what encoders ask first, the same for all of them */
+    struct heft_pairs *pairs; /* lookup tables that all encoders share */
     struct heft_byte_adjacency *adjacency;
-    uint32_t longest; /* bytes of the longest token */
-    /* Tokens of which it is known that they encode to themselves, a bit each; NULL where is_self_encoding
-     * says all there is. */
+    uint32_t longest; /* length of the longest token in bytes */
+    /* Bitmap of tokens known to encode to themselves; NULL if is_self_encoding holds for all. */
     uint64_t *self_encoding;
-    bool is_self_encoding; /* all that merges make is known to encode to itself */
-    /* Words that are tokens though merging does not lead there, where the vocabulary wants such
-     * words taken whole: bytes → id. */
+    bool is_self_encoding; /* all tokens that merges make are known to encode to themselves */
+    /* Tokens that merging does not reach but that are used if they equal a pre-token, if the
+     * vocabulary asks for it (ignore_merges): bytes → id. */
     struct heft_strmap wholes;
-    const char *unicode; /* whose classes its texts are cut by, where no other is asked for */
-    struct heft_error
-        refusal;       /* why texts cannot be encoded, only ids decoded; HEFT_OK: they can */
-    const char *doubt; /* what speaks against the pattern that the caller said, or NULL */
-    const char *remarks[HEFT_REMARKS]; /* NULL: nothing of that kind */
+    const char *unicode;       /* default version of Unicode, for its character classes */
+    struct heft_error refusal; /* why text cannot be encoded, only ids decoded; HEFT_OK: it can */
+    const char *doubt;         /* reason to doubt the pattern that the caller chose, or NULL */
+    const char *remarks[HEFT_REMARKS]; /* by remark; NULL: does not apply */
 };
 
-/* The byte that a character of the vocabulary files stands for; -1: none. */
+/* Returns the byte that a character of the vocabulary files stands for; -1: none. */
 int heft_alphabet_byte(uint32_t c);
-/* The bytes in the order in which GPT-2 numbers them. */
+/* Fills in the bytes in the order of their ids in GPT-2. */
 void heft_alphabet_order(uint8_t order[256]);
 
-/* HEFT_UNSUPPORTED where ids of the vocabulary are decoded, and no more. */
+/* Fails with HEFT_UNSUPPORTED if the vocabulary can only decode. */
 HEFT_CHECKED bool heft_vocab_can_encode(const struct heft_vocab *v, struct heft_error *err);
-/* A word that is a token and to be taken whole. */
+/* Adds a token that is used if it equals a pre-token, without merging. */
 HEFT_CHECKED bool heft_vocab_add_whole(struct heft_vocab *v, uint32_t id, struct heft_error *err);
-/* Room for the tables of so many ids and merges, and `bytes` of tokens. */
+/* Allocates tables for `ids` ids and `merges` merges, and `bytes` bytes of tokens. */
 HEFT_CHECKED bool heft_vocab_room(struct heft_vocab *v, size_t ids, size_t merges, size_t bytes,
                                   struct heft_error *err);
-/* Memory of the vocabulary that was used for something else. */
+/* Memory of the vocabulary that is free for other use. */
 struct heft_vocab_spare {
     void *p;
     size_t n;
 };
-/* Makes the tables of pairs: HEFT_MALFORMED where a pair merges twice. */
+/* Builds the tables of pairs. HEFT_MALFORMED if a pair occurs twice. */
 HEFT_CHECKED bool heft_vocab_pairs(struct heft_vocab *v, struct heft_vocab_spare spare,
                                    struct heft_error *err);
 
-/* log2 of the bytes of an id that texts encode to: 1 where all are below 65536, else 2. */
+/* log2 of the size in bytes of an id that text encodes to: 1 if all are below 65536, else 2. */
 static inline unsigned heft_vocab_width(const struct heft_vocab *v)
 {
     return v->text_ids <= 65536 ? 1 : 2;
@@ -105,7 +105,7 @@ static inline size_t heft_pair_home(const struct heft_vocab *v, uint64_t pair)
 {
     return (size_t)(pair * UINT64_C(0x9E3779B97F4A7C15) >> (64 - v->slot_bits));
 }
-/* Where a pair is, or the free slot where it would be. */
+/* Returns the slot of a pair, or the free slot for it. */
 static inline uint64_t *heft_pair_slot(const struct heft_vocab *v, uint64_t pair)
 {
     const size_t mask = ((size_t)1 << v->slot_bits) - 1;
@@ -115,7 +115,7 @@ static inline uint64_t *heft_pair_slot(const struct heft_vocab *v, uint64_t pair
         i = (i + 1) & mask;
     return &v->slots[i];
 }
-/* The rank of the merge of two ids, or NO_RANK. */
+/* Returns the rank of the merge of two ids, or NO_RANK. */
 static inline uint32_t heft_vocab_pair(const struct heft_vocab *v, uint32_t left, uint32_t right)
 {
     const uint64_t slot = *heft_pair_slot(v, heft_pair_of(left, right));

@@ -1,17 +1,18 @@
-/* vocab_ids.c: open addressing, at most half full. Words of up to 16 bytes, nearly all of them, are
- * hashed by a sum of products of their four parts with keys that are drawn for each table: two words
- * that a file may choose get the same 32 bits once in 2^32 (multiply-shift of vectors).
+/* vocab_ids.c: hash table with open addressing, at most half full. Words of up to 16 bytes, nearly
+ * all of them, are hashed as four u32 by multiply-shift with keys drawn at random for each table:
+ * two words chosen by a file collide with probability 2^-32.
  *
- *     slot   [first 8 bytes of the word][id and 1][their number, or what is left of the hash]
+ *     slot   [first 8 bytes of the word][id + 1][its length, or the other bits of its hash]
  *
- * A slot tells words of up to 8 bytes by itself; of longer ones the token is looked at. */
+ * Words of up to 8 bytes are compared in the slot; longer ones by their token. */
 #include "tokens/bpe/vocab_ids.h"
 
 #include "base/endian.h"
 
 #define SHORT 8
 #define LONG  16
-#define MARK  UINT32_C(16) /* in the mark of a longer word; a short one's is its length */
+#define MARK                                                                                       \
+    UINT32_C(16) /* flag in the mark of a longer word; the mark of a short one is its length */
 
 struct heft_vocab_slot {
     uint64_t low;
@@ -84,14 +85,14 @@ static inline uint32_t mark_of(const struct heft_vocab_asked *asked)
     return asked->word.n <= SHORT ? (uint32_t)asked->word.n : (uint32_t)(asked->hash >> 16) | MARK;
 }
 
-/* Of a word of more than SHORT bytes, whose first ones are the slot's. */
+/* Compares a word of more than SHORT bytes, whose first bytes equal the slot's, with its token. */
 static bool is_token(const struct heft_vocab_ids *ids, const struct heft_vocab_slot *slot,
                      const struct heft_vocab_asked *asked)
 {
     return heft_str_eq(ids->tokens[slot->next_id - 1], asked->word);
 }
 
-/* The slot of a word, or the free one where it would be. */
+/* Returns the slot of a word, or the free slot for it. */
 static inline struct heft_vocab_slot *slot_of(const struct heft_vocab_ids *ids,
                                               const struct heft_vocab_asked *asked)
 {
@@ -115,7 +116,7 @@ bool heft_vocab_ids_put(struct heft_vocab_ids *ids, const struct heft_vocab_aske
     if (asked->word.n > LONG)
         return heft_strmap_add(&ids->longer, asked->word, id, found, err);
     slot = slot_of(ids, asked);
-    *found = slot->next_id - 1; /* of none: HEFT_MAP_NONE */
+    *found = slot->next_id - 1; /* HEFT_MAP_NONE if free */
     if (slot->next_id == 0)
         *slot = (struct heft_vocab_slot){asked->low, id + 1, mark_of(asked)};
     return true;

@@ -1,25 +1,25 @@
-/* word_scan.c: masks of classes → begins of words.
+/* word_scan.c: bit masks of classes → first bytes of pre-tokens.
  *
  *     begin = ¬space ∧ ¬(same class as before) ∧ ¬(blank before)
- *           ∨  space ∧ (no space before ∨ no space behind)
+ *           ∨  space ∧ (no space before ∨ no space after)
  *
- * and then, where a quote begins a word, the short forms 's 't 're … are cut out. What a block needs
- * of the one before it is carried in the lowest bits. */
+ * Then contractions ('s, 't, 're …) are handled where a quote begins a pre-token. What a block
+ * needs from the one before is carried in the lowest bits. */
 #include "tokens/bpe/word_scan.h"
 
 #include "tokens/unicode/utf8.h"
 
-#define AHEAD 4 /* bytes behind a block that it looks at */
-#define DOUBT 8 /* bytes before a window's end where begins may depend on what is behind it */
+#define AHEAD 4 /* bytes after a block that it reads */
+#define DOUBT 8 /* bytes before a window's end where the result may depend on what follows */
 
-/* What one block leaves to the next: bits for its first bytes. */
+/* State that one block passes to the next: bits for its first bytes. */
 struct carry {
-    uint64_t letter, number, space, other; /* of a character that reaches into it */
-    uint64_t tail;                         /* its bytes: no begins */
-    uint64_t hush;   /* spaces that take no part in "no space behind": it was settled before */
-    uint64_t begin;  /* begins … */
-    uint64_t clear;  /* … and places that are none, by a short form */
-    uint64_t before; /* 1 where the last byte was a letter, 2 number, 4 other, 8 space, 16 blank */
+    uint64_t letter, number, space, other; /* classes of a character that extends into the block */
+    uint64_t tail;                         /* its continuation bytes, which begin nothing */
+    uint64_t hush;                         /* spaces exempt from "no space after": decided before */
+    uint64_t begin;                        /* begins of pre-tokens … */
+    uint64_t clear;  /* … and positions that are none, due to a contraction */
+    uint64_t before; /* class of the last byte: 1 letter, 2 number, 4 other, 8 space, 16 blank */
 };
 
 struct block {
@@ -38,7 +38,7 @@ static bool is_space_at(const struct heft_classes *classes, const uint8_t *p)
     return heft_class_of(classes, heft_utf8_at(p, &width)) == HEFT_CLASS_SPACE;
 }
 
-/* Puts `bits` of a character that begins at bit i into *mask, and what reaches beyond into *next. */
+/* Adds `bits` of a character that begins at bit i to *mask; the excess goes to *next. */
 static void put(uint64_t *mask, uint64_t *next, uint64_t bits, unsigned i)
 {
     *mask |= bits << i;
@@ -54,7 +54,7 @@ struct place {
     size_t left;    /* bytes of the text from text[0] on */
 };
 
-/* Nothing can merge the byte at i with the one before it. */
+/* Whether no token contains the byte before i and the byte at i together. */
 static bool is_joint_free(const struct place *at, unsigned i)
 {
     const uint8_t before = i ? at->text[i - 1] : at->before;
@@ -62,13 +62,13 @@ static bool is_joint_free(const struct place *at, unsigned i)
     return at->adjacency && !heft_bytes_adjoin(at->adjacency, before, at->text[i]);
 }
 
-/* The characters beyond ASCII of a block, by their class: their bits in it, and in the next one. */
+/* Non-ASCII characters of a block by class: their bits in it, and in the next block. */
 struct wide {
     uint64_t in[4], beyond[4]; /* by enum heft_class */
     uint64_t tail, tail_beyond;
 };
 
-/* Most are letters, but not so many that a processor could guess which. */
+/* No branch on letters: most characters are, but not predictably. */
 static void put_character(const struct place *at, struct block *b, struct wide *wide, unsigned i,
                           unsigned *width)
 {
@@ -185,7 +185,7 @@ static uint64_t scan_block(const struct heft_scan *scan, const struct place *at,
 
 /* ---- windows ----------------------------------------------------------------------------- */
 
-/* Near the end of a text: what is behind it reads as blanks, and counts for nothing. */
+/* Scans the last block of a text: bytes after the end read as blanks and do not count. */
 static size_t scan_end(const struct heft_scan *scan, const uint8_t *text, size_t n, size_t at,
                        struct carry *c, uint32_t *starts)
 {

@@ -1,5 +1,5 @@
-/* words.c: in batches: first the keys of all words and where they would be, so that the lines are on
- * their way, then the answers. */
+/* words.c: cache of pre-tokens, in batches: first the keys of all pre-tokens and prefetches of
+ * their cache lines, then the lookups. */
 #include "tokens/bpe/words.h"
 
 #include "base/endian.h"
@@ -7,24 +7,25 @@
 
 #define BATCH       64
 #define VALUE_BYTES 16
-#define LONG_MOST   256               /* bytes of a word that is kept */
-#define LONG_PLACES 4                 /* for a long word to be in, one behind the other */
-#define MOST_HEAP   ((size_t)1 << 15) /* bytes: as long as making the tables takes */
+#define LONG_MOST   256 /* bytes of a long pre-token that is cached */
+#define LONG_PLACES 4   /* entries of a set */
+#define MOST_HEAP                                                                                  \
+    ((size_t)1 << 15) /* bytes; merging as many by the heap takes as long as building the tables */
 #define LEAST       ((size_t)1 << 20)
-#define FIRST_LINES 14 /* bits, at least: a line for each token */
-#define FIRST_LONGS 8  /* the same, of groups of places; they grow by so many … */
-#define MORE_LONGS  4
+#define FIRST_LINES 14 /* log2 of the initial lines: one for each token */
+#define FIRST_LONGS 8  /* log2 of the initial number of sets … */
+#define MORE_LONGS  4  /* … and of the factor by which it grows */
 
 struct entry {
-    uint64_t low, high;         /* the word; all zero: free */
-    uint8_t value[VALUE_BYTES]; /* ids; in the last two bytes how many */
+    uint64_t low, high;         /* the pre-token; all zero: free */
+    uint8_t value[VALUE_BYTES]; /* ids, and in the last two bytes their count */
 };
 struct heft_word_line {
     struct entry entries[2];
 };
 struct heft_long_word {
     uint64_t hash; /* 0: free */
-    uint32_t at;   /* in the store: the word, then its ids */
+    uint32_t at;   /* offset in the store of the pre-token's bytes, then its ids */
     uint16_t n, count;
 };
 
@@ -34,8 +35,8 @@ struct key {
     uint64_t low, high;
 };
 
-/* By the number of its bytes: what of 16 bytes belongs to a word, and the number on top. Words of 16
- * and more get a key that no entry has. */
+/* By length: the bits of 16 bytes that belong to a pre-token, with the length in the last byte.
+ * Pre-tokens of 16 bytes and more get a key that no entry has. */
 #define LOW(n) (UINT64_MAX >> (64 - 8 * (n)))
 #define FEW(n)                                                                                     \
     {                                                                                              \
@@ -46,7 +47,7 @@ struct key {
         UINT64_MAX, LOW((n)-8), (uint64_t)(n) << 56, 0                                             \
     }
 static const struct {
-    uint64_t low, high, set_high, unused; /* a power of two bytes, for its place */
+    uint64_t low, high, set_high, unused; /* padded to a power of two for indexing */
 } MASKS[HEFT_WORD_KEY + 2] = {
     {0, 0, 0, 0},
     FEW(1),
@@ -75,7 +76,7 @@ static inline struct key key_of(const uint8_t *word, size_t n)
                         (heft_le64(word + 8) & MASKS[i].high) | MASKS[i].set_high};
 }
 
-/* The highest bits of a product depend on all bits below. */
+/* The highest bits of a product depend on all lower bits. */
 static inline size_t place_of(struct key key, unsigned bits)
 {
     return (size_t)((key.low * UINT64_C(0x9E3779B97F4A7C15) +
@@ -95,7 +96,7 @@ static inline bool is_key(const struct entry *e, struct key key)
 
 /* ---- ids --------------------------------------------------------------------------------- */
 
-/* Of an entry. */
+/* Ids that an entry has room for. */
 static inline size_t most_of(unsigned width)
 {
     return width == 1 ? 7 : 3;
@@ -106,7 +107,7 @@ static size_t most_ids(const struct heft_words *w)
     return most_of(w->width);
 }
 
-/* The same id from `out` to `end`; a few bytes behind it are touched. */
+/* Writes the same id from `out` to `end`; may overwrite a few bytes after it. */
 static uint8_t *put_same(const struct heft_words *w, uint32_t id, uint8_t *out, uint8_t *end)
 {
     const uint64_t ids =
@@ -117,7 +118,7 @@ static uint8_t *put_same(const struct heft_words *w, uint32_t id, uint8_t *out, 
     return end;
 }
 
-/* Whether an entry can hold them: those that it has no room for are the last that it has. */
+/* Whether an entry can represent the ids: those beyond its room must equal the last that it has. */
 static bool fits_entry(const struct heft_words *w, const uint32_t *ids, size_t count)
 {
     const size_t most = most_ids(w);
@@ -127,7 +128,8 @@ static bool fits_entry(const struct heft_words *w, const uint32_t *ids, size_t c
     return count <= most;
 }
 
-/* The ids of an entry that has more than it has room for, as when lines begin with many blanks. */
+/* Writes the ids of an entry that stands for more than it holds, as indented lines of many blanks
+ * do. */
 static uint8_t *put_entry(const struct heft_words *w, const struct entry *e, size_t count,
                           uint8_t *out)
 {
@@ -139,7 +141,7 @@ static uint8_t *put_entry(const struct heft_words *w, const struct entry *e, siz
                     out + (count << w->width));
 }
 
-/* Sixteen at once, which compilers make into a few instructions. */
+/* Sixteen at a time, which compilers turn into a few instructions. */
 static uint8_t *put_narrow(const uint32_t *ids, size_t count, uint8_t *out)
 {
     uint16_t narrow[16];
@@ -165,7 +167,7 @@ uint8_t *heft_words_put(const struct heft_words *w, const uint32_t *ids, size_t 
     return out;
 }
 
-/* A word that is a token though merging does not lead to it: w->ids gets its id. */
+/* Whether the pre-token equals a token that merging does not reach; its id goes to w->ids. */
 static bool is_whole(struct heft_words *w, const uint8_t *word, size_t n)
 {
     if (HEFT_LIKELY(w->v->wholes.count == 0) || n > w->v->longest)
@@ -174,8 +176,9 @@ static bool is_whole(struct heft_words *w, const uint8_t *word, size_t n)
     return w->ids[0] != HEFT_MAP_NONE;
 }
 
-/* The linear method has tables to make first: a text with few long words does without. The ids live
- * until the next word. NULL on failure. */
+/* Merges a pre-token that is not cached. The first long ones go by the heap: a text with few of
+ * them does not pay for the tables of long_word.h. The ids live until the next call. NULL on
+ * failure. */
 static const uint32_t *merge(struct heft_words *w, const uint8_t *word, size_t n, size_t *count,
                              struct heft_error *err)
 {
@@ -198,7 +201,7 @@ static const uint32_t *merge(struct heft_words *w, const uint8_t *word, size_t n
     return w->longer.ids;
 }
 
-/* The first of its line, in which what was first becomes second. */
+/* Returns the first entry of the line; the former first becomes the second. */
 static struct entry *open_entry(struct heft_words *w, struct key key)
 {
     struct heft_word_line *line = line_of(w, key);
@@ -244,7 +247,8 @@ static struct heft_long_word *find_long(struct heft_long_word *places, const uin
     return NULL;
 }
 
-/* Places of more bits: what was in a group goes to the groups that follow one another there. */
+/* More sets: the entries of one set go to the consecutive sets that replace it.
+ */
 static void spread_longs(struct heft_words *w, struct heft_long_word *to, unsigned bits)
 {
     for (size_t i = (size_t)LONG_PLACES << w->long_bits; i-- > 0;) {
@@ -260,7 +264,7 @@ static void spread_longs(struct heft_words *w, struct heft_long_word *to, unsign
     w->long_bits = bits;
 }
 
-/* Where there is no memory for more it stays as it is. */
+/* Without memory the table keeps its size. */
 static void grow_longs(struct heft_words *w)
 {
     const unsigned bits = w->long_bits + MORE_LONGS < w->most_long_bits ? w->long_bits + MORE_LONGS
@@ -285,7 +289,7 @@ static void forget_longs(struct heft_words *w)
     w->store_used = 0;
 }
 
-/* The first of its places; the last is forgotten. */
+/* Inserts at the front of its set; the last entry is dropped. */
 static void remember_long(struct heft_words *w, struct heft_long_word *places, uint64_t hash,
                           const uint8_t *word, size_t n, const uint32_t *ids, size_t count)
 {
@@ -329,7 +333,8 @@ uint8_t *heft_words_one(struct heft_words *w, const uint8_t *word, size_t n, uin
 
 /* ---- lines ------------------------------------------------------------------------------- */
 
-/* More lines: what was in one goes to lines that follow one another there, in its order. */
+/* Grows the lines: the entries of one go to the consecutive lines that replace it, in their order.
+ */
 static void spread_lines(struct heft_words *w, struct heft_word_line *to, unsigned bits)
 {
     const size_t n = (size_t)1 << w->line_bits;
@@ -346,7 +351,7 @@ static void spread_lines(struct heft_words *w, struct heft_word_line *to, unsign
         }
 }
 
-/* Once it is known that the text has many words. Where there is no memory it stays as it is. */
+/* Grows once the text is known to have many pre-tokens. Without memory the table keeps its size. */
 static void grow_lines(struct heft_words *w)
 {
     struct heft_error unused = {0};
@@ -365,7 +370,7 @@ static void grow_lines(struct heft_words *w)
 
 /* ---- batches ----------------------------------------------------------------------------- */
 
-/* NULL: the line does not have it. */
+/* Returns NULL if the line does not have the key. */
 static inline const struct entry *find(const struct heft_word_line *line, struct key key)
 {
     const struct entry *e = line->entries + !is_key(line->entries, key);
@@ -373,7 +378,7 @@ static inline const struct entry *find(const struct heft_word_line *line, struct
     return HEFT_LIKELY(is_key(e, key)) ? e : NULL;
 }
 
-/* width: that of w, known to be unchanged by what is written. */
+/* width: a copy of w->width, which the compiler knows not to change by the writes. */
 static inline uint8_t *put_known(const struct heft_words *w, unsigned width, const struct entry *e,
                                  uint8_t *out)
 {
@@ -384,7 +389,7 @@ static inline uint8_t *put_known(const struct heft_words *w, unsigned width, con
                                                 : put_entry(w, e, count, out);
 }
 
-/* A word that has a key, and no entry. */
+/* Encodes a pre-token that has a key but no entry. */
 static uint8_t *encode_new(struct heft_words *w, const uint8_t *word, size_t n, struct key key,
                            uint8_t *out, struct heft_error *err)
 {
@@ -408,8 +413,8 @@ static size_t same_at_end(const uint8_t *word, size_t n)
     return n - at;
 }
 
-/* Bytes at the end of a long word that are all the same and never merge with each other, but the
- * first of them: each is a token. */
+/* Number of bytes at the end that are all equal and never merge with each other, without the first
+ * of them: each is a token. */
 static size_t single_tail(const struct heft_words *w, const uint8_t *word, size_t n)
 {
     const uint8_t byte = word[n - 1];
@@ -419,7 +424,8 @@ static size_t single_tail(const struct heft_words *w, const uint8_t *word, size_
     return same_at_end(word, n) - 1;
 }
 
-/* What is in front of such bytes is mostly short, as the break of a line is before its blanks. */
+/* Encodes the part before such bytes, which is mostly short and cached, as the newline before an
+ * indentation is. */
 static uint8_t *encode_long(struct heft_words *w, const uint8_t *word, size_t n, uint8_t *out,
                             struct heft_error *err)
 {
@@ -486,7 +492,7 @@ uint8_t *heft_words_encode(struct heft_words *w, const uint8_t *text, const uint
 
 /* ---- life -------------------------------------------------------------------------------- */
 
-/* A token that is a word, on its way to its line. */
+/* A token to be entered into its line. */
 struct seedling {
     struct key key;
     uint32_t id;
@@ -497,13 +503,13 @@ static void plant(struct heft_words *w, const struct seedling *seedlings, size_t
     for (size_t i = 0; i < n; i++) {
         struct entry *e = open_entry(w, seedlings[i].key);
 
-        heft_put_le32(e->value, seedlings[i].id); /* its low half is the id of two bytes */
+        heft_put_le32(e->value, seedlings[i].id); /* the low half is the id of two bytes */
         heft_put_le16(e->value + VALUE_BYTES - 2, 1);
     }
 }
 
-/* Tokens that encode to themselves, no more than there is room for. Lower ids are commoner: they are
- * put last, and so in front. */
+/* Enters the self-encoding tokens, as many as there is room for. Lower ids are more frequent: they
+ * are entered last, and so come first. */
 static void seed(struct heft_words *w)
 {
     const uint64_t room = HEFT_COUNT(w->lines->entries) << w->line_bits;

@@ -1,12 +1,11 @@
-/* decimals.c: ids as people write them: decimals with white space between, in lines of any kind.
+/* decimals.c: ids as text: decimal numbers separated by white space.
  *
  *     39 664 368
- *     826 68
- */
+ *     826 68 */
 #include "tokens/decode/decode.h"
 
-#define SURE 8  /* bytes of a file that are no stream of ids where all of them are such */
-#define MOST 20 /* digits of a number that are shown */
+#define SURE 8  /* shorter files may be either decimals or a raw stream of ids */
+#define MOST 20 /* digits of a number in an error message */
 
 static bool is_digit(uint8_t c)
 {
@@ -25,7 +24,7 @@ static bool ends_with(const char *path, const char *end)
     return n >= k && memcmp(path + n - k, end, k) == 0;
 }
 
-/* X.bin is what encode calls streams: words may well have ids all bytes of which are digits. */
+/* A .bin file is a raw stream: its ids may well consist of bytes that are digits. */
 bool heft_decimals_are(struct heft_bytes head, uint64_t size, const char *path, unsigned width)
 {
     if (size % width == 0 && ends_with(path, ".bin"))
@@ -38,7 +37,7 @@ bool heft_decimals_are(struct heft_bytes head, uint64_t size, const char *path, 
 
 /* ---- numbers ----------------------------------------------------------------------------- */
 
-/* The next byte, which stays where it is; -1 at the end, and where reading fails. */
+/* Returns the next byte without consuming it; -1 at the end and on a read error. */
 static int peek(struct heft_stream_reader *range, bool *ok, struct heft_error *err)
 {
     *ok = heft_stream_refill(range, err);
@@ -56,7 +55,7 @@ static uint64_t place(const struct heft_stream_reader *range)
     return range->at - range->waiting.n;
 }
 
-/* The number that begins here; one of more than 32 bits is no id of any vocabulary. */
+/* Reads a number. More than 32 bits give HEFT_NO_TOKEN. */
 static bool take_number(struct heft_stream_reader *range, uint32_t *id, struct heft_error *err)
 {
     uint64_t value = 0;

@@ -1,15 +1,15 @@
-/* decode.c: ids → bytes → text. What is no UTF-8 becomes U+FFFD, one for each longest beginning of a
- * character, as Python's errors='replace' has it.
+/* decode.c: ids → bytes → text. Invalid UTF-8 becomes U+FFFD, one for each maximal prefix of a
+ * character, as Python's errors='replace' does.
  *
- *     F0 9F 99 41   →  U+FFFD A      three bytes begin a character that does not go on
- *     C0 80         →  U+FFFD U+FFFD  neither begins one */
+ *     F0 9F 99 41   →  U+FFFD A       three bytes are the prefix of a character
+ *     C0 80         →  U+FFFD U+FFFD  neither byte is a prefix */
 #include "tokens/decode/decode.h"
 
 #include "base/text.h"
 #include "base/require_arg.h"
 #include "tokens/bpe/vocab.h"
 
-#define ROOM ((size_t)1 << 16) /* bytes that are gathered before they are handed out */
+#define ROOM ((size_t)1 << 16) /* bytes that are collected before they are handed out */
 
 bool heft_decode(const struct heft_vocab *v, const uint32_t *ids, size_t n, void *out, size_t room,
                  size_t *bytes, struct heft_error *err)
@@ -61,7 +61,7 @@ void heft_decoder_free(struct heft_decoder *d)
     heft_free(d);
 }
 
-/* What the second byte of a character may be; *more is how many follow the first. */
+/* Whether `second` is a valid second byte of a character after `lead`. */
 static bool follows(uint8_t lead, uint8_t second)
 {
     if ((second & 0xC0) != 0x80)
@@ -80,8 +80,8 @@ static bool follows(uint8_t lead, uint8_t second)
     }
 }
 
-/* Bytes at p, n > 0 of them, where no whole character stands: how many are the beginning of one, at
- * least 1. *is_open: more bytes might complete it. */
+/* Length of the maximal prefix of a character at p, at least 1; n > 0, and no complete character is
+ * at p. *is_open: more bytes may complete it. */
 static size_t beginning(const uint8_t *p, size_t n, bool *is_open)
 {
     const size_t wanted = p[0] < 0xC2 || p[0] > 0xF4 ? 1 : p[0] < 0xE0 ? 2 : p[0] < 0xF0 ? 3 : 4;
@@ -100,7 +100,7 @@ static bool give(heft_text_fn *each, void *ctx, const void *text, size_t n, stru
            heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
 }
 
-/* Hands out what is gathered; at most 3 bytes stay, unless is_last. */
+/* Hands out the collected text; keeps an incomplete character of up to 3 bytes, unless is_last. */
 static bool flush(struct heft_decoder *d, bool is_last, heft_text_fn *each, void *ctx,
                   struct heft_error *err)
 {
@@ -212,7 +212,8 @@ static bool decode_ids(struct heft_ids_reader *r, struct heft_decoder *d, heft_t
     return true;
 }
 
-/* Ids have four bytes only where one needs them: if that is not one of a text, not every file has it. */
+/* Width of a raw stream if the caller does not say it. Ids need 4 bytes only if one is above 65535;
+ * if only <|endoftext|> is, the file may have either width. */
 static struct heft_ids_width width_of(const struct heft_vocab *v, unsigned said)
 {
     const unsigned narrow = 1U << heft_vocab_width(v), wide = heft_vocab_size(v) <= 65536 ? 2 : 4;

@@ -1,22 +1,22 @@
-/* decode_files.c: files of ids, known by their content, read in portions.
+/* decode_files.c: files of ids, detected by their content, read in batches.
  *
- *     PK…                  .npz: arrays of whole numbers, one after the other
+ *     PK…                  .npz: arrays of integers, in the order of the directory
  *     \x93NUMPY            .npy
  *     u32 20240520         llm.c: 256 × u32 (magic, version 1, number of ids, 0 …), ids of 2 bytes
  *     u32 20240801         the same with version 7 and ids of 4 bytes
  *     MMIDIDX\0\0          Megatron's index: u64 1 | u8 type | u64 sequences | u64 documents |
- *                          lengths, 4 bytes each | where they begin in X.bin, 8 bytes each | …
+ *                          4-byte length each | 8-byte offset in X.bin each | …
  *     0-9 and white space  decimals
- *     anything else        ids and nothing else, of 2 or 4 bytes
+ *     otherwise            raw stream of ids of 2 or 4 bytes
  *
- * X.bin with such an index beside it is read by it. */
+ * If X.bin has such an index beside it, it is read through the index. */
 #include "base/endian.h"
 #include "tokens/decode/decode.h"
 #include "tokens/input/npy_ids.h"
 
 #define LLMC_HEAD     1024
 #define MEGATRON_HEAD 34
-#define PIECE         ((size_t)1 << 16) /* of a deflated part or of decimals, read at once */
+#define PIECE         ((size_t)1 << 16) /* bytes of a compressed part or of decimals read at a time */
 
 /* ---- bytes of a part --------------------------------------------------------------------- */
 
@@ -34,7 +34,7 @@ static bool range_begin(struct heft_ids_reader *r, const struct heft_stream *str
     return heft_stream_open(&r->range, stream, PIECE, err);
 }
 
-/* Bytes of a file as they are. */
+/* Selects a range of a file as the current part, uncompressed. */
 static bool range_plain(struct heft_ids_reader *r, const struct heft_source *source, uint64_t off,
                         uint64_t n, struct heft_error *err)
 {
@@ -61,7 +61,8 @@ static bool set_part(struct heft_ids_reader *r, unsigned width, bool is_signed, 
     return true;
 }
 
-/* Offsets in errors of a header count from its beginning, which is at `base` of the file. */
+/* Parses an array header. Error offsets count from its beginning, which is at `base` of the file.
+ */
 static bool read_header(struct heft_bytes header, uint64_t base, struct heft_npy_ids *array,
                         struct heft_error *err)
 {
@@ -98,7 +99,7 @@ static bool begin_array(struct heft_ids_reader *r, struct heft_error *err)
     return ok;
 }
 
-/* Which member is wrong, and where in the file: what has no place of its own is told at the payload. */
+/* Adds the member's name to an error and, if it has no offset, that of the member's data. */
 static bool blame(const struct heft_zip_entry *entry, struct heft_error *err)
 {
     if (err->offset == HEFT_NO_OFFSET && err->code != HEFT_NOMEM && err->code != HEFT_IO)
@@ -170,7 +171,7 @@ bool heft_ids_fail(const struct heft_ids_reader *r, size_t i, struct heft_error 
     return r->kind == HEFT_IDS_NPZ ? blame(&r->zip.entries[r->part - 1], err) : false;
 }
 
-/* Ids that no vocabulary can have become HEFT_NO_TOKEN. */
+/* Converts a batch; ids beyond any vocabulary become HEFT_NO_TOKEN. */
 static void to_ids(const struct heft_ids_reader *r, size_t n, uint32_t *ids)
 {
     const uint8_t *p = r->bytes;
@@ -247,7 +248,7 @@ static unsigned megatron_width(uint8_t type, bool *is_signed)
     return type < HEFT_COUNT(WIDTHS) ? WIDTHS[type] : 0;
 }
 
-/* X.bin for X.idx. */
+/* Opens X.bin for X.idx. */
 static bool open_data(struct heft_ids_reader *r, const char *path, struct heft_error *err)
 {
     const size_t n = strlen(path);
@@ -260,7 +261,8 @@ static bool open_data(struct heft_ids_reader *r, const char *path, struct heft_e
     return r->data_path && heft_source_open_file(&r->data, r->data_path, err);
 }
 
-/* A length and a pointer a sequence, a number a document: an index that lacks some was cut off. */
+/* Checks that the tables fit into the index: a length and an offset for each sequence, a number for
+ * each document. */
 static bool check_index(const struct heft_source *index, uint64_t sequences, uint64_t documents,
                         struct heft_error *err)
 {
@@ -299,7 +301,7 @@ static bool open_megatron(struct heft_ids_reader *r, const char *path, struct he
     return open_data(r, path, err);
 }
 
-/* Who names X.bin may have written it anew, and not the X.idx beside it. */
+/* Refuses an index beside X.bin that ends elsewhere: X.bin may have been rewritten without it. */
 static bool check_whole(const struct heft_ids_reader *r, struct heft_error *err)
 {
     const uint64_t last = r->parts - 1;
@@ -320,7 +322,7 @@ static bool check_whole(const struct heft_ids_reader *r, struct heft_error *err)
     return heft_error_file(err, r->data_path);
 }
 
-/* Ids of 4 bytes below 65536, read as ones of 2: every second is 0. */
+/* Whether 2-byte ids look like 4-byte ids below 65536: every second one is 0. */
 static bool looks_wide(const struct heft_ids_reader *r, struct heft_bytes head)
 {
     uint32_t even = 0, odd = 0;
@@ -363,7 +365,7 @@ static bool open_decimals(struct heft_ids_reader *r, struct heft_error *err)
     return range_plain(r, &r->file, 0, r->file.size, err);
 }
 
-/* X.idx where path is X.bin and such an index is there; it takes the place of the file. */
+/* Looks for X.idx beside X.bin; if it is an index, it replaces the file. */
 static bool find_index(struct heft_ids_reader *r, const char *path, const char **index,
                        struct heft_error *err)
 {

@@ -1,5 +1,5 @@
-/* input_below.c: depth-first search over folders, those that wait on a stack. A set of (device, inode)
- * ends the loops that links make. */
+/* input_below.c: lists directories; depth-first traversal with an explicit stack. A set of (device,
+ * inode) breaks cycles of symbolic links. */
 #include "tokens/input/input_below.h"
 
 #include "base/map.h"
@@ -83,7 +83,7 @@ static bool push_folder(void *ctx, const char *path, struct heft_error *err)
     return push(ctx, path, err);
 }
 
-/* *is_new: it is a folder, and was not seen before. */
+/* *is_new: `path` is a directory that was not visited before. */
 static bool see(struct below *b, const char *path, bool *is_new, struct heft_error *err)
 {
     struct heft_os_stat st;
@@ -105,7 +105,7 @@ static bool see(struct below *b, const char *path, bool *is_new, struct heft_err
     return true;
 }
 
-/* Of what was pushed last the first comes on top. */
+/* Reverses the entries pushed last, so that the first is on top. */
 static void turn_around(const char **items, size_t n)
 {
     for (size_t i = 0; i < n / 2; i++) {

@@ -4,19 +4,20 @@
 
 #include "base/mem.h"
 
-/* `path` lives until the callback returns. */
+/* `path` is valid until the callback returns. */
 typedef bool heft_path_fn(void *ctx, const char *path, struct heft_error *err);
 
-/* Every entry of a directory, as FOLDER/NAME. *is_unreadable: the directory could not be read. */
+/* Calls `each` for every entry of a directory, as FOLDER/NAME, in the order of the system.
+ * *is_unreadable: the directory could not be read. */
 HEFT_CHECKED bool heft_folder_each(const char *folder, heft_path_fn *each, void *ctx,
                                    bool *is_unreadable, struct heft_error *err);
 /* FOLDER/NAME, as Python's os.path.join, with a NUL at the end. */
 HEFT_CHECKED bool heft_entry_path(struct heft_buf *path, const char *folder, struct heft_str name,
                                   struct heft_error *err);
 
-/* Tells the folder and each one below it, before its sub-folders and in the order of the system, but for
- * names with a dot in front; links to folders are followed, and no folder is told twice. What is no
- * folder has none. Fails where one cannot be read. */
+/* Calls `each` for the directory and all below it, parents first, in the order of the system,
+ * except hidden ones (names that begin with a dot). Follows symbolic links; visits no directory
+ * twice. Does nothing if `folder` is no directory. Fails if one cannot be read. */
 HEFT_CHECKED bool heft_folders_below(const char *folder, heft_path_fn *each, void *ctx,
                                      struct heft_error *err);
 

@@ -1,4 +1,4 @@
-/* input_bytes.c: bytes of a file or a pipe in order, unpacked where they are packed. */
+/* input_bytes.c: bytes of a file or a pipe in order, decompressed if packed. */
 #include "tokens/input/input_bytes.h"
 
 #include <errno.h>
@@ -7,9 +7,9 @@
 #include "tokens/input/lookalikes.h"
 
 #define PACKED ((size_t)128 << 10)
-#define HEAD   64 /* bytes that tell packed files, and those that are no texts */
+#define HEAD   64 /* bytes that identify packed files and files that are no text */
 
-/* After a call that failed: whether it is to be tried again. */
+/* Decides after an interrupted call whether to try again. */
 static bool is_interrupted(const struct heft_input_bytes *in, bool *go_on, struct heft_error *err)
 {
     if (errno != EINTR)
@@ -18,7 +18,7 @@ static bool is_interrupted(const struct heft_input_bytes *in, bool *go_on, struc
     return true;
 }
 
-/* read and open_stream end where a signal comes: false with an error where that is to be all. */
+/* read and open_stream return on signals; false with an error if the caller wants to stop. */
 static bool wait_read(const struct heft_input_bytes *in, uint8_t *to, size_t room, int64_t *got,
                       struct heft_error *err)
 {
@@ -40,12 +40,13 @@ static bool wait_open(struct heft_input_bytes *in, struct heft_error *err)
     return go_on && (in->fd >= 0 || heft_fail_errno(err, "cannot be opened"));
 }
 
-/* Bytes from the system. A regular file gives as many as it had when it was opened: what is appended
- * meanwhile is left out, and one that shrank is an error. */
+/* Reads from the system. A regular file is read up to its size when it was opened: bytes appended
+ * later are ignored, a file that has shrunk is an error. */
 static bool pull(struct heft_input_bytes *in, uint8_t *to, size_t room, size_t *n,
                  struct heft_error *err)
 {
-    const bool is_sized = in->is_regular && in->size > 0; /* /proc says 0 and has text */
+    const bool is_sized =
+        in->is_regular && in->size > 0; /* files in /proc have size 0, and contents */
     const uint64_t left = is_sized ? in->size - in->read : room;
     int64_t got;
 
@@ -85,7 +86,7 @@ static bool check_stranger(struct heft_input_bytes *in, struct heft_bytes head,
                                   stranger);
 }
 
-/* X.gz or X.zst that was cut within its first four bytes, which say that it is packed. */
+/* Whether a .gz or .zst file is shorter than the four bytes that identify it. */
 static bool is_cut_pack(const char *path, struct heft_bytes head)
 {
     static const uint8_t GZIP[] = {0x1F, 0x8B, 0x08}, ZSTD[] = {0x28, 0xB5, 0x2F, 0xFD};
@@ -99,7 +100,7 @@ static bool is_cut_pack(const char *path, struct heft_bytes head)
             memcmp(head.p, ZSTD, head.n) == 0);
 }
 
-/* The first bytes, of which a pipe may give one at a time. */
+/* Reads the first bytes; a pipe may deliver them one at a time. */
 static bool pull_head(struct heft_input_bytes *in, struct heft_error *err)
 {
     size_t n = 0, more = 1;
@@ -132,7 +133,8 @@ static bool open_path(struct heft_input_bytes *in, struct heft_error *err)
         return heft_fail_errno(err, "cannot be examined");
     if (st.is_dir)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "a folder, where a file is wanted");
-    in->is_regular = st.is_file && in->fd != 0; /* of standard input a part may be read already */
+    in->is_regular =
+        st.is_file && in->fd != 0; /* part of standard input may have been read by others */
     in->size = st.size;
     return true;
 }
@@ -148,7 +150,7 @@ bool heft_input_open(struct heft_input_bytes *in, const char *path, struct heft_
     return heft_error_file(err, path);
 }
 
-/* Where in the file unpacking came to. */
+/* Adds the offset in the packed file to an error. */
 static bool fail_packed(const struct heft_input_bytes *in, struct heft_error *err)
 {
     if (err->offset == HEFT_NO_OFFSET && err->code != HEFT_NOMEM)
@@ -220,7 +222,7 @@ bool heft_input_seek(struct heft_input_bytes *in, uint64_t at, struct heft_error
 void heft_input_close(struct heft_input_bytes *in)
 {
     if (in->fd > 0)
-        (void)heft_os->close(in->fd); /* opened for reading: nothing can be lost */
+        (void)heft_os->close(in->fd); /* opened for reading only: close cannot lose data */
     heft_unpack_free(in->unpack);
     heft_free(in->packed);
     *in = (struct heft_input_bytes){.fd = -1};

@@ -1,11 +1,11 @@
-/* input_list.c: files, folders and patterns, in readdir order.
+/* input_list.c: files, directories and patterns, in the order of readdir.
  *
- *     row    u64 begin of the path | u32 its bytes, with NUL | u32 word | u64 bytes | i64 changed
- *     paths  one behind the other
+ *     row    u64 offset of the path | u32 its bytes, with NUL | u32 argument | u64 bytes | i64 changed
+ *     paths  concatenated
  *
- * A folder's files are told before its sub-folders, which wait on a stack, the first on top. Sorted,
- * files and sub-folders wait alike: by name, with a slash behind a folder's, they come as their whole
- * paths would. */
+ * The files of a directory come before its subdirectories, which wait on a stack with the first on
+ * top. When sorting, files and subdirectories wait together; a directory's name gets a slash, so
+ * that the result is sorted by whole paths. */
 #include "tokens/input/input_list.h"
 
 #include <errno.h>
@@ -21,12 +21,12 @@
 
 struct heft_input_list {
     struct heft_row_store rows, paths;
-    struct heft_lock *lock; /* of the two */
+    struct heft_lock *lock; /* guards both */
     uint64_t path_bytes;
     size_t n;
     uint64_t bytes;
     bool has_streams;
-    struct heft_buf shown; /* the path that was asked for alone */
+    struct heft_buf shown; /* buffer of heft_input_list_path */
 };
 
 /* ---- rows ----------------------------------------------------------------------------------- */
@@ -90,15 +90,15 @@ const char *heft_input_list_path(struct heft_input_list *list, size_t i)
 
 /* ---- one word ------------------------------------------------------------------------------- */
 
-/* What waits: paths of its own. */
+/* Paths that wait; owns them. */
 struct waiting {
-    char **items; /* a folder's ends in a slash */
+    char **items; /* directories end with a slash */
     size_t n, cap;
 };
 
 struct adding {
     struct heft_input_list *list;
-    struct waiting stack, entries; /* entries: of the folder that is being listed */
+    struct waiting stack, entries; /* entries: of the directory being listed */
     uint32_t word;
     bool sort;
 };
@@ -144,7 +144,7 @@ static int by_path(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The entries onto the stack, the first on top. */
+/* Moves the entries onto the stack, the first on top. */
 static bool stack_entries(struct adding *a, struct heft_error *err)
 {
     struct waiting *from = &a->entries, *to = &a->stack;
@@ -160,7 +160,7 @@ static bool stack_entries(struct adding *a, struct heft_error *err)
 
 /* ---- folders -------------------------------------------------------------------------------- */
 
-/* What a run of heft left when it was killed is no text: .NAME.heft-… */
+/* Whether it is a temporary file of an interrupted run of heft: .NAME.heft-… */
 static bool is_left_over(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -169,8 +169,8 @@ static bool is_left_over(const char *path)
     return name[0] == '.' && strstr(name, ".heft-");
 }
 
-/* A FIFO without a writer, or a device, would be waited for without end. What cannot be examined, as a
- * link that leads nowhere, is told of where it is opened. */
+/* Whether opening would block: a FIFO without a writer, a device. A file that cannot be examined,
+ * such as a dangling link, is reported when it is opened. */
 static bool is_waited_for(const char *path)
 {
     struct heft_os_stat st;
@@ -196,8 +196,8 @@ static bool take_entry(void *ctx, const char *path, struct heft_error *err)
     return a->sort ? wait_for(&a->entries, path, "", err) : put_item(a, path, err);
 }
 
-/* os.walk would go on without a word where a folder cannot be read: text that is missing is no
- * output. */
+/* Lists a directory. Unlike os.walk, which skips unreadable directories silently, fails: missing
+ * text must not go unnoticed. */
 static bool visit(struct adding *a, char *folder, struct heft_error *err)
 {
     bool is_unreadable;
@@ -213,7 +213,7 @@ static bool is_folder(const char *path)
     return n > 0 && path[n - 1] == '/';
 }
 
-/* All that waits, and what comes of it. */
+/* Processes the stack until it is empty. */
 static bool take_stack(struct adding *a, struct heft_error *err)
 {
     bool ok = true;
@@ -252,7 +252,8 @@ static bool no_match(const char *pattern, struct heft_error *err)
 
 static bool take_pattern(struct adding *a, const char *pattern, struct heft_error *err)
 {
-    bool ok = !*pattern || heft_pattern_each(pattern, take_match, a, err); /* "": nothing */
+    bool ok = !*pattern ||
+              heft_pattern_each(pattern, take_match, a, err); /* an empty pattern matches nothing */
 
     if (a->entries.n > 0)
         qsort(a->entries.items, a->entries.n, sizeof *a->entries.items, by_path);

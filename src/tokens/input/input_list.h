@@ -1,13 +1,12 @@
-/* input_list.h: the words of a command line → the files they mean, in the order in which Python's
- * os.walk and glob.glob give them.
+/* input_list.h: arguments of a command line → the files they mean, in the order of Python's os.walk
+ * and glob.glob.
  *
  *     a file                that file, whatever its name
- *     a folder              what is in it, then its sub-folders; links to folders are not followed
+ *     a directory           its files, then its subdirectories; links to directories are not followed
  *     -                     standard input
- *     anything else         a pattern: * ? [a-z] [!a]; names with a dot in front only for patterns
- *                           with one
+ *     otherwise             a pattern: * ? [a-z] [!a]; hidden names only if the pattern begins with a dot
  *
- * The list lies on the disk (io/row_store.h), but for its first thousands. */
+ * The list is on the disk (io/row_store.h), except for the first thousands of entries. */
 #ifndef HEFT_INPUT_LIST_H
 #define HEFT_INPUT_LIST_H
 
@@ -15,14 +14,14 @@
 
 struct heft_input_item {
     const char *path;
-    uint32_t word;   /* which of the words it is of */
-    uint64_t bytes;  /* 0 where that is not known */
-    int64_t changed; /* when it was written last */
+    uint32_t word;   /* index of the argument */
+    uint64_t bytes;  /* 0 if unknown */
+    int64_t changed; /* time of the last modification */
 };
 
 struct heft_input_how {
-    bool sort;        /* by name within each word */
-    bool allow_empty; /* a word that matches nothing is no error */
+    bool sort;        /* by name within each argument */
+    bool allow_empty; /* an argument that matches nothing is no error */
 };
 
 struct heft_input_list;
@@ -32,13 +31,14 @@ HEFT_CHECKED bool heft_input_list_add(struct heft_input_list *list, const char *
                                       struct heft_error *err);
 size_t heft_input_list_count(const struct heft_input_list *list);
 uint64_t heft_input_list_bytes(const struct heft_input_list *list);
-/* Not all can be read twice. */
+/* Whether some input cannot be read twice. */
 bool heft_input_list_streams(const struct heft_input_list *list);
-/* The i-th; its path is in *path, the caller's, until that is used again. From any thread once all
- * words are added. */
+/* Returns the i-th file. Its path is in *path, a buffer of the caller. Thread-safe once all
+ * arguments are added. */
 HEFT_CHECKED bool heft_input_list_get(struct heft_input_list *list, size_t i, struct heft_buf *path,
                                       struct heft_input_item *item, struct heft_error *err);
-/* Its path alone, until the next is asked for; NULL past the last, or where it cannot be read back. */
+/* Returns the path of the i-th file, valid until the next call; NULL past the last, or if it cannot
+ * be read back. */
 const char *heft_input_list_path(struct heft_input_list *list, size_t i);
 void heft_input_list_free(struct heft_input_list *list);
 

@@ -1,8 +1,8 @@
-/* input_pattern.c: a pattern's parts between slashes, one after the other: what the parts before match
- * is kept, what the last one matches is told as it is found.
+/* input_pattern.c: matches a pattern one part between slashes at a time: paths that match so far
+ * are kept, those that match the last part are reported as they are found.
  *
- *     "a//b/c?/d"   "a//b" as it is → those of its names that c? matches → those that have a d
- *     "a/" "**" "/d"    a and the folders below it → those that have a d */
+ *     "a//b/c?/d"       "a//b" unchanged → its entries that match c? → those that contain d
+ *     "a/" "**" "/d"    a and the directories below it → those that contain d */
 #include "tokens/input/input_pattern.h"
 
 #include "base/mem.h"
@@ -21,7 +21,7 @@ static bool is_magic(struct heft_str part)
     return false;
 }
 
-/* The end of the set that begins at pattern[at] == '[', or 0 where nothing closes it. */
+/* Returns the end of the set that begins with pattern[at] == '[', or 0 if it is not closed. */
 static size_t end_of_set(const char *pattern, size_t n, size_t at)
 {
     size_t i = at + 1;
@@ -35,8 +35,8 @@ static size_t end_of_set(const char *pattern, size_t n, size_t at)
     return i < n ? i : 0;
 }
 
-/* The character at *at, which moves past it. What is no UTF-8 is a character a byte, unlike all
- * others, as Python's surrogateescape has it. */
+/* Decodes the character at *at and advances. A byte of invalid UTF-8 is a character of its own, as
+ * with Python's surrogateescape. */
 static uint32_t take_character(const char *text, size_t n, size_t *at)
 {
     const uint8_t *const p = (const uint8_t *)text + *at;
@@ -68,7 +68,7 @@ static bool in_set(const char *set, size_t n, uint32_t c)
     return found != is_not;
 }
 
-/* One character of the pattern, which is not '*', against one of the name; moves *at past it. */
+/* Matches one element of the pattern, other than '*', with a character; advances *at. */
 static bool one_matches(const char *pattern, size_t n, size_t *at, uint32_t c)
 {
     const char p = pattern[*at];
@@ -113,7 +113,7 @@ bool heft_name_matches(const char *pattern, size_t n, const char *name)
 
 /* ---- parts ---------------------------------------------------------------------------------- */
 
-/* Paths that the parts so far match. */
+/* Paths that match the parts so far. */
 struct names {
     struct heft_arena mem;
     const char **items;
@@ -137,7 +137,7 @@ static bool keep_name(void *ctx, const char *path, struct heft_error *err)
     return true;
 }
 
-/* Entries of a directory that a part of a pattern matches. */
+/* Entries of a directory that match a part of a pattern. */
 struct matching {
     struct heft_str part;
     heft_path_fn *each;
@@ -179,7 +179,7 @@ static bool tell_plain(const char *folder, struct heft_str part, heft_path_fn *e
     return ok;
 }
 
-/* ** alone: the folders, or at the end of a pattern what they hold that is no folder. */
+/* The part `**`: matches the directories, or as the last part the files in them. */
 struct holding {
     heft_path_fn *each;
     void *ctx;
@@ -230,7 +230,7 @@ static bool tell_part(const struct names *prefixes, struct heft_str part, heft_p
     return true;
 }
 
-/* Behind a last slash only folders are left, and keep it. */
+/* Filter for a pattern that ends with a slash: only directories match, and keep the slash. */
 struct folders_only {
     heft_path_fn *each;
     void *ctx;
@@ -257,7 +257,7 @@ static const char *skip_slashes(const char *p)
     return p;
 }
 
-/* The part at p, and the slashes behind it: prefixes become what they are with it. */
+/* Matches the part at p and the slashes after it: replaces the prefixes by what matches. */
 static bool take_part(struct names *prefixes, const char **p, heft_path_fn *each, void *ctx,
                       struct heft_error *err)
 {
@@ -268,7 +268,7 @@ static bool take_part(struct names *prefixes, const char **p, heft_path_fn *each
 
     *p = skip_slashes(*p + part.n);
     if (is_below(part) && is_below((struct heft_str){*p, strcspn(*p, "/")}))
-        return true; /* once more says nothing more */
+        return true; /* a repeated ** changes nothing */
     if (!**p)
         return part.p + part.n < *p ? tell_part(prefixes, part, tell_folder, &folders, err)
                                     : tell_part(prefixes, part, each, ctx, err);
@@ -278,8 +278,8 @@ static bool take_part(struct names *prefixes, const char **p, heft_path_fn *each
     return ok;
 }
 
-/* How long the folder in front of the first part with a wild card is, without the slashes behind it;
- * *rest is that part. Without wild cards, all of it. */
+/* Length of the directory before the first part with a wildcard, without trailing slashes; *rest is
+ * that part. Without wildcards: the whole pattern. */
 static size_t literal(const char *pattern, const char **rest)
 {
     const char *p = skip_slashes(pattern);
@@ -306,7 +306,7 @@ static bool tell_no_folder(void *ctx, const char *path, struct heft_error *err)
     return (heft_os->stat_path(path, &st) == 0 && st.is_dir) || to->each(to->ctx, path, err);
 }
 
-/* Behind a ** folders are no matches: what they hold is found without them. */
+/* Whether a later part is `**`: then directories are no matches, their contents are. */
 static bool has_below(const char *rest)
 {
     for (size_t n = strcspn(rest, "/"); n > 0; n = strcspn(rest, "/")) {

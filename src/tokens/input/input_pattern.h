@@ -4,13 +4,14 @@
 
 #include "tokens/input/input_below.h"
 
-/* What a pattern matches: * ? [a-z] [!a]; names with a dot in front only where it has one; ** for any
- * number of folders, as glob.glob(recursive=True) has it, but each folder once, and no folder among the
- * matches. Folders that cannot be read have nothing that matches, as in Python; those of ** fail. */
+/* Calls `each` for every match of a pattern: * ? [a-z] [!a]; hidden names only if the part begins
+ * with a dot; ** for any number of directories, as glob.glob(recursive=True) has it, but each
+ * directory once, and no directories among the matches. A directory that cannot be read has no
+ * matches, as in Python; below ** it is an error. */
 HEFT_CHECKED bool heft_pattern_each(const char *pattern, heft_path_fn *each, void *ctx,
                                     struct heft_error *err);
 
-/* One name against one part of a pattern, as Python's fnmatch; at most pattern × name steps. */
+/* Whether a name matches a part of a pattern, as Python's fnmatch; O(pattern × name). */
 bool heft_name_matches(const char *pattern, size_t n, const char *name);
 
 #endif

@@ -1,9 +1,9 @@
 /* input_text.c: bytes → UTF-8 with \n as the only newline.
  *
- *     UTF-8      read where the text is wanted, checked there, moved only where a \r is found
- *     others     read into `raw`, decoded a character at a time
+ *     UTF-8      read directly into the caller's buffer and validated there; moved only after a \r
+ *     others     read into `raw`, decoded one character at a time
  *
- * What is not a whole character yet stays in `raw` for the next read. */
+ * An incomplete character stays in `raw` for the next read. */
 #include "tokens/input/input_text.h"
 
 #include <stdio.h>
@@ -49,8 +49,8 @@ static bool fail_at(const struct heft_input_text *in, const uint8_t *p, size_t n
     return fail_bytes(in, p, n, offset, heft_charset_name(in->encoding), err);
 }
 
-/* How many of the bytes of a bad sequence one U+FFFD stands for: as long as they could begin a
- * character, and at least one (the rule of CPython). *more: all there are could begin one. */
+/* Number of bytes of an invalid sequence that one U+FFFD replaces: a maximal prefix of a character,
+ * at least one byte, as in CPython. *more: all n bytes are such a prefix. */
 static size_t bad_length(const uint8_t *p, size_t n, bool *more)
 {
     const uint8_t c = p[0];
@@ -70,7 +70,7 @@ static size_t bad_length(const uint8_t *p, size_t n, bool *more)
 
 /* ---- UTF-8, in place ----------------------------------------------------------------------- */
 
-/* \r\n and \r become \n. */
+/* Replaces \r\n and \r by \n. */
 static size_t translate(struct heft_input_text *in, uint8_t *text, size_t n)
 {
     size_t from = 0, to;
@@ -105,7 +105,8 @@ static size_t translate(struct heft_input_text *in, uint8_t *text, size_t n)
     return to;
 }
 
-/* The text with U+FFFD for what is bad: it can grow threefold, so little of it at a time. */
+/* Copies text with U+FFFD for invalid sequences. The result can be three times as long, so the
+ * input is limited by the room. */
 static void replace_bad(struct heft_input_text *in, uint8_t *to, size_t room, size_t *used,
                         size_t *made)
 {
@@ -127,7 +128,7 @@ static void replace_bad(struct heft_input_text *in, uint8_t *to, size_t room, si
         if (more && !in->ended)
             break;
         if (!more && heft_utf8_check((struct heft_bytes){in->raw + at, bad}) == bad)
-            break; /* whole, only cut by the room */
+            break; /* valid, cut off by the limit */
         memcpy(to + out, "\xEF\xBF\xBD", 3);
         out += 3;
         at += bad;
@@ -136,7 +137,7 @@ static void replace_bad(struct heft_input_text *in, uint8_t *to, size_t room, si
     *made = out;
 }
 
-/* Bytes at the end that begin a character and do not end it. */
+/* Number of bytes at the end that are an incomplete character. */
 static size_t open_end(const uint8_t *text, size_t n)
 {
     for (size_t k = 1; k <= 3 && k <= n; k++) {
@@ -218,7 +219,7 @@ static uint32_t byte_character(const struct heft_input_text *in, uint8_t byte)
     return c || byte == 0 ? c : BAD;
 }
 
-/* The character at p and its bytes; 0 bytes: not all of it is there yet. */
+/* Decodes the character at p and sets its length; length 0: incomplete. */
 static uint32_t pair_character(const struct heft_input_text *in, const uint8_t *p, size_t n,
                                size_t *bytes)
 {
@@ -300,7 +301,7 @@ static const struct order_mark MARKS[] = {
     {HEFT_CHARSET_UTF32, HEFT_CHARSET_UTF32_BE, 4, {0, 0, 0xFE, 0xFF}},
 };
 
-/* At least n bytes in raw, where the text has them. */
+/* Reads until `raw` has n bytes, or the text ends. */
 static bool fill_head(struct heft_input_text *in, size_t n, struct heft_error *err)
 {
     size_t got = 1;
@@ -313,7 +314,7 @@ static bool fill_head(struct heft_input_text *in, size_t n, struct heft_error *e
     return true;
 }
 
-/* Byte order marks. Python's files, too, are no utf-16 without one, and no utf-32. */
+/* Reads the byte order mark. As in Python, utf-16 and utf-32 files must begin with one. */
 static bool begin(struct heft_input_text *in, struct heft_error *err)
 {
     const struct order_mark *mark = NULL;
@@ -337,7 +338,9 @@ static bool begin(struct heft_input_text *in, struct heft_error *err)
     if (mark->then != HEFT_CHARSET_UTF8 && in->n_raw >= mark->n)
         return fail_bytes(in, in->raw, mark->n, 0,
                           HEFT_STR("byte order mark; -le and -be need none"), err);
-    in->encoding = mark->then == HEFT_CHARSET_UTF8 ? mark->then : mark[-1].then; /* little-endian */
+    in->encoding = mark->then == HEFT_CHARSET_UTF8
+                       ? mark->then
+                       : mark[-1].then; /* the entry before it: little-endian */
     return true;
 }
 

@@ -1,5 +1,5 @@
-/* input_text.h: bytes of a file → text as Python's open(path, "r", encoding=…) reads it, in UTF-8:
- * decoded, \r\n and lone \r as \n. */
+/* input_text.h: bytes of a file → UTF-8 text as Python's open(path, "r", encoding=…) reads it: \r\n
+ * and \r become \n. */
 #ifndef HEFT_INPUT_TEXT_H
 #define HEFT_INPUT_TEXT_H
 
@@ -8,7 +8,7 @@
 
 struct heft_text_how {
     struct heft_charset_table encoding;
-    bool replace;       /* U+FFFD for what cannot be decoded, else an error */
+    bool replace;       /* invalid input becomes U+FFFD instead of an error */
     bool keep_newlines; /* for JSON lines */
 };
 
@@ -16,36 +16,37 @@ struct heft_input_text {
     struct heft_text_how how;
     struct heft_input_bytes bytes;
     uint64_t offset; /* in the file, of the first byte of raw */
-    uint8_t *raw;    /* where not all can be decoded in place */
+    uint8_t *raw;    /* buffer for text that cannot be decoded in place */
     size_t n_raw;
-    enum heft_charset encoding; /* what UTF-16 turned out to be */
+    enum heft_charset encoding; /* after the byte order mark: the byte order of UTF-16 and UTF-32 */
     bool begun, ended;
-    bool after_return; /* the last character was \r, given as \n: a \n now belongs to it */
+    bool
+        after_return; /* the last character was \r, converted to \n: a \n that follows is skipped */
 };
 
-/* At least so much room at every read. */
+/* least room of a read */
 #define HEFT_TEXT_ROOM ((size_t)4 << 10)
 
 HEFT_CHECKED bool heft_text_open(struct heft_input_text *in, const char *path,
                                  const struct heft_text_how *how, struct heft_input_asked asked,
                                  struct heft_error *err);
-/* Whole characters of valid UTF-8, up to `room` bytes; *n is 0 only at the end. */
+/* Reads whole characters of valid UTF-8, up to `room` bytes; *n is 0 only at the end. */
 HEFT_CHECKED bool heft_text_read(struct heft_input_text *in, uint8_t *to, size_t room, size_t *n,
                                  struct heft_error *err);
-/* Where reading can go on in another process: what was given so far, and nothing else, is before
- * it. */
+/* Position from which another process can continue: exactly the text returned so far is before it.
+ */
 struct heft_text_place {
-    uint64_t offset; /* of the bytes of the file, unpacked */
+    uint64_t offset; /* in the decompressed file */
     enum heft_charset encoding;
     bool begun, after_return;
 };
 struct heft_text_place heft_text_place(const struct heft_input_text *in);
-/* Of an input just opened. */
+/* Skips to a position, right after opening. */
 HEFT_CHECKED bool heft_text_seek(struct heft_input_text *in, const struct heft_text_place *place,
                                  struct heft_error *err);
 void heft_text_close(struct heft_input_text *in);
 
-/* Code points of valid UTF-8. */
+/* Number of code points of valid UTF-8. */
 uint64_t heft_count_characters(const uint8_t *text, size_t n);
 
 #endif

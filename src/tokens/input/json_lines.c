@@ -1,4 +1,4 @@
-/* json_lines.c: lines of a stream, each a JSON object of which one string is wanted. */
+/* json_lines.c: lines of JSON objects; extracts one string of each. */
 #include "tokens/input/json_lines.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "wire/json.h"
 
 #define READ    ((size_t)256 << 10)
-#define LONGEST ((size_t)64 << 20) /* of a line */
+#define LONGEST ((size_t)64 << 20) /* limit of a line */
 
 bool heft_json_lines_room(struct heft_json_lines *l, uint8_t **to, size_t *room,
                           struct heft_error *err)
@@ -24,7 +24,7 @@ bool heft_json_lines_room(struct heft_json_lines *l, uint8_t **to, size_t *room,
 
 /* ---- lone surrogates ------------------------------------------------------------------------ */
 
-/* The code unit of the \uXXXX at p, or -1. */
+/* Returns the code unit of the \uXXXX at p, or -1. */
 static int32_t unit_at(const uint8_t *p, size_t n)
 {
     int32_t v = 0;
@@ -41,7 +41,7 @@ static int32_t unit_at(const uint8_t *p, size_t n)
     return v;
 }
 
-/* Writes \ufffd over each that has no partner. */
+/* Overwrites escapes of lone surrogates with \ufffd. */
 static void replace_surrogates(uint8_t *p, size_t n)
 {
     for (size_t i = 0; i + 1 < n; i++) {
@@ -51,7 +51,7 @@ static void replace_surrogates(uint8_t *p, size_t n)
         if (p[i] != '\\')
             continue;
         if (unit < 0xD800 || unit > 0xDFFF) {
-            i += 1; /* also past the second of two backslashes */
+            i += 1; /* skips the second of two backslashes, too */
         } else if (unit < 0xDC00 && next >= 0xDC00 && next <= 0xDFFF) {
             i += 11;
         } else {
@@ -80,8 +80,8 @@ static bool is_string_next(const struct heft_json *json)
     return p < end && *p == '"';
 }
 
-/* The value of the key that has just been read. One that is no string is passed over, for another of
- * that name may come; *odd is where it stands. */
+/* Takes the value of the key just read. A value that is no string is skipped, since the key may
+ * occur again; *odd is its position. */
 static bool take_value(struct heft_json *json, struct heft_str *text, struct heft_json *odd)
 {
     if (is_string_next(json)) {
@@ -104,7 +104,7 @@ static bool refuse_value(struct heft_json *odd, struct heft_error *err)
                      heft_json_token_name(token));
 }
 
-/* The last value of that name counts, as in Python. */
+/* Finds the string; the last occurrence of the key counts, as in Python. */
 static bool find_text(struct heft_json_lines *l, struct heft_json *json, struct heft_str *text,
                       struct heft_error *err)
 {

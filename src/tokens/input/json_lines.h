@@ -1,4 +1,4 @@
-/* json_lines.h: a JSON object a line → the string of one key, a document each. */
+/* json_lines.h: JSON lines (one object a line) → the string of one key; each is a document. */
 #ifndef HEFT_JSON_LINES_H
 #define HEFT_JSON_LINES_H
 
@@ -6,20 +6,20 @@
 
 struct heft_json_lines {
     struct heft_str key;
-    bool replace; /* U+FFFD for a lone surrogate; else an error */
+    bool replace; /* lone surrogates become U+FFFD instead of an error */
     bool (*document)(void *ctx, struct heft_str text, struct heft_error *err);
-    /* Callback for a line that has no such string, and why; NULL: it is an error. */
+    /* Callback for a line without such a string, with the reason; NULL: it is an error. */
     bool (*reject)(void *ctx, const struct heft_error *why, struct heft_error *err);
     void *ctx;
-    uint8_t *text; /* the beginning of a line, and room */
+    uint8_t *text; /* start of a line, and room after it */
     size_t n, cap;
-    uint64_t offset, line; /* of text[0]; lines before it */
-    uint64_t at;           /* where the line that is being taken begins */
+    uint64_t offset, line; /* offset of text[0]; number of lines before it */
+    uint64_t at;           /* offset of the current line */
 };
 
 HEFT_CHECKED bool heft_json_lines_room(struct heft_json_lines *l, uint8_t **to, size_t *room,
                                        struct heft_error *err);
-/* n bytes of valid UTF-8 were put there; 0: that was all. */
+/* Commits n bytes of valid UTF-8 that were written there; 0: end of the stream. */
 HEFT_CHECKED bool heft_json_lines_put(struct heft_json_lines *l, size_t n, struct heft_error *err);
 void heft_json_lines_release(struct heft_json_lines *l);
 

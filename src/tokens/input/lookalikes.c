@@ -1,9 +1,9 @@
-/* lookalikes.c: first bytes of Parquet, Arrow, SentencePiece and archives. */
+/* lookalikes.c: signatures of Parquet, Arrow, SentencePiece, archives and other formats. */
 #include "tokens/input/lookalikes.h"
 
 #include <string.h>
 
-/* Each has bytes that no text has at its begin: controls, or what is no UTF-8. */
+/* Each begins with bytes that no text begins with: control characters or invalid UTF-8. */
 static const struct {
     const char *begin;
     size_t n;
@@ -20,7 +20,8 @@ static const struct {
     {"\x89HDF\r\n\x1A\n", 8, "an HDF5 file"},
 };
 
-/* model.proto: field 1, a piece: field 1, its text; field 2, its score as a float. */
+/* SentencePiece's model.proto: field 1, a piece, with its text in field 1 and its score, a float,
+ * in field 2. */
 static bool is_sentencepiece(struct heft_bytes head)
 {
     const size_t score = head.n > 4 ? 4 + (size_t)head.p[3] : 0;
@@ -37,7 +38,7 @@ const char *heft_stranger(struct heft_bytes head)
     return is_sentencepiece(head) ? "a SentencePiece model" : NULL;
 }
 
-/* {"key": … on the first line and, where there is one, on the second. */
+/* Whether the first line and, if there is one, the second begin with {"key": … */
 static bool is_json_lines(struct heft_bytes head)
 {
     const uint8_t *line = memchr(head.p, '\n', head.n);

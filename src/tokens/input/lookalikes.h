@@ -1,14 +1,17 @@
-/* lookalikes.h: files that are taken for texts or vocabularies and are neither, known by their first bytes. */
+/* lookalikes.h: formats that are mistaken for texts or vocabularies, recognised by their first
+ * bytes. */
 #ifndef HEFT_LOOKALIKES_H
 #define HEFT_LOOKALIKES_H
 
 #include "base/base.h"
 
-#define HEFT_LOOKALIKE_HEAD 512 /* bytes that are enough */
+#define HEFT_LOOKALIKE_HEAD 512 /* bytes that suffice */
 
-/* What a file that begins so is, with an article; NULL: none of those. No text begins so. */
+/* Returns the format of a file that begins with `head`, with an article; NULL: none of these. No
+ * text begins like this. */
 const char *heft_stranger(struct heft_bytes head);
-/* What a text that begins so may be beside a text: "JSON lines", "WARC records"; NULL: nothing else. */
+/* Returns what a text that begins with `head` may be: "JSON lines", "WARC records"; NULL: plain
+ * text. */
 const char *heft_text_lookalike(struct heft_bytes head);
 
 #endif

@@ -1,4 +1,4 @@
-/* npy_ids.c: the header of a NumPy array of ids: whole numbers of any width. */
+/* npy_ids.c: checks the header of a NumPy array of ids: integers of any width. */
 #include "tokens/input/npy_ids.h"
 
 #include "heft/types.h"

@@ -1,4 +1,4 @@
-/* npy_ids.h: NumPy arrays of ids: what wire/npy.h says of a header, as ids need it. */
+/* npy_ids.h: headers of NumPy arrays of ids, on top of wire/npy.h. */
 #ifndef HEFT_NPY_IDS_H
 #define HEFT_NPY_IDS_H
 
@@ -12,14 +12,15 @@ struct heft_npy_ids {
     bool is_signed, is_big;
 };
 
-/* The header of an array of whole numbers that lie in their order. Offsets in errors are in the array. HEFT_UNSAFE: of Python
- * objects. */
+/* Parses the header of an array of integers in C order. Error offsets are in the array. HEFT_UNSAFE
+ * for Python objects. */
 HEFT_CHECKED bool heft_npy_ids(struct heft_bytes header, struct heft_npy_ids *out,
                                struct heft_error *err);
-/* The same where they are to be read as they lie: little-endian. */
+/* The same for arrays whose bytes are read unchanged: little-endian only. */
 HEFT_CHECKED bool heft_npy_plain_ids(struct heft_bytes header, struct heft_npy_ids *out,
                                      struct heft_error *err);
-/* Whether an array may be handed on unread: one of objects is a pickle, records may hold some. */
+/* Whether an array may be copied unread: an array of objects is a pickle, one of records may
+ * contain objects. */
 HEFT_CHECKED bool heft_npy_is_safe(struct heft_bytes header, const struct heft_npy *npy,
                                    struct heft_error *err);
 

@@ -8,13 +8,13 @@
 #include "wire/zip.h"
 
 #define COPY ((size_t)256 << 10)
-#define SOME 4096 /* ids told at a time */
+#define SOME 4096 /* ids handed over at a time */
 
 struct npz {
     struct heft_source src;
     struct heft_arena mem;
     struct heft_zip zip;
-    struct heft_buf header; /* of the array that is looked at */
+    struct heft_buf header; /* of the current array */
 };
 
 static bool open_npz(struct npz *npz, const char *path, struct heft_error *err)
@@ -45,8 +45,8 @@ bool heft_npz_count(const char *path, uint64_t *count, struct heft_error *err)
 
 /* ---- an array's header ------------------------------------------------------------------------ */
 
-/* Opens a member and reads its header, which is valid until the next one is read; the data comes next. A
- * reader that could not be opened may be closed. */
+/* Opens a member and reads its header, valid until the next one is read; the data follows. A reader
+ * that failed to open may be closed. */
 static bool open_array(struct npz *npz, const struct heft_zip_entry *entry,
                        struct heft_stream_reader *r, struct heft_bytes *header,
                        struct heft_error *err)
@@ -72,7 +72,7 @@ static bool open_array(struct npz *npz, const struct heft_zip_entry *entry,
     return heft_stream_take(r, (uint8_t *)all->p + n, length - n, err);
 }
 
-/* Where in the file a member is that is wrong, and which it is. */
+/* Adds the member's name and its offset to an error. */
 static bool blame(const struct heft_zip_entry *entry, struct heft_error *err)
 {
     if (err->code != HEFT_NOMEM && err->code != HEFT_IO)

@@ -1,5 +1,5 @@
-/* npz_in.h: the arrays of an .npz, in the order of its directory: copied as they are packed, or read
- * as ids. Arrays of objects, which only a pickle could tell, are refused. */
+/* npz_in.h: arrays of an .npz in the order of its directory: copied in their packed form, or read
+ * as ids. Arrays of objects, which only a pickle could represent, are refused. */
 #ifndef HEFT_NPZ_IN_H
 #define HEFT_NPZ_IN_H
 
@@ -12,7 +12,7 @@ struct heft_npz_array {
 };
 
 HEFT_CHECKED bool heft_npz_count(const char *path, uint64_t *count, struct heft_error *err);
-/* begin() once an array, then bytes() until all its packed bytes were told. */
+/* Calls begin() once for each array, then bytes() for its packed data. */
 HEFT_CHECKED bool
 heft_npz_copy(const char *path,
               bool (*begin)(void *ctx, const struct heft_npz_array *array, struct heft_error *err),
@@ -22,10 +22,10 @@ heft_npz_copy(const char *path,
 struct heft_npz_ids {
     bool (*ids)(void *ctx, const uint8_t *ids, size_t n, struct heft_error *err);
     void *ctx;
-    unsigned width;      /* of the ids told: 2 or 4 bytes */
-    uint32_t vocab_size; /* ids must be below */
+    unsigned width;      /* of the ids handed over: 2 or 4 bytes */
+    uint32_t vocab_size; /* ids must be lower */
 };
-/* The elements of all arrays, which must be integers. */
+/* Reads the elements of all arrays, which must be integers. */
 HEFT_CHECKED bool heft_npz_read_ids(const char *path, const struct heft_npz_ids *to,
                                     struct heft_error *err);
 

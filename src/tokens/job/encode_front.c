@@ -1,8 +1,8 @@
 /* encode_front.c: inputs in order → documents → text and marks.
  *
- *     accumulating   text of documents with separators between them, until there are `combine`
- *                    characters at the end of one
- *     else           each document a unit, with an id in front of it or behind */
+ *     accumulating   documents are joined with separators until a document ends at `combine` characters
+ *                    or more: one unit
+ *     else           each document is a unit, with an id before or after it */
 #include "tokens/job/encode_front.h"
 
 #include <stdio.h>
@@ -11,9 +11,10 @@
 #include "tokens/input/lookalikes.h"
 #include "tokens/unicode/utf8.h"
 
-#define READ ((size_t)256 << 10) /* at a time: it is looked at while the processor has it near */
+#define READ                                                                                       \
+    ((size_t)256 << 10) /* bytes a read: small enough to stay in the CPU's cache until it is used */
 
-/* A place of a text of JSON lines, and how many decoded bytes are before it. */
+/* Position in a text of JSON lines, and the number of decoded bytes before it. */
 struct base {
     struct heft_text_place place;
     uint64_t decoded;
@@ -22,19 +23,21 @@ struct base {
 struct front {
     struct heft_encoding *plan;
     struct heft_encode_pipeline *line;
-    uint64_t characters; /* of the unit that is open, separators included */
-    uint64_t before;     /* bytes of inputs that are done */
+    uint64_t characters; /* of the open unit, including separators */
+    uint64_t before;     /* bytes of finished inputs */
     size_t item;
     const char *path;
-    struct heft_buf kept;          /* the path's bytes */
+    struct heft_buf kept;          /* memory of the path */
     struct heft_input_text *in;    /* NULL: not within a text */
-    struct heft_json_lines *lines; /* NULL: the text is a document */
-    const char *line_text;         /* of the line's document, NULL: not within it */
-    struct base older, newer;      /* the text at two reads, the older one in front of the line */
-    uint64_t saved;                /* bytes read at the last place */
-    bool goes_on;                  /* the place of an earlier run has not been reached yet */
-    uint64_t skip, done;           /* decoded bytes from there; bytes of the document that it has */
-    uint64_t at, line_number;      /* of the line to begin with, and how many are before it */
+    struct heft_json_lines *lines; /* NULL: the text is one document */
+    const char *line_text;         /* rest of the current line's document; NULL: none */
+    struct base older,
+        newer;      /* positions at the last two reads; the older one is before the current line */
+    uint64_t saved; /* bytes read at the last checkpoint */
+    bool goes_on;   /* resuming, and the checkpoint is not reached yet */
+    uint64_t skip,
+        done; /* decoded bytes to skip; bytes of the document that the earlier run has encoded */
+    uint64_t at, line_number; /* offset of the first line to read; number of lines before it */
 };
 
 static bool mark(struct front *f, enum heft_mark_kind kind, uint64_t value, struct heft_error *err)
@@ -44,9 +47,10 @@ static bool mark(struct front *f, enum heft_mark_kind kind, uint64_t value, stru
 
 /* ---- places to go on from ------------------------------------------------------------------- */
 
-/* u64 item | u64 bytes before it | u64 characters | u64 documents | u64 rejected | u64 bytes read |
- * u64 offset | u64 encoding | u64 begun | u64 after \r | u64 decoded bytes to skip |
- * u64 where the line begins | u64 lines before it | u64 bytes of its document | text of the job */
+/* Checkpoint:
+ *     u64 item | u64 bytes before it | u64 characters | u64 documents | u64 rejected | u64 bytes read |
+ *     u64 offset | u64 encoding | u64 begun | u64 after \r | u64 decoded bytes to skip |
+ *     u64 offset of the line | u64 lines before it | u64 bytes of its document | text of the job */
 static bool save_place(struct front *f, const char *text, struct heft_error *err)
 {
     const struct heft_text_place place = f->lines ? f->older.place : heft_text_place(f->in);
@@ -72,7 +76,8 @@ static bool save_place(struct front *f, const char *text, struct heft_error *err
     return heft_buf_ok(to, err);
 }
 
-/* Room in a job; where one begins, and the last place is far, a place. `text`: what is put there. */
+/* Makes room in a job. When a job begins and the last checkpoint is far, saves one. `text`: what
+ * will be written. */
 static bool room_for(struct front *f, const char *text, uint8_t **to, size_t *room,
                      struct heft_error *err)
 {
@@ -108,14 +113,14 @@ static bool load_place(struct front *f, struct heft_error *err)
     return heft_encode_load_rest(f->line, &cur, err) && heft_journal_ends(&cur, err);
 }
 
-/* Characters count up to what ends a unit. */
+/* Counts the characters that decide where a unit ends. */
 static void count_characters(struct front *f, const void *text, size_t n)
 {
     if (f->plan->accumulates && f->characters <= f->plan->options.combine)
         f->characters += heft_count_characters(text, n);
 }
 
-/* What is put is whole characters: it may be what a place says the job had. */
+/* Adds whole characters only: a checkpoint may be saved in between. */
 static bool put_text(struct front *f, const char *text, size_t n, struct heft_error *err)
 {
     while (n > 0) {
@@ -263,7 +268,7 @@ static bool reject_line(void *ctx, const struct heft_error *why, struct heft_err
            heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
 }
 
-/* Before each read: whatever line comes to be taken, the older place is in front of it. */
+/* Called before each read: whichever line is returned next, the older position is before it. */
 static void note_place(struct front *f)
 {
     const struct heft_json_lines *l = f->lines;
@@ -271,11 +276,11 @@ static void note_place(struct front *f)
     if (f->newer.decoded > l->offset)
         return;
     f->older = f->newer;
-    /* What is still to be skipped is behind the place, and in front of the lines. */
+    /* skipped bytes are after the position and before the lines */
     f->newer = (struct base){heft_text_place(f->in), l->offset + l->n - f->skip};
 }
 
-/* Drops what an earlier run has had of the n bytes. */
+/* Drops those of the n bytes that the earlier run has used. */
 static size_t skip_lines(struct front *f, uint8_t *text, size_t n)
 {
     const size_t skip = (size_t)heft_min_u64(f->skip, n);
@@ -340,8 +345,8 @@ static bool read_text(struct front *f, struct heft_error *err)
     return ok;
 }
 
-/* In an .npz arrays come in front of a unit that is open (the original's order); in other formats
- * ids come in the order of the inputs. */
+/* Copies an .npz. Its arrays come before an open unit in an .npz (the original's order), else in
+ * the order of the inputs. */
 static bool pass_arrays(struct front *f, const struct heft_input_item *item, struct heft_error *err)
 {
     const bool is_open = f->plan->accumulates && f->characters > 0;
@@ -362,7 +367,7 @@ bool heft_encode_is_npz(const char *path)
     return n >= 4 && strcmp(path + n - 4, ".npz") == 0;
 }
 
-/* The last one of a word of the command line says so. */
+/* Marks the end of an input that is the last of a command-line argument. */
 static bool end_input(struct front *f, uint32_t word, struct heft_error *err)
 {
     struct heft_input_list *list = f->plan->list;

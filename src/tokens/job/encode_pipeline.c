@@ -1,6 +1,6 @@
-/* encode_pipeline.c: text is filled into jobs of a quarter of a megabyte, cut where ids do not depend on
- * what is on the other side; workers encode them; ids are taken in order. A text without such a place
- * goes on from job to job through one encoder of its own. */
+/* encode_pipeline.c: fills jobs of a quarter of a megabyte, split where the ids do not depend on
+ * the other side; workers encode them; results are written in order. A text without such a position
+ * is encoded job by job with one encoder. */
 #include "tokens/job/encode_front.h"
 
 #include "base/text.h"
@@ -8,20 +8,21 @@
 #include "io/pool.h"
 #include "tokens/unicode/utf8.h"
 
-#define JOB       ((size_t)256 << 10)
-#define FULL      (JOB + 8) /* so that how a text is cut at JOB does not depend on how it was read */
-#define SHARE     ((size_t)1 << 20) /* of a worker: less is done before another one has begun */
+#define JOB ((size_t)256 << 10)
+#define FULL                                                                                       \
+    (JOB + 8) /* larger than JOB, so that the split does not depend on the sizes of reads */
+#define SHARE     ((size_t)1 << 20) /* bytes of text for each worker before another one is started */
 #define JOB_ROOM  (JOB + ((size_t)64 << 10))
-#define CACHES    ((size_t)96 << 20) /* of all workers together */
+#define CACHES    ((size_t)96 << 20) /* limit for all workers together, in bytes */
 #define CACHE     ((size_t)48 << 20)
 #define LEAST     ((size_t)4 << 20)
 #define OWN_CACHE ((size_t)1 << 20)
-#define MARKS     4096 /* of a job: small documents have many */
+#define MARKS     4096 /* of a job: short documents have many */
 
-/* More takes longer to make than it saves (100 MB of English: 8 MiB of lines 0.28 s, 16 MiB 0.30 s).
- * The words that a worker meets become fewer more slowly than its share of the text becomes less: of
- * 100 MB of code two workers learn 313 000 short words with 4 MiB of lines each, 277 000 with 8, and
- * one alone 232 000. */
+/* Size of a worker's cache. A larger one takes longer to initialise than it saves (100 MB of
+ * English: 8 MiB of lines 0.28 s, 16 MiB 0.30 s). The distinct pre-tokens of a worker decrease more
+ * slowly than its share of the text: of 100 MB of code, two workers learn 313 000 short ones with 4
+ * MiB of lines each, 277 000 with 8; a single one learns 232 000. */
 static size_t cache_of(const struct heft_encode_pipeline *l, unsigned i)
 {
     const uint64_t size = heft_input_list_bytes(l->plan->list),
@@ -33,8 +34,8 @@ static size_t cache_of(const struct heft_encode_pipeline *l, unsigned i)
     return (size_t)heft_min_u64(share, heft_max_u64(LEAST, bytes / 2 / (l->n_workers + 2)));
 }
 
-/* Made by the thread that needs it first, so that threads do so side by side. The text was checked
- * when it was read. */
+/* Created by the thread that first needs it, so that threads do so in parallel. The input is
+ * already validated UTF-8. */
 static struct heft_encoder *encoder_of(const struct heft_encode_pipeline *l, unsigned i,
                                        struct heft_error *err)
 {
@@ -110,7 +111,7 @@ static bool take(void *ctx, unsigned slot, struct heft_error *err)
 
 /* ---- filling -------------------------------------------------------------------------------- */
 
-/* The next job, with what is left of the one before. */
+/* Begins the next job with the rest of the previous one. */
 static bool begin_job(struct heft_encode_pipeline *l, struct heft_error *err)
 {
     unsigned slot;
@@ -129,7 +130,8 @@ static bool begin_job(struct heft_encode_pipeline *l, struct heft_error *err)
     return true;
 }
 
-/* Whether no text goes on at the job's last mark: inputs end, and arrays come, within texts, too. */
+/* Whether a text ends at the job's last mark: ends of inputs and arrays may come within a text,
+ * too. */
 static bool is_broken(const struct heft_job *job)
 {
     const size_t last = job->n_marks ? job->marks[job->n_marks - 1].at : 0;
@@ -140,7 +142,8 @@ static bool is_broken(const struct heft_job *job)
     return last == 0 && !job->is_next;
 }
 
-/* Where the job is cut, at most at JOB, and not before its last mark; *is_open: where no cut is. */
+/* Returns the position at which the job is split: at most JOB, and after its last mark. *is_open:
+ * there is no safe position. */
 static size_t cut_of(const struct heft_encode_pipeline *l, bool *is_open)
 {
     const struct heft_job *job = l->job;
@@ -159,7 +162,7 @@ static size_t cut_of(const struct heft_encode_pipeline *l, bool *is_open)
     return most;
 }
 
-/* Hands the job in, up to a place where it may be cut. */
+/* Submits the job up to the split position. */
 static bool ship(struct heft_encode_pipeline *l, struct heft_error *err)
 {
     struct heft_job *job = l->job;
@@ -171,7 +174,7 @@ static bool ship(struct heft_encode_pipeline *l, struct heft_error *err)
     job->n = cut;
     l->goes_on = job->is_open;
     l->job = NULL;
-    /* The encoder of texts that go on is one: a text begins when the one before has ended. */
+    /* texts that span jobs share an encoder, so they are encoded in order */
     return heft_pipeline_submit(l->line, job->is_next || job->is_open, err);
 }
 
@@ -192,7 +195,7 @@ bool heft_encode_room(struct heft_encode_pipeline *l, uint8_t **to, size_t *room
     if (!turn(l, MARKS, err))
         return false;
     *to = l->job->text + l->job->n;
-    /* What is behind the cut is moved: no more of it than is wanted. */
+    /* the rest is moved to the next job: limits how much is read after the split */
     *room = (l->job->n < JOB ? JOB_ROOM : FULL + HEFT_TEXT_ROOM) - l->job->n;
     return true;
 }
@@ -200,7 +203,7 @@ bool heft_encode_room(struct heft_encode_pipeline *l, uint8_t **to, size_t *room
 bool heft_encode_mark(struct heft_encode_pipeline *l, enum heft_mark_kind kind, uint64_t value,
                       struct heft_error *err)
 {
-    /* Room is where a run can be gone on from: it gets to see most jobs end. */
+    /* a higher limit than in heft_encode_room, which should end most jobs: it saves checkpoints */
     return turn(l, 2 * MARKS, err) && heft_job_mark(l->job, kind, value, err);
 }
 

@@ -1,11 +1,11 @@
-/* encode_plan.c: what is to be encoded, and how; the public door. */
+/* encode_plan.c: options and inputs of encode, validated; public API. */
 #include "tokens/job/encode_front.h"
 
 #include "base/require_arg.h"
 
 #define CHECKPOINT ((uint64_t)256 << 20)
 
-/* "." and ".." are folders without a slash behind them, too. */
+/* "." and ".." are directories without a trailing slash, too. */
 static bool is_folder(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -13,7 +13,7 @@ static bool is_folder(const char *path)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* A device has no folder for what is written beside it first. */
+/* Refuses a device: temporary files cannot be created beside it. */
 static bool check_device(const char *path, struct heft_error *err)
 {
     const enum heft_path_kind kind = heft_path_kind(path);
@@ -37,8 +37,8 @@ static bool choose_output(struct heft_encoding *e, struct heft_error *err)
     return e->output != NULL;
 }
 
-/* IndexedDataset takes PREFIX for PREFIX.bin and PREFIX.idx: any other extension belongs to the prefix,
- * but its own name. */
+/* IndexedDataset takes PREFIX for PREFIX.bin and PREFIX.idx. So .bin is kept, and any other
+ * extension is part of the prefix, except .idx and .megatron. */
 static bool name_megatron(struct heft_encoding *e, const char *extension, struct heft_error *err)
 {
     const bool is_own = strcmp(extension, ".idx") == 0 || strcmp(extension, ".megatron") == 0;
@@ -49,7 +49,7 @@ static bool name_megatron(struct heft_encoding *e, const char *extension, struct
     return e->output != NULL;
 }
 
-/* What is handed out piece by piece is one stream, to which nobody goes back. */
+/* A callback gets one stream, which cannot be patched. */
 static bool check_stream(const struct heft_encoding *e, struct heft_error *err)
 {
     const struct heft_encode_options *o = &e->options;
@@ -65,7 +65,7 @@ static bool check_stream(const struct heft_encoding *e, struct heft_error *err)
                      "shard_tokens or option val_fraction");
 }
 
-/* A name without an extension gets that of the format; .npz is the default. */
+/* A path without an extension gets that of the format; .npz is the default. */
 static bool choose_format(struct heft_encoding *e, struct heft_error *err)
 {
     const struct heft_encode_options *o = &e->options;
@@ -96,7 +96,7 @@ static bool choose_format(struct heft_encoding *e, struct heft_error *err)
     return e->output != NULL;
 }
 
-/* What asks for ids that would not be there is refused, not passed over. */
+/* Refuses options that ask for ids which the format does not store. */
 static bool check_places(const struct heft_encoding *e, struct heft_error *err)
 {
     const struct heft_encode_options *o = &e->options;
@@ -130,8 +130,8 @@ static bool choose_separator(struct heft_encoding *e, struct heft_error *err)
     return true;
 }
 
-/* Ids have two bytes unless one that is written needs four: the end of text is one of them only where it
- * is put. */
+/* Chooses 2 bytes for an id unless one that is written needs 4; the id of <|endoftext|> counts only
+ * if it is written. */
 static bool choose_width(struct heft_encoding *e, struct heft_error *err)
 {
     const struct heft_encode_options *o = &e->options;
@@ -240,7 +240,7 @@ bool heft_encode_run(struct heft_encoding *e, struct heft_error *err)
     ok = heft_encode_pipeline_init(&line, e, err) && (!e->format || heft_encode_begin(e, err)) &&
          (e->resume.is_over || heft_encode_inputs(e, &line, err));
 
-    heft_encode_pipeline_release(&line); /* before the output: workers may use it */
+    heft_encode_pipeline_release(&line); /* before the output, which workers may use */
     return ok && (!e->out || heft_encode_commit(e, err));
 }
 

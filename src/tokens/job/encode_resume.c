@@ -1,12 +1,12 @@
-/* encode_resume.c: a run that survives a crash (io/journal.h). The first record says whose journal it
- * is, each other one where input and output stood, at the same place of the text:
+/* encode_resume.c: runs that survive a crash (io/journal.h). The first record identifies the run;
+ * each other one holds the state of inputs and output at the same position of the text:
  *
- *     u64 PID | u64 n, options | u64 inputs, u64 of each        nothing else goes on from it
- *     the output (token_save.c) | u64 is over | u64 n, place | u64 documents | u64 bytes |
- *     u64 tokens | u64 arrays | u64 tokens told | u64 of each word
+ *     u64 PID | u64 n, options | u64 inputs, u64 of each        other runs must not resume from it
+ *     the output (token_save.c) | u64 is over | u64 n, checkpoint | u64 documents | u64 bytes |
+ *     u64 tokens | u64 arrays | u64 tokens reported | u64 of each argument
  *
- * The last record counts; of what the others say only lists that grow are added up: the sink's files,
- * and what comes in pieces. */
+ * The last record counts. From earlier ones only growing lists are used: the sink's files, and what
+ * comes in pieces. */
 #include "base/checksum.h"
 #include "base/text.h"
 #include "heft/heft.h"
@@ -15,7 +15,7 @@
 
 /* ---- whose it is ----------------------------------------------------------------------------- */
 
-/* Two checksums, of different polynomials. */
+/* Two checksums with different polynomials. */
 struct mark_of {
     uint32_t a, b;
 };
@@ -50,14 +50,16 @@ static uint64_t mark_of_input(const struct heft_input_item *item)
     return (uint64_t)m.a << 32 | m.b;
 }
 
-/* All that decides on the bytes of the output. */
+/* All options that affect the bytes of the output. */
 static void put_options(const struct heft_encoding *e, struct heft_buf *to)
 {
     const struct heft_encode_options *o = &e->options;
     const char *slash = strrchr(e->output, '/');
     char share[HEFT_DOUBLE_MAX];
 
-    (void)heft_double_text(o->val_fraction, share); /* journals go from one locale to another */
+    (void)heft_double_text(
+        o->val_fraction,
+        share); /* independent of the locale, as journals may be resumed in another */
     heft_buf_printf(to, "%s %s %s key %s unicode %s combine %" PRIu64 " eot %d%d%d replace %d",
                     HEFT_VERSION, slash ? slash + 1 : e->output, e->format->name,
                     o->jsonl_key ? o->jsonl_key : "", o->unicode ? o->unicode : "", o->combine,
@@ -129,7 +131,8 @@ static bool check_who(struct heft_encoding *e, struct heft_cur *record, struct h
 
 /* ---- writing records ------------------------------------------------------------------------- */
 
-/* Where the system will not have one a run goes on without, unless `resume` asked for it. */
+/* Creates the journal. If the system refuses, the run goes on without, unless `resume` asks for it.
+ */
 static bool make_journal(struct heft_encoding *e, struct heft_error *err)
 {
     struct heft_encode_resume *r = &e->resume;
@@ -149,7 +152,7 @@ static bool make_journal(struct heft_encoding *e, struct heft_error *err)
 
 static void put_counts(struct heft_encoding *e, bool is_over, struct heft_buf *to)
 {
-    heft_journal_u64(to, is_over ? e->sum.documents : 0); /* else another thread counts them */
+    heft_journal_u64(to, is_over ? e->sum.documents : 0); /* otherwise another thread counts them */
     heft_journal_u64(to, is_over ? e->sum.bytes : 0);
     heft_journal_u64(to, e->sum.tokens);
     heft_journal_u64(to, e->sum.arrays);
@@ -225,7 +228,7 @@ static bool load_record(void *ctx, bool goes_on, struct heft_cur *record, struct
     return heft_buf_ok(&r->place, err) && heft_journal_ends(record, err);
 }
 
-/* The first record says whose it is, the others begin with the files. */
+/* Reads the files in a record; the first record has none. */
 static bool load_files(void *ctx, bool goes_on, struct heft_cur *record, struct heft_error *err)
 {
     struct heft_encoding *e = ctx;
@@ -238,7 +241,7 @@ static bool load_files(void *ctx, bool goes_on, struct heft_cur *record, struct 
     return true;
 }
 
-/* Deletes what an interrupted run left, as far as its journal can be read. */
+/* Deletes the files of an interrupted run, as far as its journal can be read. */
 static bool discard(struct heft_encoding *e, struct heft_error *err)
 {
     struct heft_encode_resume *r = &e->resume;
@@ -294,8 +297,8 @@ static bool name_journal(struct heft_encoding *e, struct heft_error *err)
     return e->resume.path != NULL;
 }
 
-/* The journal of an earlier run, where there is one and nobody is at work with it. Without `resume`
- * a run does without a journal rather than fail for it. */
+/* Opens the journal of an earlier run that is not active. Without `resume`, errors only mean that
+ * there is no journal. */
 static bool open_journal(struct heft_encoding *e, struct heft_error *err)
 {
     struct heft_encode_resume *r = &e->resume;
@@ -311,8 +314,8 @@ static bool open_journal(struct heft_encoding *e, struct heft_error *err)
     return !e->options.resume && said.code != HEFT_NOMEM;
 }
 
-/* A run that is long, or is to be resumed, has its journal before it has files, so that none stays
- * behind unknown. */
+/* Starts from the beginning. Long or resumable runs create the journal before any file, so that
+ * every file is known to a journal. */
 static bool begin_anew(struct heft_encoding *e, struct heft_error *err)
 {
     const struct heft_buf none = {0};
@@ -329,12 +332,12 @@ static bool go_on(struct heft_encoding *e, struct heft_error *err)
 {
     struct heft_encode_resume *r = &e->resume;
 
-    r->has_state = true; /* also what cannot be gone on from stays */
+    r->has_state = true; /* kept even if it cannot be resumed */
     if (!heft_journal_read(r->journal, load_record, e, err))
         return false;
     if (r->n_records > 1)
         return heft_token_out_reopen(e->out, err);
-    return discard(e, err) && begin_anew(e, err); /* killed before its first place */
+    return discard(e, err) && begin_anew(e, err); /* interrupted before its first checkpoint */
 }
 
 bool heft_encode_begin(struct heft_encoding *e, struct heft_error *err)

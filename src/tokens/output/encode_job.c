@@ -3,7 +3,8 @@
 
 #include "base/endian.h"
 
-#define FEED ((size_t)128 << 10) /* of the text at a time, so that it stays near the processor */
+#define FEED                                                                                       \
+    ((size_t)128 << 10) /* bytes of text encoded at a time, so that they stay in the CPU's cache */
 
 bool heft_job_mark(struct heft_job *job, enum heft_mark_kind kind, uint64_t value,
                    struct heft_error *err)
@@ -14,7 +15,7 @@ bool heft_job_mark(struct heft_job *job, enum heft_mark_kind kind, uint64_t valu
     return true;
 }
 
-/* Behind the ids that are there; NULL: there is no memory. */
+/* Returns room after the existing ids; NULL without memory. */
 static uint8_t *room(void *ctx, size_t bytes, struct heft_error *err)
 {
     struct heft_job *job = ctx;
@@ -23,7 +24,7 @@ static uint8_t *room(void *ctx, size_t bytes, struct heft_error *err)
     return heft_grow(&job->ids, &job->cap_ids, used, bytes, 1, err) ? job->ids + used : NULL;
 }
 
-/* They stand in the room that was given out, or only their number is wanted. */
+/* The ids are already in the room returned by room(), or only counted. */
 static bool take(void *ctx, const void *ids, size_t count)
 {
     struct heft_job *job = ctx;
@@ -33,7 +34,7 @@ static bool take(void *ctx, const void *ids, size_t count)
     return true;
 }
 
-/* To be counted, ids may stand where the last ones did. */
+/* For counting, the same room is used again. */
 static struct heft_taker taker_of(struct heft_job *job)
 {
     return (struct heft_taker){take, job, job->count_only ? NULL : room};
@@ -62,7 +63,7 @@ static bool put_id(struct heft_job *job, uint32_t id, struct heft_error *err)
 {
     uint8_t bytes[4], *to;
 
-    heft_put_le32(bytes, id); /* its low half is the id of two bytes */
+    heft_put_le32(bytes, id); /* the low half is the id of two bytes */
     if (!job->count_only) {
         to = room(job, job->width, err);
         if (!to)
@@ -78,7 +79,7 @@ bool heft_job_encode(struct heft_job *job, struct heft_encoder *e, struct heft_e
 
     job->width = heft_encoder_width(e);
     job->n_ids = 0;
-    /* A token of English has more than two bytes. Jobs of nearly the same length need as much. */
+    /* English has more than two bytes a token; jobs of equal length need about as much */
     if (!job->count_only &&
         !heft_grow(&job->ids, &job->cap_ids, 0,
                    ((job->n + FEED) / 2 / FEED + 2) * FEED * job->width, 1, err))

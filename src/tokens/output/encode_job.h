@@ -1,9 +1,9 @@
-/* encode_job.h: a stretch of text on its way to ids.
+/* encode_job.h: a stretch of text to be encoded by one worker.
  *
- *     text   H e l l o   w o r l d . | T h e …     of one or more documents, cut where it is safe
- *     marks                          ^ document    what happens at a place of the text
+ *     text   H e l l o   w o r l d . | T h e …     of one or more documents, split at a safe position
+ *     marks                          ^ document    events at positions of the text
  *     ids    15496 995 13            464 …
- *     events                         ^             the marks, at places of the ids */
+ *     events                         ^             the marks, at positions of the ids */
 #ifndef HEFT_ENCODE_JOB_H
 #define HEFT_ENCODE_JOB_H
 
@@ -11,11 +11,11 @@
 #include "tokens/bpe/encoder.h"
 
 enum heft_mark_kind {
-    HEFT_MARK_BREAK, /* the text ends here, and another one begins */
-    HEFT_MARK_ID,    /* the id `value` stands here; after a break */
+    HEFT_MARK_BREAK, /* a text ends here and another one begins */
+    HEFT_MARK_ID,    /* the id `value` is inserted; after a break */
     HEFT_MARK_UNIT,  /* an array (npz) or a document ends; after a break */
-    HEFT_MARK_INPUT, /* an input ends; value: its word */
-    HEFT_MARK_ARRAYS /* the arrays of the input number `value` come here; after a break */
+    HEFT_MARK_INPUT, /* an input ends; value: its argument */
+    HEFT_MARK_ARRAYS /* the arrays of input number `value` come here; after a break */
 };
 
 struct heft_mark {
@@ -27,20 +27,20 @@ struct heft_mark {
 struct heft_job {
     uint8_t *text;
     size_t n, cap;
-    struct heft_mark *marks; /* while worked on they become events: `at` counts ids */
+    struct heft_mark *marks; /* encoding turns their positions into counts of ids */
     size_t n_marks, cap_marks;
-    bool is_next; /* its text goes on from the job before */
-    bool is_open; /* and into the next one */
+    bool is_next; /* its text continues from the previous job */
+    bool is_open; /* its text continues in the next job */
     struct heft_buf
-        place; /* where the inputs stand at its begin, if the run can go on from there */
+        place; /* checkpoint of the inputs at its beginning, if the run can resume from there */
     /* The result. */
-    uint8_t *ids; /* of `width` bytes each; none where only their number is wanted */
+    uint8_t *ids; /* of `width` bytes each; none if only counted */
     size_t n_ids, cap_ids;
     unsigned width;
     bool count_only;
-    struct heft_buf packed; /* what a format makes of them … */
+    struct heft_buf packed; /* the form in which a format stores them … */
     struct heft_job_piece *pieces;
-    size_t n_pieces, cap_pieces; /* … between UNIT marks */
+    size_t n_pieces, cap_pieces; /* … a piece for each unit */
 };
 
 struct heft_job_piece {
@@ -53,7 +53,7 @@ HEFT_CHECKED bool heft_job_mark(struct heft_job *job, enum heft_mark_kind kind, 
                                 struct heft_error *err);
 HEFT_CHECKED bool heft_job_encode(struct heft_job *job, struct heft_encoder *e,
                                   struct heft_error *err);
-/* Hands out the ids unit by unit: [from, to) of job->ids, the last of them open. */
+/* Calls the function for each unit: ids [from, to) of job->ids; the last unit may be unfinished. */
 typedef bool heft_job_unit_fn(struct heft_job *job, size_t from, size_t to, struct heft_error *err);
 HEFT_CHECKED bool heft_job_units(struct heft_job *job, heft_job_unit_fn *each,
                                  struct heft_error *err);

@@ -1,11 +1,12 @@
-/* token_deflate.c: little-endian int64 below 2^16 (or 2^32) are 2 (4) bytes and zeros.
+/* token_deflate.c: DEFLATE for ids as little-endian int64, below 2^16 (or 2^32): 2 (4) bytes and
+ * zeros.
  *
  *     first id   8 literals
- *     others     2 (4) literals, then the 6 (4) zeros of the id before: length 6 (4), distance 8
+ *     others     2 (4) literals, then the 6 (4) zeros of the previous id: length 6 (4), distance 8
  *
- * One code serves all: that length has a code of 1 bit, 254 literals and the end of block have 9, two
- * literals 10, which is a whole code; of the two distance codes of 1 bit one is used. An id is so 21
- * bits (39), about what zlib comes to. */
+ * One fixed Huffman code for all blocks: 1 bit for the match length, 9 bits for 254 literals and
+ * the end of block, 10 bits for two literals, which is a complete code; one of two distance codes
+ * of 1 bit. An id takes 21 bits (39), about as zlib compresses it. */
 #include "tokens/output/token_deflate.h"
 
 #include "base/checksum.h"
@@ -16,8 +17,8 @@
 #define LENGTH_6     260
 #define SYMBOLS      261
 #define RARE         254 /* this literal and the next have 10 bits */
-#define DISTANCES    6   /* code 5 is 7 and 8 */
-#define HEADER_BYTES 128 /* more than a block's header takes */
+#define DISTANCES    6   /* code 5 means 7 and 8 */
+#define HEADER_BYTES 128 /* upper bound of a block's header */
 #define WIDENED      1024
 
 struct code {
@@ -73,7 +74,7 @@ static void make_codes(struct codes *codes, unsigned width)
     uint32_t next[11] = {0};
 
     codes->length = width == 2 ? LENGTH_6 : LENGTH_4;
-    next[9] = 1U << 8; /* behind the one of 1 bit */
+    next[9] = 1U << 8; /* after the code of 1 bit */
     next[10] = (next[9] + 255) << 1;
     for (unsigned s = 0; s < SYMBOLS; s++) {
         const unsigned n = length_of(codes, s);
@@ -81,10 +82,10 @@ static void make_codes(struct codes *codes, unsigned width)
         codes->symbols[s] = (struct code){n ? reversed(next[n]++, n) : 0, n};
     }
     codes->match =
-        (struct code){0 | 1U << 1 | 1U << 2, 3}; /* length, distance code 5, the 8 of 7-8 */
+        (struct code){0 | 1U << 1 | 1U << 2, 3}; /* length, distance code 5, the 8 of 7–8 */
 }
 
-/* A dynamic block's header: lengths of codes, themselves in a code of 2 bits for 0, 1, 9 and 10. */
+/* Writes the header of a dynamic block: code lengths, coded with 2 bits each for 0, 1, 9 and 10. */
 static void put_header(struct bits *b, const struct codes *codes)
 {
     static const uint8_t order[] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1};
@@ -180,7 +181,7 @@ bool heft_deflate_ids(struct heft_buf *out, const uint8_t *ids, size_t n, unsign
     else
         put_wide(&b, &codes, ids + width, n - 1);
     put(&b, codes.symbols[END_OF_BLOCK].bits, codes.symbols[END_OF_BLOCK].n);
-    put(&b, 0, 3); /* an empty stored block, which ends at a byte */
+    put(&b, 0, 3); /* an empty stored block ends at a byte boundary */
     put(&b, 0, (8 - b.n) & 7);
     put(&b, 0, 16);
     put(&b, 0xFFFF, 16);

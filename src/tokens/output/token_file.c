@@ -1,4 +1,4 @@
-/* token_file.c: bytes of an output file, through a buffer. */
+/* token_file.c: buffered writes to an output file. */
 #include "tokens/output/token_out_parts.h"
 
 static bool write_at(struct heft_token_file *f, uint64_t at, const void *p, size_t n,

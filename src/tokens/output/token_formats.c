@@ -1,7 +1,7 @@
-/* token_formats.c: the formats that are little more than their ids.
+/* token_formats.c: formats that store ids nearly unchanged.
  *
  *     llmc       256 numbers of 4 bytes: 20240520, 1, tokens, 0 …   (ids of 4 bytes: 20240801, 7)
- *     megatron   .bin: ids back to back
+ *     megatron   .bin: ids concatenated
  *                .idx: "MMIDIDX\0\0" | u64 1 | u8 dtype (8: uint16, 4: int32) | u64 sequences S |
  *                      u64 documents + 1 | S × i32 tokens | S × i64 byte offsets |
  *                      (S + 1) × i64 first sequence of each document */
@@ -11,8 +11,8 @@
 #include "wire/npy.h"
 
 #define LLMC_HEADER 1024
-#define LENGTH      4  /* of a sequence: a row */
-#define DIGITS      10 /* of an id, and its blank makes 11 */
+#define LENGTH      4  /* bytes of a row: the length of a sequence */
+#define DIGITS      10 /* of an id; 11 with its blank */
 
 static bool begin_plain(struct heft_token_file *f, const char *path, struct heft_error *err)
 {
@@ -132,7 +132,7 @@ static void put_u64(struct heft_buf *buf, uint64_t v)
     heft_buf_put(buf, bytes, 8);
 }
 
-/* One of the three columns of the index. */
+/* Writes one of the three columns of the index. */
 static bool put_column(struct heft_token_file *f, int column, struct heft_buf *buf, uint64_t *at,
                        struct heft_error *err)
 {
@@ -213,7 +213,8 @@ static bool pack_ids(struct heft_job *job, struct heft_error *err)
     return heft_job_units(job, pack_some, err);
 }
 
-/* A blank before each id but a line's first: the last of a piece waits for the next. */
+/* Writes a blank before each id except the first of a line; the blank at the end of a piece is
+ * written with the next. */
 static bool piece_ids(struct heft_token_file *f, const uint8_t *bytes, size_t n,
                       const struct heft_job_piece *piece, struct heft_error *err)
 {

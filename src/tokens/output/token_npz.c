@@ -1,12 +1,12 @@
-/* token_npz.c: an .npz as numpy.savez_compressed names it, an array of int64 a unit, written as its
- * ids come: what a member's header says of its size is put in when it ends.
+/* token_npz.c: an .npz with names as numpy.savez_compressed gives them, one array of int64 for each
+ * unit, written as the ids come. Sizes in the local header are filled in when the member ends.
  *
  *     ┌ local header, "arr_0.npy", zip64 extra │ 05 …  128 bytes of npy header, stored │
  *     │ blocks of ids │ 03 00 the last block ┘ …
  *     ├ central entries ┤ [zip64 end records] │ end record ┘
  *
- * Arrays of other files come in front of a unit that is open, so its number, and the length of its
- * name, may change until it ends: then a padding field in its local header takes up the difference. */
+ * Arrays of other files come before the open unit, so its number and the length of its name may
+ * change until it ends. A padding field in its local header absorbs the difference. */
 #include "base/checksum.h"
 #include "base/endian.h"
 #include "base/mem.h"
@@ -16,12 +16,12 @@
 #include "wire/npy.h"
 
 #define LOCAL     30
-#define ZIP64     20 /* the extra field of a local header */
-#define NAME_ROOM 32 /* of a name, and its padding of at least 4, where it may change */
-#define STORED    5  /* a stored block's header */
+#define ZIP64     20 /* bytes of the zip64 extra field in a local header */
+#define NAME_ROOM 32 /* bytes for a name that may change and its padding of at least 4 */
+#define STORED    5  /* bytes of a stored block's header */
 #define NPY       128
 #define DATE_1980 0x21
-#define ROW       30 /* u64 at | u64 size | u64 packed | u32 CRC-32 | u16 method: a member, by number */
+#define ROW       30 /* one member: u64 at | u64 size | u64 packed | u32 CRC-32 | u16 method */
 
 struct member {
     uint64_t number; /* arr_N */
@@ -36,11 +36,11 @@ struct later {
 };
 
 struct heft_npz_state {
-    struct later *later; /* files whose arrays come when the open member has ended */
+    struct later *later; /* files whose arrays follow when the open member has ended */
     size_t n_later, cap_later;
-    uint64_t next; /* number */
+    uint64_t next; /* number of the next array */
     struct member open;
-    uint64_t data; /* where the open member's payload begins */
+    uint64_t data; /* offset of the open member's data */
     bool is_open;
 };
 
@@ -56,7 +56,7 @@ static size_t name_of(char name[NAME_ROOM], uint64_t number)
 
 /* ---- headers -------------------------------------------------------------------------------- */
 
-/* Room for name and extra fields of a local header: fixed where the name may change. */
+/* Bytes for name and extra fields in a local header; fixed if the name may change. */
 static size_t local_room(const struct heft_token_file *f, uint64_t number)
 {
     char name[NAME_ROOM];
@@ -175,7 +175,7 @@ static bool put_local(struct heft_token_file *f, const struct member *m, struct 
     return heft_token_put(f, header, n, err);
 }
 
-/* A stored block: of a length that is known, so that it can be written last. */
+/* A stored block: its length is known in advance, so it can be written last. */
 static bool make_npy(uint8_t block[STORED + NPY], uint64_t count, struct heft_error *err)
 {
     struct heft_buf buf = {0};
@@ -204,8 +204,8 @@ static bool begin_member(struct heft_token_file *f, struct heft_error *err)
     return heft_token_put(f, block, sizeof block, err);
 }
 
-/* The members before the one that is open, and before the files that come when it has ended, are
- * all written. */
+/* Number of members that are completely written: those before the open one and before the files
+ * that follow it. */
 static uint64_t count_members(const struct heft_token_file *f)
 {
     const struct heft_npz_state *z = f->npz;
@@ -250,7 +250,7 @@ static bool end_member(struct heft_token_file *f, struct heft_error *err)
     size_t n;
 
     if (!heft_mul(f->unit_tokens, 8, &bytes) || !make_npy(block, f->unit_tokens, err) ||
-        !heft_token_put(f, "\3", 2, err)) /* an empty block of fixed codes, the last */
+        !heft_token_put(f, "\3", 2, err)) /* an empty block of fixed codes, marked as the last */
         return false;
     m->number = z->next++;
     m->packed = f->at - z->data;
@@ -342,8 +342,8 @@ static bool arrays_npz(struct heft_token_file *f, const char *path, uint64_t cou
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* u64 next number | u64 is open, u64 at, u64 data, u64 CRC-32 | u64 files that come later, each u64
- * first number and its path */
+/* u64 next number | u64 is open, u64 at, u64 data, u64 CRC-32 | u64 files that follow, each: u64
+ * first number, path */
 static void save_npz(const struct heft_token_file *f, struct heft_buf *record)
 {
     const struct heft_npz_state *z = f->npz;

@@ -1,4 +1,4 @@
-/* token_out.c: tracks, files and their names; what all formats share. */
+/* token_out.c: tracks, files and their names, common to all formats. */
 #include "tokens/input/npz_in.h"
 #include "tokens/output/token_out_parts.h"
 
@@ -55,7 +55,7 @@ static void split_name(struct heft_token_out *out)
     out->extension = heft_str_of(is_folder(out) ? heft_token_extension(out->how.format) : dot);
 }
 
-/* NAME.ext, NAME_train.ext, NAME_000000.ext, NAME_train_000000.ext; in a folder tokens.ext,
+/* NAME.ext, NAME_train.ext, NAME_000000.ext, NAME_train_000000.ext; in a directory tokens.ext,
  * train.ext … */
 static const char *name_of(struct heft_token_out *out, const struct heft_token_track *track,
                            struct heft_error *err)
@@ -114,8 +114,8 @@ static bool is_full(const struct heft_token_out *out, const struct heft_token_fi
     return out->how.shard_tokens > 0 && f->tokens >= out->how.shard_tokens;
 }
 
-/* Units are dealt by their number, so that the same inputs are always dealt alike: the first is for
- * training and the second for validation, so that of two and more neither has none. */
+/* Assigns units to tracks by a hash of their number: reproducible for the same inputs. The first
+ * unit is for training and the second for validation, so that neither is empty with two or more. */
 static struct heft_token_track *track_of(struct heft_token_out *out)
 {
     uint64_t z = (out->units + 1) * UINT64_C(0x9E3779B97F4A7C15);
@@ -223,7 +223,7 @@ static bool append_ids(void *ctx, const uint8_t *ids, size_t n, struct heft_erro
     return out->how.format->pack(spare, err) && heft_token_out_piece(out, spare, 0, err);
 }
 
-/* None begin no file. */
+/* An .npz without arrays opens no file. */
 static bool pass_arrays(struct heft_token_out *out, const char *path, struct heft_error *err)
 {
     struct heft_token_track *track = &out->tracks[0];
@@ -248,7 +248,7 @@ bool heft_token_out_arrays(struct heft_token_out *out, const char *path, uint64_
     return true;
 }
 
-/* An empty output is a file, too. */
+/* An output without ids is a file, too. */
 bool heft_token_out_end(struct heft_token_out *out, struct heft_error *err)
 {
     for (int i = 0; i < (out->how.val_fraction > 0 ? 2 : 1); i++)
@@ -282,7 +282,7 @@ bool heft_token_out_flush(struct heft_token_out *out, struct heft_error *err)
     return true;
 }
 
-/* Refuses what stands there before any work is done. */
+/* Refuses existing files before any work is done. */
 bool heft_token_out_begin(struct heft_token_out *out, struct heft_error *err)
 {
     if (out->how.shard_tokens > 0)
@@ -290,7 +290,7 @@ bool heft_token_out_begin(struct heft_token_out *out, struct heft_error *err)
     return begin_file(out, &out->tracks[0], err);
 }
 
-/* -o DIR/ */
+/* For -o DIR/. */
 static bool make_folder(struct heft_token_out *out, struct heft_error *err)
 {
     const char *path = heft_arena_text(&out->mem, out->stem, err);

@@ -1,14 +1,14 @@
-/* token_out.h: ids in order → files that trainers read.
+/* token_out.h: ids in order → files for trainers.
  *
- *     bin        ids of 2 bytes (4 where the vocabulary is larger than 65536), nothing else (nanoGPT)
+ *     bin        raw ids of 2 bytes, or 4 if the vocabulary has more than 65536 (nanoGPT)
  *     npy        the same as a NumPy array
- *     llmc       the same behind a header of 256 numbers (llm.c)
- *     npz        an array of int64 a unit (encode.py)
- *     megatron   a sequence a unit, with an index beside it
- *     ids        decimals, a unit a line
+ *     llmc       the same after a header of 256 numbers (llm.c)
+ *     npz        an array of int64 for each unit (encode.py)
+ *     megatron   a sequence for each unit, with an index beside it
+ *     ids        decimals, a line for each unit
  *
- * A unit is a document, or what --combine made of several. With a share for validation each unit
- * goes to one of two tracks; a track is a row of files, one where nothing splits it. */
+ * A unit is a document, or several joined by --combine. With a share for validation each unit goes
+ * to one of two tracks. A track is a series of shards, or one file. */
 #ifndef HEFT_TOKEN_OUT_H
 #define HEFT_TOKEN_OUT_H
 
@@ -24,65 +24,66 @@ struct heft_token_out_how {
     double val_fraction;   /* 0: none */
     uint32_t vocab_size;
     unsigned width;  /* bytes of an id: 2 or 4 */
-    bool has_arrays; /* of other files: their names move those of ours */
+    bool has_arrays; /* inputs include .npz: their arrays change the numbers of ours */
     struct heft_sink_options sink;
     bool (*written)(void *ctx, const void *bytes, size_t n); /* NULL: to files of the sink */
     void *written_ctx;
 };
 
-/* One file, or two that belong together, being written. */
+/* One file being written, or two that belong together. */
 struct heft_token_file {
     struct heft_sink *sink;
     const struct heft_token_out_how *how;
     struct heft_arena *mem;
     uint32_t index;  /* in the sink */
-    uint32_t beside; /* of what stands beside it */
-    uint64_t at;     /* bytes so far, those of `buffer` among them */
+    uint32_t beside; /* index of the file beside it */
+    uint64_t at;     /* bytes so far, including `buffer` */
     uint64_t tokens, units;
-    uint64_t unit_tokens; /* of the unit that is open */
+    uint64_t unit_tokens; /* of the open unit */
     uint8_t *buffer;
     size_t n_buffer;
     struct heft_npz_state *npz;
-    struct heft_row_store rows; /* what the file's end says of each array or sequence */
-    uint64_t saved_rows;        /* that a record has */
+    struct heft_row_store
+        rows;            /* data of each array or sequence that is written at the file's end */
+    uint64_t saved_rows; /* rows already in the journal */
     bool is_open;
 };
 
 struct heft_token_format {
     const char *name, *extension;
-    bool exact; /* files are cut within units */
+    bool exact; /* shards are split within units */
     bool (*begin)(struct heft_token_file *f, const char *path, struct heft_error *err);
     bool (*unit)(struct heft_token_file *f, struct heft_error *err);
     bool (*end)(struct heft_token_file *f, struct heft_error *err);
     void (*release)(struct heft_token_file *f);
-    /* What takes time of its own, in the worker: bytes and pieces … */
+    /* Work for the worker thread, optional: converts a job's ids to bytes and pieces … */
     bool (*pack)(struct heft_job *job, struct heft_error *err);
-    /* … and then, in order. Formats without it get the ids as they are. */
+    /* … and writes a piece, in order. Without it the ids are written unchanged. */
     bool (*piece)(struct heft_token_file *f, const uint8_t *bytes, size_t n,
                   const struct heft_job_piece *piece, struct heft_error *err);
-    /* The `count` arrays of an .npz; NULL: their ids are appended. */
+    /* Copies the `count` arrays of an .npz; NULL: their ids are appended. */
     bool (*arrays)(struct heft_token_file *f, const char *path, uint64_t count,
                    struct heft_error *err);
-    size_t row; /* bytes of what the file's end says of each array or sequence; 0: nothing */
+    size_t row; /* bytes of a row in `rows`; 0: none */
     const char *rows_are;
-    /* Of an open file: so many rows are there, from the first on. */
+    /* Number of rows of an open file that are complete, from the first one. */
     uint64_t (*count_rows)(const struct heft_token_file *f);
-    /* What a record says of an open file beyond its counts and rows. */
+    /* Saves the state of an open file in a record, beyond its counts and rows. */
     void (*save)(const struct heft_token_file *f, struct heft_buf *record);
     bool (*load)(struct heft_token_file *f, struct heft_cur *record, struct heft_error *err);
 };
 
 extern const struct heft_token_format heft_tokens_npz, heft_tokens_npy, heft_tokens_bin,
     heft_tokens_llmc, heft_tokens_megatron, heft_tokens_ids;
-/* By name, or by the extension of a path where name is NULL; NULL: none of that name. */
+/* Returns a format by name, or if that is NULL by the extension of the path; NULL: unknown. */
 const struct heft_token_format *heft_token_format_of(const char *name, const char *path);
-/* Where the extension begins in a path, else its end: ".npz" is one and nothing else, ".notes" is a
+/* Returns the extension of a path, or its end if there is none. ".npz" is an extension, ".notes" a
  * name. */
 const char *heft_token_extension_of(const char *path);
-/* What a path without an extension gets. */
+/* Returns the extension that a path without one gets. */
 const char *heft_token_extension(const struct heft_token_format *format);
 
-/* Appends to the file; writes over what is there already. */
+/* Appends bytes to the file; overwrites bytes written before. */
 HEFT_CHECKED bool heft_token_put(struct heft_token_file *f, const void *p, size_t n,
                                  struct heft_error *err);
 HEFT_CHECKED bool heft_token_patch(struct heft_token_file *f, uint64_t at, const void *p, size_t n,
@@ -91,12 +92,13 @@ HEFT_CHECKED bool heft_token_patch(struct heft_token_file *f, uint64_t at, const
 struct heft_token_out;
 HEFT_CHECKED struct heft_token_out *heft_token_out_new(const struct heft_token_out_how *how,
                                                        struct heft_error *err);
-/* Makes the first file. */
+/* Creates the first file. */
 HEFT_CHECKED bool heft_token_out_begin(struct heft_token_out *out, struct heft_error *err);
-/* From any thread: what can be done to the job's ids before their turn. */
+/* Converts the job's ids (`pack` of the format), in any thread. */
 HEFT_CHECKED bool heft_token_out_pack(const struct heft_token_out *out, struct heft_job *job,
                                       struct heft_error *err);
-/* The job's ids up to event k (or all, k = n_marks) from the one before. */
+/* Writes ids [from, to) of the job; writes a piece of it; ends the unit; copies the arrays of an
+ * .npz or appends their ids. */
 HEFT_CHECKED bool heft_token_out_ids(struct heft_token_out *out, const struct heft_job *job,
                                      size_t from, size_t to, struct heft_error *err);
 HEFT_CHECKED bool heft_token_out_piece(struct heft_token_out *out, const struct heft_job *job,
@@ -104,35 +106,36 @@ HEFT_CHECKED bool heft_token_out_piece(struct heft_token_out *out, const struct 
 HEFT_CHECKED bool heft_token_out_unit(struct heft_token_out *out, struct heft_error *err);
 HEFT_CHECKED bool heft_token_out_arrays(struct heft_token_out *out, const char *path,
                                         uint64_t *tokens, struct heft_error *err);
-/* The last file's end; then, in a step of its own, their final names. */
+/* Ends the last file; then, as a separate step, gives all files their final names. */
 HEFT_CHECKED bool heft_token_out_end(struct heft_token_out *out, struct heft_error *err);
 HEFT_CHECKED bool heft_token_out_commit(struct heft_token_out *out, struct heft_error *err);
-/* Ids that went to the files for validation. */
+/* Number of ids for validation. */
 uint64_t heft_token_out_val(const struct heft_token_out *out);
-/* The i-th file written, NULL past the last. */
+/* Path of the i-th file written, NULL past the last. */
 const char *heft_token_out_path(const struct heft_token_out *out, size_t i);
 void heft_token_out_free(struct heft_token_out *out);
 
 /* ---- token_save.c: work that goes on after a crash (io/journal.h) --------------------------- */
 
-/* The state after what came last into a record, and with it the bytes that it stands for, on the
- * disk. What there is much of goes ahead of the record, as pieces of it. */
+/* Saves the state of the output in a record, after flushing the bytes it covers to the disk. Long
+ * lists go ahead of the record, in pieces. */
 HEFT_CHECKED bool heft_token_out_save(struct heft_token_out *out, struct heft_journal *journal,
                                       struct heft_buf *record, struct heft_error *err);
-/* Each record's pieces and part in order, in place of heft_token_out_begin; then reopen. */
+/* Restores the state from the pieces and records, in order, instead of heft_token_out_begin; then
+ * reopens the files. */
 HEFT_CHECKED bool heft_token_out_load_rows(struct heft_token_out *out, struct heft_cur *piece,
                                            struct heft_error *err);
 HEFT_CHECKED bool heft_token_out_load(struct heft_token_out *out, struct heft_cur *record,
                                       struct heft_error *err);
 HEFT_CHECKED bool heft_token_out_reopen(struct heft_token_out *out, struct heft_error *err);
-/* Of records of other options: their files alone, into a sink of their own; and what else there is
- * of these is deleted. */
+/* For records of a run with other options: restores only their files, into a sink of their own;
+ * deletes those that belong to this output. */
 HEFT_CHECKED bool heft_token_out_load_files(const struct heft_token_out *out,
                                             struct heft_sink *sink, struct heft_cur *record,
                                             struct heft_error *err);
 HEFT_CHECKED bool heft_token_out_sweep(struct heft_token_out *out, const struct heft_sink *sink,
                                        struct heft_error *err);
-/* What is saved stays where the work fails; what is new is named as that process named it. */
+/* Keeps saved files if the run fails; names new files as `process` named them. */
 void heft_token_out_keep(struct heft_token_out *out, uint64_t process);
 
 #endif

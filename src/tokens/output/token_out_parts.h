@@ -20,12 +20,12 @@ struct heft_token_out {
     struct heft_str stem, extension;
     struct heft_token_track tracks[2];
     uint64_t units;
-    struct heft_job spare; /* for ids that come from elsewhere */
+    struct heft_job spare; /* for ids of an .npz */
 };
 
-/* token_file.c: writes what waits in the buffer. */
+/* Writes out the buffer (token_file.c). */
 HEFT_CHECKED bool heft_token_flush(struct heft_token_file *f, struct heft_error *err);
-/* The same for all open files. */
+/* Writes out the buffers of all open files. */
 HEFT_CHECKED bool heft_token_out_flush(struct heft_token_out *out, struct heft_error *err);
 
 /* ---- token_sets.c ------------------------------------------------------------------------ */
@@ -34,8 +34,8 @@ HEFT_CHECKED bool heft_token_out_flush(struct heft_token_out *out, struct heft_e
 const char *heft_token_out_between(const struct heft_token_out *out,
                                    const struct heft_token_track *track);
 
-/* Files of that row of names which `out` did not write (before it writes: all):
- * refused, or with `overwrite` retired. */
+/* Finds shards of this name series that `out` has not written, or all before it has written any.
+ * Refuses them, or retires them with `overwrite`. */
 HEFT_CHECKED bool heft_token_out_stale(struct heft_token_out *out, struct heft_error *err);
 
 #endif

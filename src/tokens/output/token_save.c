@@ -1,10 +1,9 @@
-/* token_save.c: a record of where the output stands, and the output as a record says it stood.
+/* token_save.c: saves the state of the output in a record, and restores it.
  *
  *     files of the sink (io/sink.c) | u64 units | two tracks
  *     a track:  u64 files | u64 tokens of all | u64 is open | u64 index | u64 beside | u64 bytes |
- *               u64 tokens | u64 units | u64 tokens of the open unit | what the format adds, where
- *               it is open
- *     ahead of it, in pieces: rows of an open file that came since the last record
+ *               u64 tokens | u64 units | u64 tokens of the open unit | state of the format, if open
+ *     before it, in pieces: rows added to an open file since the last record
  *               u64 track | u64 number of the first | u64 n, their bytes */
 #include "tokens/output/token_out_parts.h"
 
@@ -12,7 +11,7 @@
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-/* The next n of them as a piece. */
+/* Saves the next n rows as a piece. */
 static bool save_some(struct heft_token_file *f, uint64_t track, size_t n,
                       struct heft_journal *journal, struct heft_buf *piece, struct heft_error *err)
 {
@@ -97,7 +96,7 @@ bool heft_token_out_save(struct heft_token_out *out, struct heft_journal *journa
     return true;
 }
 
-/* Rows of a file that has ended since may have come before. */
+/* Rows may belong to a file that has ended since. */
 static bool check_rows(const struct heft_token_out *out, struct heft_token_file *f,
                        const struct heft_cur *record, struct heft_error *err)
 {
@@ -163,7 +162,7 @@ static bool take_end(struct heft_str *s, const char *end, size_t n)
     return true;
 }
 
-/* A name that name_of or a format gives: STEM[_][train|val|tokens][_000000].ext */
+/* Whether name_of or a format gives such names: STEM[_][train|val|tokens][_000000].ext */
 static bool is_ours(void *ctx, struct heft_str name)
 {
     const struct heft_token_out *out = ctx;

@@ -1,9 +1,11 @@
-/* token_sets.c: files that bear names of the row that is written now, and are not of it.
+/* token_sets.c: stale shards: files with names of the series being written that belong to an
+ * earlier run.
  *
  *     x_000000.bin  x_000001.bin  │  x_000002.bin
- *     of this run                 │  of an earlier one: who reads x_*.bin would take it, too
+ *     of this run                 │  of an earlier one; a reader of x_*.bin would take it, too
  *
- * Without `overwrite` they are refused before any work is done; else they go with the commit. */
+ * Without `overwrite` they are refused before any work is done; with it they are deleted at the
+ * commit. */
 #include "tokens/output/token_out_parts.h"
 
 #define DIGITS 6 /* at least */
@@ -23,7 +25,7 @@ static bool take_front(struct heft_str *s, struct heft_str front)
     return true;
 }
 
-/* Which file of the track's row is named so: STEM[_][SUFFIX]_000000 and an extension of ours. */
+/* Parses STEM[_][SUFFIX]_000000 with our extension; *number is the number of the shard. */
 static bool number_of(const struct heft_token_out *out, const struct heft_token_track *track,
                       struct heft_str name, uint64_t *number)
 {

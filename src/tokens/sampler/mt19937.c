@@ -50,7 +50,7 @@ uint64_t heft_mt_below(struct heft_mt19937 *mt, uint64_t below)
     uint64_t mask = most, drawn;
 
     if (most == 0)
-        return 0; /* NumPy draws nothing for it */
+        return 0; /* as NumPy: draws no number */
     for (unsigned shift = 1; shift < 64; shift *= 2)
         mask |= mask >> shift;
     do {

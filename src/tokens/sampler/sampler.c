@@ -1,10 +1,11 @@
-/* sampler.c: windows of arrays of ids, drawn as train.py's Sampler draws them:
+/* sampler.c: draws windows of arrays of ids as the Sampler of train.py does:
  *
- *     arrays   |── 0 ──|──── 1 ────|─ 2 ─|      one after the other
- *                 ↑ index = randint(0, total - length - 1); again where the window would not end
- *                   before its array does
+ *     arrays   |── 0 ──|──── 1 ────|─ 2 ─|      concatenated
+ *                 ↑ index = randint(0, total - length - 1); drawn again if the window would cross
+ *                   the end of its array
  *
- * So the last window of an array is never drawn, nor the last two places of all. */
+ * As in the original, the last window of an array is never drawn, nor the last two positions of
+ * all. */
 #include "tokens/sampler/sampler.h"
 
 #include "base/require_arg.h"
@@ -33,7 +34,7 @@ static bool check_length(const struct heft_sampler *s, uint64_t length, struct h
     return true;
 }
 
-/* The array that holds the id of that number. */
+/* Returns the array that contains the id at that index. */
 static size_t array_of(const struct heft_sampler *s, uint64_t index)
 {
     size_t low = 0, high = s->n;

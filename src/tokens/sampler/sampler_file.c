@@ -1,12 +1,12 @@
-/* sampler_file.c: files of ids become arrays: mapped where their bytes lie plainly in the file,
- * inflated once where they do not.
+/* sampler_file.c: files of ids → arrays: mapped if stored uncompressed, else decompressed once into
+ * a spool.
  *
  *     .npz    a zip of .npy, in the order of its directory
  *     .npy    "\x93NUMPY" version header, then integers of 1 to 8 bytes, one dimension
  *     llm.c   256 × i32: 20240520, 1, count (u16 follow), or 20240801, 7, count (u32)
- *     else    a stream of u16 (or u32, where the caller says so)
+ *     other   raw stream of u16 (or u32, if the caller says so)
  *
- * Decimals, and Megatron's index, are no stream, though any bytes could be one: they are refused. */
+ * Decimals and Megatron's index would also be valid raw streams: they are detected and refused. */
 #include "base/endian.h"
 #include "tokens/decode/decode.h"
 #include "tokens/input/npy_ids.h"
@@ -14,7 +14,7 @@
 #include "wire/zip.h"
 
 #define LLMC_BYTES 1024
-#define HANDFUL    4096 /* bytes read at once from the spool */
+#define HANDFUL    4096 /* bytes read at a time from the spool */
 
 /* ---- bytes of an array ------------------------------------------------------------------- */
 
@@ -83,7 +83,7 @@ static struct heft_id_array *new_array(struct heft_sampler *s, struct heft_error
 
 /* ---- .npy -------------------------------------------------------------------------------- */
 
-/* size: bytes of the whole. */
+/* size: bytes of the whole array with its header. */
 static bool read_npy(const struct heft_sampler *s, struct heft_id_array *a, uint64_t size,
                      struct heft_arena *mem, struct heft_error *err)
 {
@@ -131,7 +131,7 @@ static bool spool_entry(struct heft_sampler *s, const struct heft_source *source
            heft_spool_fill(&s->spool, a->spooled, &stream, err);
 }
 
-/* Offsets in an array become those in the file; of a deflated one that is where it begins. */
+/* Converts offsets in an array to offsets in the file; for a compressed array, to its beginning. */
 static bool place_error(const struct heft_zip_entry *entry, struct heft_error *err)
 {
     const bool is_known = err->offset != HEFT_NO_OFFSET && entry->method == HEFT_ZIP_STORED;
@@ -189,7 +189,7 @@ static bool read_stream(struct heft_id_array *a, uint64_t size, unsigned width,
         a->width = version == 1 ? 2 : 4;
         a->n = heft_le32(head + 8);
     }
-    if (size - a->off != a->n * a->width) /* n is below 2^32, or a part of size */
+    if (size - a->off != a->n * a->width) /* n is below 2^32, or a part of size: no overflow */
         return heft_fail(err, HEFT_MALFORMED, a->off,
                          "%" PRIu64 " ids of %u bytes in %" PRIu64 " bytes", a->n, a->width,
                          size - a->off);
@@ -209,7 +209,7 @@ static bool add_plain(struct heft_sampler *s, const struct heft_source *source, 
     return ok;
 }
 
-/* What windows of ids cannot be drawn from, though its bytes could be taken for ids. */
+/* Refuses files that are not ids, though their bytes would be valid as a raw stream. */
 static bool check_stream(const struct heft_source *source, struct heft_bytes head, unsigned width,
                          struct heft_error *err)
 {

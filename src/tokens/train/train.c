@@ -1,20 +1,20 @@
-/* train.c: the public door to training: words and their counts → cells → merges → files. */
+/* train.c: public API of training: counted pre-tokens → cells → merges → files. */
 #include "base/require_arg.h"
 #include "tokens/train/train.h"
 #include "tokens/bpe/vocab.h"
 
-#define CELL_MEMORY  3 /* bytes a cell, with the pairs it is in */
+#define CELL_MEMORY  3 /* bytes a cell, including its share of the pairs */
 #define LEAST_MEMORY (1 << 16)
 #define MOST_CELLS   (UINT32_MAX - 128)
 #define LEAST_BYTES  257       /* ids: the bytes and <|endoftext|> */
-#define MOST_SYMBOLS (1 << 24) /* as their numbers take three cells */
+#define MOST_SYMBOLS (1 << 24) /* symbol numbers are stored in three cells */
 
 struct training {
     struct heft_words words;
     struct heft_train_task task;
 };
 
-/* ---- the door ---------------------------------------------------------------------------- */
+/* ---- public API -----------------------------------------------------------------------------  */
 
 static bool check_options(const struct heft_train_options *o, struct heft_error *err)
 {

@@ -1,16 +1,17 @@
-/* train.h: the inside of heft_train: texts → different words and how often each stands there →
- * symbols → merges → files. Memory stays a small multiple of the bytes of the different words
- * (train_cells.h, train_pairs.h), whatever the texts are.
+/* train.h: internal interface of heft_train: texts → distinct pre-tokens and their counts → symbols
+ * → merges → files. Memory is a small multiple of the bytes of the distinct pre-tokens
+ * (train_cells.h, train_pairs.h), independent of the size of the texts. `word` in names is a
+ * pre-token.
  *
- *     train_count.c   words of a text into a table of counts
- *     train_spill.c   tables that grow too large, in a temporary file
- *     train_gather.c  the tables of all threads become one
- *     train_read.c    inputs, in spans that threads count apart
- *     train_cells.c   the different words become cells
- *     train_pairs.c   pairs of neighbours, the most frequent first
- *     train_merge.c   the most frequent pair, again and again
+ *     train_count.c   pre-tokens of a text → a table of counts
+ *     train_spill.c   tables that grow too large → a temporary file
+ *     train_gather.c  the tables of all threads → one
+ *     train_read.c    inputs, in spans that threads count independently
+ *     train_cells.c   distinct pre-tokens → cells
+ *     train_pairs.c   pairs of adjacent symbols, the most frequent first
+ *     train_merge.c   merges the most frequent pair, repeatedly
  *     train_files.c   vocab.bpe, encoder.json, tokenizer.json
- *     train.c         the public door */
+ *     train.c         public API */
 #ifndef HEFT_TRAIN_H
 #define HEFT_TRAIN_H
 
@@ -25,11 +26,11 @@
 
 struct heft_counts;
 
-/* Words with their counts in a temporary file, in parts by their hashes: all of a word's counts are
- * in one part. Zeroed is empty. */
+/* Counted pre-tokens in a temporary file, partitioned by hash: all counts of a pre-token are in the
+ * same part. Zeroed: empty. */
 #define HEFT_SPILL_PARTS 16
 struct heft_spill_run {
-    uint64_t at[HEFT_SPILL_PARTS + 1]; /* offset where each part begins, and the end of the last */
+    uint64_t at[HEFT_SPILL_PARTS + 1]; /* offset of each part, and the end of the last */
 };
 struct heft_spill {
     struct heft_spill_run *runs;
@@ -39,47 +40,48 @@ struct heft_spill {
     bool has_file;
 };
 typedef bool heft_count_fn(void *ctx, struct heft_str word, uint64_t count, struct heft_error *err);
-/* One more run: the words of `counts`. */
+/* Appends a run: the pre-tokens of `counts`. */
 HEFT_CHECKED bool heft_spill_put(struct heft_spill *spill, const struct heft_counts *counts,
                                  struct heft_error *err);
-/* The words of a part, a word once for each run that has it. */
+/* Calls `each` for the pre-tokens of a part, once for each run that has it. */
 HEFT_CHECKED bool heft_spill_each(const struct heft_spill *spill, unsigned part,
                                   heft_count_fn *each, void *ctx, struct heft_error *err);
 void heft_spill_release(struct heft_spill *spill);
 
 struct heft_counted {
-    uint64_t at; /* of its bytes in `text` */
+    uint64_t at; /* offset of its bytes in `text` */
     uint64_t count;
     uint32_t n, hash;
 };
 
-/* Zeroed, but for `most`, is empty. */
+/* Hash table of counts. Zeroed except for `most`: empty. */
 struct heft_counts {
     struct heft_counted *words;
     size_t n, cap;
-    uint32_t *slots; /* number of a word + 1; 0: free */
+    uint32_t *slots; /* index of a pre-token + 1; 0: free */
     unsigned slot_bits;
     char *text;
     size_t n_text, cap_text;
-    uint64_t most; /* bytes of memory; what is there goes to `spill` before it takes more */
+    uint64_t
+        most; /* limit of memory in bytes; the table is flushed to `spill` before it exceeds it */
     struct heft_spill spill;
 };
 HEFT_CHECKED bool heft_counts_add(struct heft_counts *counts, struct heft_str word, uint64_t times,
                                   struct heft_error *err);
-/* What is in memory, in the order in which it was added. */
+/* Calls `each` for the pre-tokens in memory, in the order of insertion. */
 HEFT_CHECKED bool heft_counts_each(const struct heft_counts *counts, heft_count_fn *each, void *ctx,
                                    struct heft_error *err);
-/* What is in memory goes to `spill`. */
+/* Moves the pre-tokens in memory to `spill`. */
 HEFT_CHECKED bool heft_counts_flush(struct heft_counts *counts, struct heft_error *err);
 void heft_counts_release(struct heft_counts *counts);
 
-/* The different words of tables that `n` threads have counted: in memory, or each once in the parts of a
- * temporary file. */
+/* Distinct pre-tokens of the tables of all threads: in memory, or in a temporary file, where each
+ * occurs once. */
 struct heft_words {
     struct heft_counts counts;
-    uint64_t n, n_text; /* words, and their bytes */
+    uint64_t n, n_text; /* pre-tokens, and their bytes */
 };
-/* Takes what is in the tables. */
+/* Merges the tables into `words` and empties them. */
 HEFT_CHECKED bool heft_words_gather(struct heft_words *words, struct heft_counts *const *tables,
                                     size_t n, uint64_t most, struct heft_error *err);
 HEFT_CHECKED bool heft_words_each(const struct heft_words *words, heft_count_fn *each, void *ctx,
@@ -87,18 +89,18 @@ HEFT_CHECKED bool heft_words_each(const struct heft_words *words, heft_count_fn 
 
 struct heft_word_counter {
     struct heft_counts counts;
-    const struct heft_scan *scan; /* NULL: words of subword-nmt, by spaces and ends of lines */
-    uint64_t total;               /* words, each as often as it stands there */
+    const struct heft_scan *scan; /* NULL: split as in subword-nmt, at blanks and ends of lines */
+    uint64_t total;               /* pre-tokens, counted with repetition */
     uint64_t bytes;               /* of text */
-    const char *looks_like;       /* a text that was read; NULL: a text */
+    const char *looks_like; /* what an input that was read as text may be instead; NULL: text */
     uint32_t starts[HEFT_SCAN_ROOM];
 };
-/* The words of text[0, n), valid UTF-8 with 16 readable bytes behind it, that are certain, all
- * where `is_last`; *done is how far they reach. */
+/* Counts the complete pre-tokens of text[0, n), valid UTF-8 followed by 16 readable bytes; all if
+ * `is_last`. *done is the number of bytes used. */
 HEFT_CHECKED bool heft_count_words(struct heft_word_counter *counter, const uint8_t *text, size_t n,
                                    bool is_last, size_t *done, struct heft_error *err);
 
-/* Inputs → *words. */
+/* Counts the pre-tokens of all inputs. */
 HEFT_CHECKED bool heft_train_read(const char *const *paths, size_t n,
                                   const struct heft_train_options *options,
                                   struct heft_words *words, struct heft_train_report *report,
@@ -110,22 +112,23 @@ HEFT_CHECKED bool heft_train_read(const char *const *paths, size_t n,
 
 struct heft_train_task {
     struct heft_train_cells cells;
-    uint32_t most_symbols;   /* the given ones and merges */
-    uint64_t min_frequency;  /* at least 1 */
-    uint64_t memory;         /* bytes that cells and pairs may take */
-    bool largest_text_first; /* of pairs as frequent: the largest text, else the smallest ids */
+    uint32_t most_symbols;  /* initial symbols and merges together */
+    uint64_t min_frequency; /* at least 1 */
+    uint64_t memory;        /* limit for cells and pairs, in bytes */
+    bool
+        largest_text_first; /* tie-break between equally frequent pairs: the largest text, else the smallest ids */
 };
-/* Words → cells, with the symbols that they begin as. */
+/* Fills the cells with the pre-tokens, split into their initial symbols. */
 HEFT_CHECKED bool heft_train_spread(struct heft_train_cells *cells, const struct heft_words *words,
                                     enum heft_train_style style, struct heft_error *err);
 void heft_train_cells_release(struct heft_train_cells *cells);
-/* Appends merges to the symbols until there are `most_symbols`, or no pair stands there often enough. */
+/* Appends merges to the symbols until there are `most_symbols`, or no pair is frequent enough. */
 HEFT_CHECKED bool heft_train_merge(struct heft_train_task *task, struct heft_error *err);
 
 /* ---- files ------------------------------------------------------------------------------- */
 
-/* What `cells` has learned becomes files: in the folder `output`, or the file of that name where it is
- * subword-nmt's. */
+/* Writes the trained vocabulary: into the directory `output`, or to the file of that name in
+ * subword-nmt's format. */
 HEFT_CHECKED bool heft_train_write(const struct heft_train_cells *cells, const char *output,
                                    const struct heft_train_options *options,
                                    struct heft_error *err);

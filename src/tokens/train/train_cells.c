@@ -1,8 +1,9 @@
-/* train_cells.c: the different words side by side, in the order of their counts, and the symbols that
- * they begin as.
+/* train_cells.c: lays the distinct pre-tokens out in the order of their counts, and numbers their
+ * initial symbols.
  *
- *     counts     1           2        …   4096 and more
- *     words    │ a bb ccc … │ d ee … │ … │ the │ of │ …     a run each, but for those that are frequent: one a word */
+ *     counts     1           2        …   4096 and higher
+ *     words    │ a bb ccc … │ d ee … │ … │ the │ of │ …     one run for each count; frequent pre-tokens
+ *                                                            have a run of their own */
 #include "tokens/train/train.h"
 #include "tokens/unicode/utf8.h"
 #include "tokens/bpe/vocab.h"
@@ -10,8 +11,8 @@
 #define BYTES      256
 #define WORD_END   "</w>"
 #define MOST_CHARS 0x110000
-#define SMALL      4096 /* counts below share a run */
-#define ROOM       64   /* zeros behind the bytes */
+#define SMALL      4096 /* pre-tokens with lower counts share a run with those of equal count */
+#define ROOM       64   /* zeros after the bytes */
 
 /* ---- words in order ---------------------------------------------------------------------- */
 
@@ -19,8 +20,8 @@ struct layout {
     struct heft_train_cells *cells;
     uint64_t at
         [SMALL +
-         1]; /* bytes of words of each count, the frequent ones last; then where the next one goes */
-    uint64_t frequent; /* words */
+         1]; /* bytes of the pre-tokens of each count, frequent ones last; then the next free position */
+    uint64_t frequent; /* pre-tokens */
 };
 
 static size_t class_of(uint64_t count)
@@ -53,7 +54,7 @@ static bool place_word(void *ctx, struct heft_str word, uint64_t count, struct h
     return true;
 }
 
-/* Bytes of each count become places. */
+/* Replaces the number of bytes of each count by the position of its run. */
 static void make_runs(struct layout *l)
 {
     struct heft_train_cells *c = l->cells;
@@ -98,7 +99,8 @@ static bool lay_out(struct heft_train_cells *c, const struct heft_words *words,
 
 /* ---- symbols ----------------------------------------------------------------------------- */
 
-/* That of the character of n bytes at p, which may carry the end of a word. */
+/* Adds the symbol of the character of n bytes at p; `is_final`: with the mark of the end of a
+ * pre-token. */
 static bool add_leaf(struct heft_train_cells *c, const uint8_t *p, size_t n, bool is_final,
                      struct heft_error *err)
 {
@@ -138,7 +140,8 @@ static bool spread_bytes(struct heft_train_cells *c, struct heft_error *err)
     return true;
 }
 
-/* The number of the character of n bytes at p; *slot: the number + 1 of one that was seen already. */
+/* Returns the symbol of the character of n bytes at p. *slot: index + 1 of a character seen before.
+ */
 static bool leaf_of(struct heft_train_cells *c, const uint8_t *p, size_t n, bool is_final,
                     uint32_t *slot, struct heft_error *err)
 {
@@ -211,7 +214,8 @@ static void put_leaf(const struct heft_train_symbol *s, char *to)
 
 void heft_train_text(const struct heft_train_cells *c, uint32_t symbol, char *to)
 {
-    uint32_t waiting[HEFT_TRAIN_LONGEST]; /* right parts: each has a byte and more */
+    uint32_t
+        waiting[HEFT_TRAIN_LONGEST]; /* right parts still to be written: each has at least a byte */
     size_t n = 0;
 
     for (;;) {

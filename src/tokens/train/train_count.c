@@ -1,10 +1,11 @@
-/* train_count.c: words of a text into a table of counts. What is in the table goes to a temporary file
- * before it takes more memory than it may (train_spill.c). */
+/* train_count.c: pre-tokens of a text → a hash table of counts, which is flushed to a temporary
+ * file before it exceeds its limit of memory (train_spill.c). */
 #include "base/map.h"
 #include "tokens/bpe/pattern.h"
 #include "tokens/train/train.h"
 
-#define DOUBT      8 /* a word that ends so far before the end of the text is certain */
+#define DOUBT                                                                                      \
+    8 /* a pre-token that ends at least so many bytes before the end of the text is complete */
 #define FIRST_BITS 12
 #define SALT       UINT64_C(0x9E3779B97F4A7C15)
 
@@ -33,7 +34,7 @@ static uint64_t memory_of(const struct heft_counts *c)
     return c->n * sizeof *c->words + (sizeof *c->slots << c->slot_bits) + c->n_text;
 }
 
-/* Of `bits` of a hash, free. The former ones go before there are new ones. */
+/* Rebuilds the slots with `bits` bits of the hash. Frees the old ones first. */
 static bool set_slots(struct heft_counts *c, unsigned bits, struct heft_error *err)
 {
     const size_t mask = ((size_t)1 << bits) - 1;
@@ -68,7 +69,7 @@ static bool append(struct heft_counts *c, struct heft_str word, uint32_t hash, u
     return true;
 }
 
-/* Room for one more word. */
+/* Makes room for one more pre-token. */
 static bool make_room(struct heft_counts *c, size_t n, struct heft_error *err)
 {
     if (c->n > 0 && (c->n >= UINT32_MAX / 2 || memory_of(c) + n > c->most) &&
@@ -155,7 +156,7 @@ static bool count_pattern(struct heft_word_counter *counter, const uint8_t *text
                 return false;
         if (count > 1) {
             at = counter->starts[count - 1];
-        } else if (n - at > HEFT_SCAN_WINDOW) { /* a word that fills a window and more */
+        } else if (n - at > HEFT_SCAN_WINDOW) { /* a pre-token longer than a window */
             const size_t end = heft_split_word(counter->scan->classes, text, n, at);
 
             if (!is_last && end + DOUBT > n)
@@ -173,7 +174,7 @@ static bool count_pattern(struct heft_word_counter *counter, const uint8_t *text
 
 /* ---- words of subword-nmt ---------------------------------------------------------------- */
 
-/* Bytes of the end of a line at p, as Python's splitlines has them: NEL, LS and PS have several. */
+/* Length of the line end at p, as Python's splitlines has it: NEL, LS and PS have several bytes. */
 static size_t line_end(const uint8_t *p)
 {
     if ((p[0] >= 0x0A && p[0] <= 0x0D) || (p[0] >= 0x1C && p[0] <= 0x1E))
@@ -183,7 +184,8 @@ static size_t line_end(const uint8_t *p)
     return p[0] == 0xE2 && p[1] == 0x80 && (p[2] == 0xA8 || p[2] == 0xA9) ? 3 : 0;
 }
 
-/* Words stand between spaces; a line's end ends one, too, and all but CR and LF belong to it. */
+/* Pre-tokens are separated by blanks and line ends. A line end other than CR and LF belongs to the
+ * pre-token before it. */
 static bool count_lines(struct heft_word_counter *counter, const uint8_t *text, size_t n,
                         bool is_last, size_t *done, struct heft_error *err)
 {

@@ -1,10 +1,10 @@
-/* train_files.c: a vocabulary becomes files.
+/* train_files.c: writes a vocabulary.
  *
  *     vocab.bpe        #version: 0.2 ⏎ Ġ t ⏎ …          the two parts of each merge
  *     encoder.json     {"!": 0, …, "<|endoftext|>": N}   as Python's json.dumps writes it
  *     tokenizer.json   the same for the tokenizers package
  *
- * subword-nmt's codes are the first of these alone, with characters for bytes. */
+ * The codes of subword-nmt are the first of these alone, with characters instead of bytes. */
 #include "base/text.h"
 #include "io/sink.h"
 #include "io/source.h"
@@ -12,12 +12,12 @@
 #include "tokens/bpe/vocab.h"
 
 #define BYTES 256
-#define PIECE ((size_t)1 << 20) /* written at a time */
+#define PIECE ((size_t)1 << 20) /* bytes a write */
 
 /* ---- tokens as characters of the alphabet ------------------------------------------------ */
 
 struct spelling {
-    char text[BYTES][2]; /* of each byte */
+    char text[BYTES][2]; /* by byte */
     uint8_t n[BYTES];
 };
 
@@ -38,11 +38,11 @@ static void init_spelling(struct spelling *s)
 
 struct out {
     const struct heft_train_cells *cells;
-    const struct spelling *spelling; /* NULL: texts as they are */
+    const struct spelling *spelling; /* NULL: texts are written unchanged */
     struct heft_sink *sink;
     struct heft_buf buf;
     uint32_t file;
-    uint64_t at; /* of the buffer in the file */
+    uint64_t at; /* offset of the buffer in the file */
 };
 
 static bool write_out(struct out *out, struct heft_error *err)

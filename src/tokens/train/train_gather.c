@@ -1,5 +1,5 @@
-/* train_gather.c: the words that all threads have counted become one table, or one temporary file of
- * sixteen parts if any thread's table did not fit into memory (train_spill.c). */
+/* train_gather.c: merges the tables of all threads into one, or into a temporary file of sixteen
+ * parts if any thread's table did not fit into memory (train_spill.c). */
 #include "tokens/train/train.h"
 
 static bool add_word(void *ctx, struct heft_str word, uint64_t count, struct heft_error *err)
@@ -13,7 +13,7 @@ static void measure(struct heft_words *words, const struct heft_counts *counts)
     words->n_text += counts->n_text;
 }
 
-/* A part of all tables becomes a run of the words'. */
+/* Merges one part of all tables into a run of `words`. */
 static bool fold_part(struct heft_words *words, struct heft_counts *const *tables, size_t n,
                       unsigned part, struct heft_error *err)
 {

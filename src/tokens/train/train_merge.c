@@ -1,22 +1,22 @@
-/* train_merge.c: the most frequent pair of neighbours becomes a symbol, again and again.
+/* train_merge.c: BPE training: merges the most frequent pair of adjacent symbols, repeatedly.
  *
- * A pair of neighbours arises only when the newer of the two is merged, and from then on gets rarer:
- * what is too rare when it arises is forgotten at once, and a heap of counts that are too high, but
- * never too low, is right once its top is. Each pair keeps the blocks of cells where it arose; places
- * where it is no more are passed over.
+ * A pair arises only when the newer of its symbols is created, and gets rarer from then on. So a
+ * pair that is too rare when it arises is dropped at once, and a heap whose counts are never too
+ * low is exact as soon as its top is up to date (lazy deletion). Each pair has a list of the blocks
+ * of cells where it arose; cells where it no longer is are skipped.
  *
- * A merge goes over its places twice: the symbols merge, pairs that are no more are counted out, and those
- * that the new symbol makes are counted; then those that rank high enough get their places. The work is
- * linear in the places merged, and in the cells for each survey (train_survey.c). */
+ * A merge passes over its cells twice: first the symbols merge, and the counts of old and new
+ * neighbours are updated; then new pairs that rank high enough get their lists. The work is linear
+ * in the cells merged, and in all cells for each survey (train_survey.c). */
 #include "tokens/train/train.h"
 #include "tokens/train/train_survey.h"
 
-/* Of the merge at hand: a pair that the new symbol makes. */
+/* A new pair that contains the symbol just created. */
 struct group {
     uint64_t key, count;
-    uint32_t n, last;             /* of its list to be, which may get shorter */
-    uint32_t *slot;               /* where its number is told */
-    struct heft_train_pair *pair; /* NULL: it is not kept */
+    uint32_t n, last;             /* bytes of its future list, an upper bound */
+    uint32_t *slot;               /* where its index is stored */
+    struct heft_train_pair *pair; /* NULL: not kept */
 };
 
 struct training {
@@ -24,9 +24,10 @@ struct training {
     struct heft_train_cells *cells;
     struct group *groups;
     size_t n_groups, cap_groups;
-    uint32_t *before, *behind; /* number of the group + 1 of (symbol, new) and (new, symbol) */
-    size_t run;                /* where the last place was */
-    uint8_t *list;             /* of the pair at hand */
+    uint32_t *before,
+        *behind;   /* by symbol: index + 1 of the group (symbol, new) and (new, symbol) */
+    size_t run;    /* run of the last cell */
+    uint8_t *list; /* copy of the list of the pair being merged */
     uint32_t n_list;
     size_t cap_list;
     struct heft_error *err;
@@ -54,7 +55,7 @@ static uint64_t count_at(struct training *t, uint32_t place)
     return runs[t->run].count;
 }
 
-/* A bit for each of 64 bytes: whether it is that one. */
+/* Bitmap of the 64 bytes that equal `byte`. */
 static uint64_t equal_bytes(const uint8_t *p, uint8_t byte)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), low = 0x7F * ones;
@@ -69,7 +70,8 @@ static uint64_t equal_bytes(const uint8_t *p, uint8_t byte)
     return mask;
 }
 
-/* Where the symbol may begin in a block, as bits of 64 places; *base is the first of these. */
+/* Bitmap of the cells of a block at which the symbol may begin; *base is the first of these cells.
+ */
 static uint64_t candidates(const struct training *t, uint32_t symbol, uint32_t block,
                            uint32_t *base)
 {
@@ -83,7 +85,7 @@ static uint64_t candidates(const struct training *t, uint32_t symbol, uint32_t b
     return starts & equal_bytes(c->bytes + place, c->symbols[symbol].first);
 }
 
-/* The next candidate that is that symbol; false: there is none. */
+/* Finds the next candidate that is the symbol; false if there is none. */
 static bool next_place(const struct training *t, uint32_t symbol, uint32_t base, uint64_t *bits,
                        uint32_t *place)
 {
@@ -97,12 +99,11 @@ static bool next_place(const struct training *t, uint32_t symbol, uint32_t base,
     return false;
 }
 
-/* The blocks of the list at hand. Another reader is ahead, so that cells are in the cache when they are
- * looked at. */
+/* Iterator over the blocks of the list. A second one runs ahead and prefetches the cells. */
 #define AHEAD 8
 
 struct reader {
-    uint32_t at, block; /* in the list; the last block + 1 */
+    uint32_t at, block; /* offset in the list; the last block + 1 */
 };
 struct blocks {
     struct reader here, ahead;
@@ -149,7 +150,8 @@ static bool next_block(const struct training *t, struct blocks *b, uint32_t *blo
 
 /* ---- one merge: the places --------------------------------------------------------------- */
 
-/* A pair that arises, or arises once more, with the new symbol. */
+/* Counts an occurrence of a new pair and creates its group at the first one; *slot is the index of
+ * the group + 1. */
 static bool count_group(struct training *t, uint32_t *slot, uint64_t key, uint32_t place,
                         uint64_t count)
 {
@@ -173,7 +175,7 @@ static bool leave_left(struct training *t, uint32_t left, uint32_t fresh, uint32
     const uint32_t from = heft_train_before(t->cells, place);
     const uint32_t before = heft_train_symbol_at(t->cells, from);
 
-    if (before == fresh) /* their pair arose by the merge before this one */
+    if (before == fresh) /* the pair was created by the merge just before this one */
         t->groups[t->behind[left] - 1].count -= count;
     else
         heft_train_pairs_lessen(&t->survey.pairs, heft_train_pair_key(before, left), count);
@@ -200,7 +202,7 @@ static void join(struct heft_train_cells *c, uint32_t place, uint32_t middle, ui
             fresh;
 }
 
-/* Where left, which is at `place`, has right behind it, they become `fresh`. */
+/* Merges `left` at `place` with the symbol after it, if that is `right`. */
 static bool merge_at(struct training *t, uint32_t left, uint32_t right, uint32_t fresh,
                      uint32_t place, bool *merged)
 {
@@ -219,7 +221,7 @@ static bool merge_at(struct training *t, uint32_t left, uint32_t right, uint32_t
     return true;
 }
 
-/* In the list only blocks of the new symbol are left: fewer steps never take more bytes. */
+/* Rewrites the list with only the blocks of the new symbol: fewer steps never take more bytes. */
 static bool merge_places(struct training *t, uint32_t left, uint32_t right, uint32_t fresh)
 {
     struct blocks blocks = begin_blocks(t);
@@ -251,7 +253,8 @@ static void put_place(struct training *t, uint32_t slot, uint32_t place)
         heft_train_survey_put(&t->survey, pair, place);
 }
 
-/* The pairs of the new symbol at `place`; two of it side by side are the left one's. */
+/* Adds the cell to the lists of the new symbol's pairs; for two new symbols side by side, the left
+ * one adds it. */
 static void put_pairs(struct training *t, uint32_t fresh, uint32_t place)
 {
     const struct heft_train_cells *c = t->cells;
@@ -283,7 +286,7 @@ static void put_places(struct training *t, uint32_t fresh)
     }
 }
 
-/* A group that ranks high enough becomes a pair, others making room where it takes that. */
+/* Turns a group that ranks high enough into a pair, and drops others if it needs their memory. */
 static bool keep_group(struct training *t, const struct group *g)
 {
     struct heft_train_survey *s = &t->survey;
@@ -309,7 +312,7 @@ static bool keep_group(struct training *t, const struct group *g)
            heft_train_pairs_push(&s->pairs, pair, t->err);
 }
 
-/* *some: there are pairs that want their places. */
+/* *some: there are pairs whose lists are to be filled. */
 static bool keep_groups(struct training *t, bool *some)
 {
     *some = false;
@@ -361,7 +364,7 @@ static bool add_symbol(struct training *t, uint32_t left, uint32_t right)
     return true;
 }
 
-/* Its list is copied, as others move. */
+/* Copies the pair's list, since lists move. */
 static bool take_list(struct training *t, const struct heft_train_pair *pair)
 {
     if (!heft_grow(&t->list, &t->cap_list, 0, pair->n, 1, t->err))

@@ -1,5 +1,5 @@
-/* train_number.h: numbers of the trainer's own in as few bytes as they need, seven bits in each, the lowest first.
- * They are read where they were written: what reads checks nothing. */
+/* train_number.h: variable-length integers for internal use: 7 bits a byte, lowest first. Reading
+ * checks nothing, as only written data is read. */
 #ifndef HEFT_TRAIN_NUMBER_H
 #define HEFT_TRAIN_NUMBER_H
 

@@ -1,11 +1,11 @@
-/* train_pairs.c: a hash table of pairs with linear probing, which has no marks of what was deleted (Knuth's
- * algorithm R), and a binary heap over it. */
+/* train_pairs.c: hash table of pairs with linear probing and deletion without tombstones (Knuth,
+ * TAOCP vol. 3, 6.4, algorithm R), and a binary heap over it. */
 #include "tokens/train/train_pairs.h"
 
 #include "tokens/train/train.h"
 
 #define FIRST_BITS 8
-#define IDLE       65536 /* bytes of lists that no pair has any more: below, no others move there */
+#define IDLE       65536 /* bytes of unused lists below which the pool is not compacted */
 
 /* ---- the table --------------------------------------------------------------------------- */
 
@@ -14,7 +14,7 @@ static size_t home_of(const struct heft_train_pairs *t, uint64_t key)
     return (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> (64 - t->bits));
 }
 
-/* The pair of that key, or the free place for it. */
+/* Returns the pair with that key, or the free slot for it. */
 static struct heft_train_pair *slot_of(const struct heft_train_pairs *t, uint64_t key)
 {
     const size_t mask = ((size_t)1 << t->bits) - 1;
@@ -51,7 +51,7 @@ bool heft_train_pairs_set_bits(struct heft_train_pairs *t, unsigned bits, struct
     return true;
 }
 
-/* Two thirds of the slots are used at most. */
+/* At most two thirds of the slots are used. */
 static bool is_crowded(const struct heft_train_pairs *t, unsigned bits)
 {
     return (t->n + 1) * 3 > (size_t)2 << bits;
@@ -75,7 +75,7 @@ struct heft_train_pair *heft_train_pairs_add(struct heft_train_pairs *t, uint64_
     return pair;
 }
 
-/* Bytes that the list may have. */
+/* Capacity of a list in bytes. */
 static uint32_t room_of(const struct heft_train_pool *pool, uint64_t list)
 {
     uint32_t room;
@@ -84,7 +84,7 @@ static uint32_t room_of(const struct heft_train_pool *pool, uint64_t list)
     return room;
 }
 
-/* Pairs behind it move up, so that each is still found from its home on. */
+/* Moves later pairs of the cluster up, so that each can be reached from its home slot. */
 void heft_train_pairs_drop(struct heft_train_pairs *t, struct heft_train_pair *pair)
 {
     const size_t mask = ((size_t)1 << t->bits) - 1;
@@ -133,7 +133,7 @@ void heft_train_pairs_release(struct heft_train_pairs *t)
 
 /* ---- lists ------------------------------------------------------------------------------- */
 
-/* Lists that pairs still have move together; what comes before one is no longer than it was. */
+/* Moves the lists in use to the front of the pool. The key before each list names its pair. */
 static void compact(struct heft_train_pairs *t)
 {
     struct heft_train_pool *pool = &t->pool;
@@ -216,7 +216,7 @@ bool heft_train_pairs_want(const struct heft_train_pairs *t, uint64_t count, uin
 
 /* ---- the heap ---------------------------------------------------------------------------- */
 
-/* Puts an item at place i, or below. */
+/* Sifts an item down from index i. */
 static void sink_down(struct heft_train_pairs *t, size_t i, struct heft_train_ranked item)
 {
     for (size_t k = 2 * i + 1; k < t->n_heap; k = 2 * i + 1) {
@@ -230,10 +230,10 @@ static void sink_down(struct heft_train_pairs *t, size_t i, struct heft_train_ra
     t->heap[i] = item;
 }
 
-/* Of the pairs that are there. */
+/* Builds the heap from all pairs. */
 static bool build_heap(struct heft_train_pairs *t, struct heft_error *err)
 {
-    heft_free(t->heap); /* it may have been longer */
+    heft_free(t->heap); /* may have been longer */
     t->heap = NULL;
     t->cap_heap = t->n_heap = 0;
     if (!heft_grow(&t->heap, &t->cap_heap, 0, t->n, sizeof *t->heap, err))
@@ -283,7 +283,7 @@ struct heft_train_pair *heft_train_pairs_next(struct heft_train_pairs *t)
 
 /* ---- fewer pairs ------------------------------------------------------------------------- */
 
-/* What moves up to the place of one that goes has not been looked at. */
+/* Drops the pairs that rank too low. The pair that moves into a freed slot is looked at next. */
 static uint64_t drop_unwanted(struct heft_train_pairs *t)
 {
     uint64_t bytes = 0;
@@ -303,7 +303,8 @@ static uint64_t drop_unwanted(struct heft_train_pairs *t)
     return bytes;
 }
 
-/* The first ones go to the heap's end, the very first one last: how many are left in the heap. */
+/* Moves the `most` first pairs to the end of the heap, the very first one last; returns how many
+ * are left in the heap. */
 static size_t choose(struct heft_train_pairs *t, size_t most, uint64_t most_bytes)
 {
     const size_t n = t->n_heap;

@@ -1,10 +1,10 @@
-/* train_pairs.h: pairs of neighbouring symbols, the most frequent first, and where they stand, within
- * bounds of memory: only pairs that rank before a line are kept. Counts of pairs never rise, so what ranks
- * behind the line once stays there; when all that rank before it are merged or rarer, the cells are
- * looked through again with another line (train_merge.c).
+/* train_pairs.h: pairs of adjacent symbols, the most frequent first, with the cells where they
+ * occur, in bounded memory: only pairs above a threshold of rank are kept. Counts never rise, so a
+ * pair below the threshold stays below. When all pairs above are merged or have become rarer, the
+ * cells are surveyed again with another threshold (train_merge.c).
  *
  *     rank      th 90,000 │ he 81,000 │ …   in 12,000 │ no 11,999 │ …
- *                          kept                   least ┘   forgotten */
+ *                          kept                   least ┘   dropped */
 #ifndef HEFT_TRAIN_PAIRS_H
 #define HEFT_TRAIN_PAIRS_H
 
@@ -14,28 +14,29 @@
 struct heft_train_pair {
     uint64_t key; /* left << 32 | right; UINT64_MAX: free */
     uint64_t count;
-    uint64_t list;    /* where its list is in the pool + 1; 0: it has none */
+    uint64_t list;    /* offset of its list in the pool + 1; 0: none */
     uint32_t n, last; /* bytes of the list; its last block + 1 */
 };
-/* Lists one behind the other, each behind the key of its pair and the bytes that it may have. */
+/* Memory pool of lists. Each is preceded by the key of its pair and its capacity. */
 struct heft_train_pool {
     uint8_t *p;
     size_t n, cap;
-    size_t live; /* bytes of lists that pairs still have */
+    size_t live; /* bytes of lists in use */
 };
 struct heft_train_ranked {
     uint64_t count, key;
 };
 struct heft_train_pairs {
-    const struct heft_train_cells *cells; /* whose symbols they are */
+    const struct heft_train_cells *cells; /* cells whose symbols the pairs are */
     bool largest_text_first;
-    struct heft_train_ranked least; /* the last one kept; a key of UINT64_MAX: all of its count */
+    struct heft_train_ranked least; /* the lowest pair kept; key UINT64_MAX: all with its count */
     struct heft_train_pool pool;
-    uint64_t most_pool; /* bytes of it, as far as lists that pairs still have allow it */
+    uint64_t most_pool; /* limit of the pool in bytes, if the lists in use allow it */
     struct heft_train_pair *slots;
     unsigned bits, most_bits;
     size_t n;
-    struct heft_train_ranked *heap; /* counts too high, never too low; pairs that are gone, too */
+    struct heft_train_ranked
+        *heap; /* counts may be too high, never too low; may contain pairs that are gone */
     size_t n_heap, cap_heap;
 };
 
@@ -43,8 +44,8 @@ static inline uint64_t heft_train_pair_key(uint32_t left, uint32_t right)
 {
     return (uint64_t)left << 32 | right;
 }
-/* A pair's list is made of blocks of cells where it arose, each as its distance from the one before: what it
- * takes with n bytes. */
+/* Bytes of a list of n bytes in the pool. A list has the blocks of cells where its pair arose,
+ * delta-encoded. */
 #define HEFT_TRAIN_LIST_HEAD 12
 static inline uint64_t heft_train_pair_cost(uint32_t n)
 {
@@ -53,16 +54,17 @@ static inline uint64_t heft_train_pair_cost(uint32_t n)
 
 HEFT_CHECKED bool heft_train_pairs_set_bits(struct heft_train_pairs *pairs, unsigned bits,
                                             struct heft_error *err);
-/* Forgets all of them. */
+/* Removes all pairs. */
 HEFT_CHECKED bool heft_train_pairs_clear(struct heft_train_pairs *pairs, struct heft_error *err);
-/* NULL: it is not there. */
+/* Returns NULL if the pair is not kept. */
 struct heft_train_pair *heft_train_pairs_find(const struct heft_train_pairs *pairs, uint64_t key);
-/* Whether there is room for no other pair. */
+/* Whether no more pairs fit. */
 bool heft_train_pairs_is_full(const struct heft_train_pairs *pairs);
-/* A pair that is not there, with nothing in it; NULL on failure. Pointers to others end. */
+/* Adds a pair that is not kept yet, with a count of 0; NULL on failure. Invalidates pointers to
+ * pairs. */
 HEFT_CHECKED struct heft_train_pair *heft_train_pairs_add(struct heft_train_pairs *pairs,
                                                           uint64_t key, struct heft_error *err);
-/* Room for the n bytes that `pair` says; its list is empty then. Lists may move, now and only now. */
+/* Allocates the pair->n bytes of its list and empties it. The only call that may move lists. */
 HEFT_CHECKED bool heft_train_pairs_give_list(struct heft_train_pairs *pairs,
                                              struct heft_train_pair *pair, struct heft_error *err);
 static inline uint8_t *heft_train_pairs_list(const struct heft_train_pairs *pairs,
@@ -70,19 +72,19 @@ static inline uint8_t *heft_train_pairs_list(const struct heft_train_pairs *pair
 {
     return pairs->pool.p + pair->list - 1;
 }
-/* Pointers to others end. */
+/* Invalidates pointers to pairs. */
 void heft_train_pairs_drop(struct heft_train_pairs *pairs, struct heft_train_pair *pair);
-/* `count` of them are no more. */
+/* Lowers the count of a pair by `count`. */
 void heft_train_pairs_lessen(struct heft_train_pairs *pairs, uint64_t key, uint64_t count);
-/* Whether a pair ranks before the line. */
+/* Whether a pair ranks above the threshold. */
 bool heft_train_pairs_want(const struct heft_train_pairs *pairs, uint64_t count, uint64_t key);
-/* A pair that is there takes part in heft_train_pairs_next. */
+/* Enters a kept pair into the heap. */
 HEFT_CHECKED bool heft_train_pairs_push(struct heft_train_pairs *pairs,
                                         const struct heft_train_pair *pair, struct heft_error *err);
-/* The one that ranks first, or NULL. */
+/* Removes the pair that ranks first from the heap; NULL if there is none. */
 struct heft_train_pair *heft_train_pairs_next(struct heft_train_pairs *pairs);
-/* Only the first `most`, with lists of `most_bytes`, are kept, but one at least; all take part in
- * heft_train_pairs_next. */
+/* Keeps only the `most` first pairs whose lists fit into `most_bytes`, but at least one, and
+ * rebuilds the heap. */
 HEFT_CHECKED bool heft_train_pairs_thin(struct heft_train_pairs *pairs, size_t most,
                                         uint64_t most_bytes, struct heft_error *err);
 void heft_train_pairs_release(struct heft_train_pairs *pairs);

@@ -1,11 +1,11 @@
-/* train_read.c: inputs, found as encode finds them, cut into spans that threads count apart.
+/* train_read.c: inputs, found as in encode, divided into spans that threads count independently.
  *
  *     file    |──── 8 MiB ────|──── 8 MiB ────|── rest ──|
- *                          …day␣and…       …end⏎The…          cut before a blank or a newline that
+ *                          …day␣and…       …end⏎The…          split before a blank or a newline that
  *                                                              follows a visible ASCII character
  *
- * There the words of the parts are the words of the whole. What is packed (.gz, .zst), a pipe or
- * standard input is one span, read from front to end. */
+ * At these positions the pre-tokens of the parts are those of the whole. Packed files (.gz, .zst),
+ * pipes and standard input are one span, read sequentially. */
 #include <stdio.h>
 
 #include "base/text.h"
@@ -18,15 +18,15 @@
 
 #define SPAN  (UINT64_C(8) << 20)
 #define PIECE ((size_t)1 << 20)
-#define LOOK  4096 /* bytes read to find a cut */
-#define ROOM  16   /* readable bytes behind a text */
-#define HEAD  64   /* bytes that tell what a file is */
+#define LOOK  4096 /* bytes read to find a split position */
+#define ROOM  16   /* readable bytes after a text */
+#define HEAD  64   /* bytes that identify a file's type */
 
-#define TABLES (UINT64_C(72) << 20) /* bytes that the tables of all threads take */
+#define TABLES (UINT64_C(72) << 20) /* bytes for the tables of all threads */
 
 struct span {
     uint32_t file;
-    bool is_stream; /* all of it; at and n are 0 */
+    bool is_stream; /* the whole input as a stream; at and n are 0 */
     uint64_t at, n;
 };
 
@@ -36,7 +36,7 @@ struct reading {
     size_t n_spans, cap_spans;
     struct heft_classes classes;
     struct heft_scan scan;
-    struct heft_word_counter **counters; /* one a thread */
+    struct heft_word_counter **counters; /* by thread */
     unsigned threads;
     uint64_t memory;
 };
@@ -46,7 +46,7 @@ struct reading {
 static bool find_files(struct reading *r, const char *const *paths, size_t n,
                        struct heft_error *err)
 {
-    const struct heft_input_how how = {.allow_empty = true}; /* as a folder may be */
+    const struct heft_input_how how = {.allow_empty = true}; /* an empty directory is no error */
 
     r->list = heft_input_list_new(err);
     if (!r->list)
@@ -68,7 +68,7 @@ static bool find_files(struct reading *r, const char *const *paths, size_t n,
 
 /* ---- spans ------------------------------------------------------------------------------- */
 
-/* The first place behind `from` where the text may be cut, or its end. */
+/* Finds the first split position after `from`, or the end of the text. */
 static bool find_cut(const struct heft_source *source, uint64_t from, uint64_t *cut,
                      struct heft_error *err)
 {
@@ -123,7 +123,7 @@ static bool cut_file(struct reading *r, const struct heft_source *source, uint32
     return true;
 }
 
-/* Also what says that it has no bytes may be a pipe, or of /proc. */
+/* An input of size 0 may be a pipe or a file of /proc: it is read as a stream. */
 static bool cut_item(struct reading *r, uint32_t file, const struct heft_input_item *item,
                      struct heft_error *err)
 {
@@ -159,8 +159,8 @@ static bool cut_files(struct reading *r, struct heft_error *err)
 
 struct buffer {
     uint8_t *p;
-    size_t n, cap, checked; /* checked: is UTF-8 so far */
-    uint64_t at;            /* of p[0] in the file */
+    size_t n, cap, checked; /* checked: bytes known to be UTF-8 */
+    uint64_t at;            /* offset of p[0] in the file */
 };
 
 static bool fail_text(const struct buffer *b, struct heft_error *err)
@@ -172,14 +172,15 @@ static bool fail_text(const struct buffer *b, struct heft_error *err)
     return heft_fail(err, HEFT_MALFORMED, b->at + b->checked, "bytes%s are no UTF-8", bytes);
 }
 
-/* A character that the end of the buffer cuts is no fault before the end of the span. */
+/* Validates UTF-8. A character cut off by the end of the buffer is an error only at the end of the
+ * span. */
 static bool check(struct buffer *b, bool is_last, struct heft_error *err)
 {
     b->checked += heft_utf8_check((struct heft_bytes){b->p + b->checked, b->n - b->checked});
     return b->checked == b->n || (!is_last && b->n - b->checked < 4) || fail_text(b, err);
 }
 
-/* Where a span's bytes come from: a part of a file, or a stream. */
+/* Source of a span's bytes: part of a file, or a stream. */
 struct text {
     struct heft_source source;
     struct heft_input_bytes stream;
@@ -203,7 +204,7 @@ static void close_text(struct text *t)
         heft_source_close(&t->source);
 }
 
-/* Up to `room` bytes; *is_last: there are no more behind them. */
+/* Reads up to `room` bytes; *is_last: nothing follows. */
 static bool read_text(struct text *t, uint8_t *to, size_t room, size_t *n, bool *is_last,
                       struct heft_error *err)
 {
@@ -223,7 +224,7 @@ static bool read_text(struct text *t, uint8_t *to, size_t room, size_t *n, bool 
     return true;
 }
 
-/* Pieces grow with what is not certain, so that a word without end is looked at few times. */
+/* Reads larger pieces the more is incomplete, so that a long pre-token is scanned few times. */
 static bool read_more(struct buffer *b, struct text *t, bool *is_last, struct heft_error *err)
 {
     const size_t room = b->n > PIECE ? b->n : PIECE;

@@ -1,10 +1,11 @@
-/* train_spill.c: words with their counts in a temporary file.
+/* train_spill.c: counted pre-tokens in a temporary file (external aggregation, partitioned by
+ * hash).
  *
- *     table  ─ full ─→ run  │ part 0 │ part 1 │ … │ part 15 │     in each: (count, bytes, word) …
+ *     table  ─ full ─→ run  │ part 0 │ part 1 │ … │ part 15 │     in each: (count, bytes, text) …
  *     table  ─ full ─→ run  │ part 0 │ part 1 │ … │ part 15 │
- *     then, part by part:     └────────┴→ table → each word once (train_gather.c)
+ *     then, part by part:     └────────┴→ table → each pre-token once (train_gather.c)
  *
- * Memory is bounded, however many different words there are. */
+ * Memory is bounded, however many distinct pre-tokens there are. */
 #include "io/os.h"
 #include "io/whole.h"
 #include "tokens/train/train.h"
@@ -39,7 +40,7 @@ static bool put_word(struct heft_spill *spill, struct heft_buf *buf, const char 
 
 static unsigned part_of(const struct heft_counted *word)
 {
-    return word->hash >> 28; /* slots are found by the lower bits */
+    return word->hash >> 28; /* the slots use the lower bits */
 }
 
 static bool put_run(struct heft_spill *spill, const struct heft_counts *counts,
@@ -88,19 +89,19 @@ void heft_spill_release(struct heft_spill *spill)
 
 struct reader {
     const struct heft_spill *spill;
-    uint64_t at, end; /* of what is not read yet */
-    uint8_t *p;       /* what is */
+    uint64_t at, end; /* range that is not read yet */
+    uint8_t *p;       /* buffer */
     size_t n, used, cap;
 };
 
-/* At least `wanted` bytes, unless the part ends before. */
+/* Reads until `wanted` bytes are in the buffer, or the part ends. */
 static bool refill(struct reader *r, size_t wanted, struct heft_error *err)
 {
     size_t got, room;
 
     if (r->n - r->used >= wanted || r->at == r->end)
         return true;
-    if (r->used > 0) /* before the first reading there is no memory */
+    if (r->used > 0) /* no buffer before the first read */
         memmove(r->p, r->p + r->used, r->n - r->used);
     r->n -= r->used;
     r->used = 0;

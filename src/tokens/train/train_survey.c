@@ -1,10 +1,11 @@
-/* train_survey.c: which pairs stand in the cells, how often, and where: those that rank first, as many as
- * memory allows.
+/* train_survey.c: counts the pairs of all cells and lists where they occur: as many of the most
+ * frequent as memory allows.
  *
- * Where there are more pairs than the table takes, one pass over the cells counts them in a sieve, a byte
- * for each hash: no pair is more frequent than its byte says. A level is chosen that few bytes reach, and
- * only pairs above it are counted one by one, in so many passes as it takes, each of which has its share of
- * the hashes. After each pass the table keeps those that rank first. */
+ * If there are more pairs than the table holds, one pass over the cells counts them in a sieve of
+ * one saturating byte for each hash: an upper bound of the count of each pair (a counting Bloom
+ * filter with one hash). A threshold is chosen that few hashes reach; only pairs above it are
+ * counted exactly, in several passes if necessary, each for a share of the hashes. After each pass
+ * the table keeps the most frequent. */
 #include "base/map.h"
 #include "tokens/train/train.h"
 #include "tokens/train/train_number.h"
@@ -15,9 +16,9 @@
 /* ---- pairs in the cells, one after another ----------------------------------------------- */
 
 struct walk {
-    uint32_t from, left; /* the left one of the pair, and where */
+    uint32_t from, left; /* position and symbol of the pair's left part */
     uint32_t at, right;
-    uint64_t starts; /* of symbols, behind `at`, among its 64 places */
+    uint64_t starts; /* of symbols after `at` in its block of 64 cells */
     size_t run;
 };
 
@@ -50,9 +51,9 @@ HEFT_INLINE bool walk_on(const struct heft_train_cells *c, struct walk *w)
 /* ---- the sieve --------------------------------------------------------------------------- */
 
 struct sieve {
-    uint8_t *counts; /* of hashes; the highest stands for all above */
+    uint8_t *counts; /* by hash; the maximum stands for all higher counts */
     unsigned bits;
-    uint64_t reach[LEVELS + 1]; /* hashes that have this count and more */
+    uint64_t reach[LEVELS + 1]; /* number of hashes with at least this count */
     unsigned level;
     uint32_t slices, slice;
 };
@@ -96,7 +97,7 @@ bool heft_train_survey_is_too_long(const struct heft_train_cells *c, uint64_t ke
     return c->symbols[key >> 32].n + c->symbols[(uint32_t)key].n > HEFT_TRAIN_LONGEST;
 }
 
-/* sieve NULL: all of them. *full: there is no room for them. */
+/* Counts all pairs, or those that pass the sieve. *full: they do not fit. */
 static bool count_pairs(struct heft_train_survey *t, const struct sieve *sieve, bool *full,
                         struct heft_error *err)
 {
@@ -133,7 +134,7 @@ static bool begin_count(struct heft_train_survey *t, uint64_t least, struct heft
     return heft_train_pairs_clear(&t->pairs, err);
 }
 
-/* Slice by slice; the table keeps what ranks first of those that there were. */
+/* Counts slice by slice of the hashes; the table keeps the most frequent so far. */
 static bool count_slices(struct heft_train_survey *t, struct sieve *s, struct heft_error *err)
 {
     const uint64_t least = s->level > t->min_frequency ? s->level : t->min_frequency;
@@ -147,14 +148,14 @@ static bool count_slices(struct heft_train_survey *t, struct sieve *s, struct he
             return false;
         if (full) {
             s->slices *= 2;
-            s->slice = UINT32_MAX; /* from the first one again */
+            s->slice = UINT32_MAX; /* start with the first slice again */
         }
     }
     return true;
 }
 
-/* The level falls until there is something to go on with: twice as many pairs as merges are wanted, or a
- * part of those that there is room for. */
+/* Lowers the threshold until there are enough pairs: twice as many as merges are wanted, or a share
+ * of what fits. */
 static bool count_sieved(struct heft_train_survey *t, uint32_t wanted, struct sieve *s,
                          struct heft_error *err)
 {
@@ -201,7 +202,7 @@ static void place_pairs(struct heft_train_survey *t)
     }
 }
 
-/* While there are no lists, the table may take twice as much. */
+/* While there are no lists, the table may use twice the memory. */
 bool heft_train_survey_pairs(struct heft_train_survey *t, uint32_t wanted, struct heft_error *err)
 {
     const unsigned bits = t->pairs.most_bits;
@@ -225,10 +226,8 @@ bool heft_train_survey_pairs(struct heft_train_survey *t, uint32_t wanted, struc
 /* ---- bounds ------------------------------------------------------------------------------ */
 
 #define LEAST_BITS 8
-#define USUAL                                                                                      \
-    (UINT64_C(176)                                                                                 \
-     << 20)    /* bytes that cells and pairs take, where three times the cells are fewer */
-#define EACH 3 /* bytes a cell that they need */
+#define USUAL      (UINT64_C(176) << 20) /* bytes for cells and pairs, or more for many cells: … */
+#define EACH       3                     /* … so many bytes a cell */
 
 bool heft_train_survey_begin(struct heft_train_survey *t, const struct heft_train_task *task,
                              struct heft_error *err)

@@ -50,7 +50,7 @@ static bool normalize(const char *name, char *out)
     return n > 2;
 }
 
-/* Its number; HEFT_CHARSET_BYTES + HEFT_CODE_PAGES: unknown. */
+/* Index of the charset; HEFT_CHARSET_BYTES + HEFT_CODE_PAGES: unknown. */
 static int find_charset(const char *name)
 {
     char wanted[LONGEST];

@@ -1,5 +1,5 @@
-/* classes.c: ranges → a table of two stages: which block of 128 characters, and their 2 bits each.
- * Most blocks are alike, so the table has about 15 KB. */
+/* classes.c: ranges → a two-stage table: index of the block of 128 characters, then 2 bits a
+ * character. Equal blocks are shared; the table has about 15 KB. */
 #include "tokens/unicode/classes.h"
 
 static const struct {
@@ -10,7 +10,7 @@ static const struct {
     {"14.0", 140}, {"15.0", 150}, {"15.1", 151}, {"16.0", 160}, {"17.0", 170},
 };
 
-/* "16" is "16.0". */
+/* "16" means "16.0". */
 static bool is_version(const char *name, const char *said)
 {
     const size_t n = strlen(said);
@@ -30,7 +30,7 @@ static bool find_version(const char *unicode, uint8_t *number, struct heft_error
                      "no Unicode version \"%.20s\"; 9.0 to 17.0 are known", unicode);
 }
 
-/* The part of a range that lies in the block that begins at `base`. */
+/* Enters the part of a range that lies in the block that begins at `base`. */
 static void paint(uint8_t *block, uint32_t base, const struct heft_class_range *range)
 {
     const uint32_t end = base + HEFT_CLASS_BLOCK - 1;
@@ -44,7 +44,7 @@ static void paint(uint8_t *block, uint32_t base, const struct heft_class_range *
         block[(c - base) / 4] |= (uint8_t)(range->class << 2 * (c % 4));
 }
 
-/* The number of a block like this one, which becomes one where there is none. */
+/* Returns the index of an equal block, or adds it. */
 static uint8_t intern(struct heft_classes *classes, const uint8_t *block)
 {
     unsigned i = classes->n_blocks;
@@ -53,10 +53,11 @@ static uint8_t intern(struct heft_classes *classes, const uint8_t *block)
         if (memcmp(classes->blocks[i], block, sizeof classes->blocks[i]) == 0)
             return (uint8_t)i;
     memcpy(classes->blocks[classes->n_blocks], block, sizeof classes->blocks[0]);
-    return (uint8_t)classes->n_blocks++; /* the ranges make fewer than HEFT_CLASS_MOST */
+    return (uint8_t)classes->n_blocks++; /* the ranges make fewer than HEFT_CLASS_MOST blocks */
 }
 
-/* Blocks that one range fills follow each other by the hundred: those behind the first are alike. */
+/* First block after a run of blocks that one range fills: these are equal, and there are hundreds.
+ */
 static uint32_t alike_from(const struct heft_class_range *range, uint32_t top)
 {
     const uint32_t base = top * HEFT_CLASS_BLOCK;
@@ -66,7 +67,7 @@ static uint32_t alike_from(const struct heft_class_range *range, uint32_t top)
                : (range->last + 1) / HEFT_CLASS_BLOCK;
 }
 
-/* Block number `top`, whose ranges begin at `range`. */
+/* Builds block number `top`, whose ranges begin at `range`. */
 static uint8_t block_of(struct heft_classes *classes, uint32_t top, uint8_t version,
                         const struct heft_class_range *range)
 {
@@ -81,7 +82,7 @@ static uint8_t block_of(struct heft_classes *classes, uint32_t top, uint8_t vers
         paint(block, base, range);
         is_empty = false;
     }
-    return is_empty ? 0 : intern(classes, block); /* the empty block is number 0 */
+    return is_empty ? 0 : intern(classes, block); /* block number 0 is empty */
 }
 
 bool heft_classes_init(struct heft_classes *classes, const char *unicode, struct heft_error *err)

@@ -1,16 +1,16 @@
-/* utf8.h: characters of valid UTF-8. */
+/* utf8.h: decodes characters of valid UTF-8. */
 #ifndef HEFT_UTF8_H
 #define HEFT_UTF8_H
 
 #include "base/base.h"
 
-/* Bytes of the character that begins with `lead`. */
+/* Length of the character whose first byte is `lead`. */
 static inline unsigned heft_utf8_width(uint8_t lead)
 {
     return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
 }
 
-/* The character at p, and in *width its bytes. */
+/* Decodes the character at p; *width is its length in bytes. */
 static inline uint32_t heft_utf8_at(const uint8_t *p, unsigned *width)
 {
     *width = heft_utf8_width(p[0]);

@@ -1,8 +1,8 @@
-/* vocab_builtin.c: GPT-2's own vocabulary from what the build compiled in: id 256 + n is what merge n
- * makes; the bytes of tokens stand one behind the other. */
+/* vocab_builtin.c: GPT-2's vocabulary, compiled in: merge n makes id 256 + n; the bytes of the
+ * tokens are concatenated. */
 #include "tokens/vocab/vocab_open.h"
 
-/* The bytes stay where the build has put them. */
+/* Uses the compiled-in bytes without a copy. */
 static void add_tokens(struct heft_vocab *v)
 {
     const char *p = (const char *)heft_builtin_bytes;
@@ -36,7 +36,6 @@ bool heft_vocab_builtin(struct heft_vocab *v, struct heft_error *err)
     for (uint32_t i = 0; i < v->n_merges; i++)
         v->merges[i] =
             (struct heft_merge){heft_builtin_merges[i][0], heft_builtin_merges[i][1], 256 + i};
-    v->is_self_encoding =
-        true; /* GPT-2's own, and nothing else (scripts/builtin-vocab): so measured */
+    v->is_self_encoding = true; /* verified for GPT-2's vocabulary by scripts/builtin-vocab */
     return heft_vocab_pairs(v, (struct heft_vocab_spare){0}, err);
 }

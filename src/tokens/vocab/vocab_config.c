@@ -1,12 +1,12 @@
-/* vocab_config.c: what lies beside a vocabulary for transformers, and changes what texts become there:
+/* vocab_config.c: files that transformers reads beside a vocabulary and that change the ids there:
  *
  *     tokenizer_config.json   {"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": true,
  *                              "added_tokens_decoder": {"50257": {"content": "<x>", "special": false}}, …}
  *     added_tokens.json       {"<x>": 50257, …}
  *
- * Beside a tokenizer.json they are noted and not followed: the library "tokenizers", which heft agrees
- * with there, reads neither. Beside a list of merges heft agrees with transformers, which reads both: what
- * changes ids is refused for encoding, and what only puts tokens around a text is noted. */
+ * Beside a tokenizer.json they only cause notes: heft agrees with the library "tokenizers", which
+ * reads neither. Beside a list of merges heft agrees with transformers, which reads both: settings
+ * that change ids refuse encoding, tokens that are only put around a text are noted. */
 #include <stdio.h>
 
 #include "tokens/vocab/vocab_parts.h"
@@ -24,7 +24,7 @@ static const struct {
     {"add_eos_token", HEFT_REMARK_EOS, "no token is put behind texts"},
 };
 
-/* Classes that take tokenizer.json as it is, or do what GPT-2's does. */
+/* Classes that take tokenizer.json unchanged, or do the same as GPT-2's. */
 static const char *const PLAIN[] = {"GPT2Tokenizer", "GPT2TokenizerFast", "PreTrainedTokenizerFast",
                                     "TokenizersBackend"};
 
@@ -34,7 +34,7 @@ struct config {
     bool is_pair; /* merges and ids, not a tokenizer.json */
 };
 
-/* Notes what is not followed, or takes the note back: of a key that stands there twice the last counts. */
+/* Sets or clears a note about a setting that is not applied; the last of duplicate keys counts. */
 static bool remark(struct config *c, enum heft_vocab_remark which, bool is_set, const char *what)
 {
     struct heft_vocab *v = c->r->v;
@@ -70,7 +70,7 @@ static bool read_class(struct config *c, enum heft_json_token token)
     return remark(c, HEFT_REMARK_CLASS, !is_plain, what);
 }
 
-/* A token that texts would be searched for, unless tokenizer.json has it, too. */
+/* Notes an added token that transformers searches texts for, unless tokenizer.json has it, too. */
 static bool remark_added(struct config *c, enum heft_vocab_remark which, struct heft_str content)
 {
     const char *file = which == HEFT_REMARK_ADDED_FILE ? ADDED_FILE : CONFIG_FILE;
@@ -83,7 +83,7 @@ static bool remark_added(struct config *c, enum heft_vocab_remark which, struct 
     return remark(c, which, true, what);
 }
 
-/* One of added_tokens_decoder. Special tokens are looked for in no text, whoever names them. */
+/* Reads an entry of added_tokens_decoder. Special tokens are never searched for in texts. */
 static bool read_added(struct config *c)
 {
     struct heft_str content = {"", 0};
@@ -169,8 +169,8 @@ static bool read_object(struct config *c, struct heft_bytes text, member_fn *eac
     return token == HEFT_JSON_OBJECT_END && heft_json_next(&c->json) == HEFT_JSON_END;
 }
 
-/* What puts tokens around a text changes none within it, and whoever said the pattern has said what
- * the class does. */
+/* Refuses encoding because of settings that change ids within a text. The tokenizer's class does not
+ * matter if the caller has stated the pattern. */
 static void refuse_remarks(struct heft_vocab_reading *r)
 {
     const bool is_said = r->how && r->how->pattern;

@@ -1,19 +1,19 @@
-/* vocab_files.c: what lies at a path, or in memory, and which of the readers takes it.
+/* vocab_files.c: the reader for a path, or for bytes in memory.
  *
- *     folder   vocab.bpe [+ encoder.json], else tokenizer.json, else merges.txt [+ vocab.json]
- *     file     one of such a pair, the other beside it: the pair
- *              {…}          tokenizer.json
- *              IQ== 0       ranks (.tiktoken)
- *              others       a list of merges
+ *     directory   vocab.bpe [+ encoder.json], else tokenizer.json, else merges.txt [+ vocab.json]
+ *     file        one of such a pair with the other beside it: the pair
+ *                 {…}          tokenizer.json
+ *                 IQ== 0       ranks (.tiktoken)
+ *                 otherwise    a list of merges
  *
- * A folder that transformers wrote has more files, which are read for what they ask for (vocab_config.c). */
+ * Other files that transformers writes beside them are read for their settings (vocab_config.c). */
 #include "io/pages.h"
 #include "io/source.h"
 #include "tokens/input/lookalikes.h"
 #include "tokens/vocab/vocab_parts.h"
 
-#define MOST_FILE (UINT64_C(32) << 20) /* real ones have 11 MiB */
-#define KEPT      ((size_t)8 << 20)    /* of a file whose memory the next one goes on with */
+#define MOST_FILE (UINT64_C(32) << 20) /* published ones have at most 11 MiB */
+#define KEPT      ((size_t)8 << 20)    /* memory of a file that is reused for the next one */
 
 static const struct {
     const char *text, *ids;
@@ -44,7 +44,8 @@ static bool is_json(struct heft_bytes text)
     return i < text.n && text.p[i] == '{';
 }
 
-/* What merges say of the pattern. A list of no known name, without ids, says not even those. */
+/* Judges the split pattern of a list of merges. An unknown list without ids does not even determine
+ * the ids. */
 static bool judge_merges(struct heft_vocab_reading *r, bool has_ids)
 {
     const struct heft_vocab_known *known =
@@ -129,7 +130,7 @@ static bool fetch(const char *path, struct heft_arena *mem, struct heft_bytes *o
     return ok || heft_error_file(err, path);
 }
 
-/* One file after the other, so that an error knows its file. */
+/* Reads one file after the other, so that errors name the right one. */
 static bool read_files(struct heft_vocab_reading *r, const char *path, const char *ids_path)
 {
     struct heft_arena mem = {0};
@@ -158,7 +159,7 @@ static const char *in_folder(struct heft_vocab_reading *r, struct heft_arena *me
     return heft_arena_printf(mem, r->err, "%.*s%s%s", (int)folder.n, folder.p, slash, name);
 }
 
-/* Reads a file of transformers that may lie beside a vocabulary. */
+/* Reads a file of transformers beside a vocabulary, if it exists. */
 static bool read_beside(struct heft_vocab_reading *r, const char *path, bool is_pair)
 {
     struct heft_arena mem = {0};
@@ -185,7 +186,7 @@ static void refuse_added(struct heft_vocab_reading *r, const char *added, const 
     heft_error_file(&r->v->refusal, text);
 }
 
-/* What transformers reads beside tokenizer.json, or beside merges and ids. */
+/* Reads the files of transformers beside tokenizer.json, or beside merges and ids. */
 static bool read_company(struct heft_vocab_reading *r, struct heft_arena *mem,
                          struct heft_str folder, const char *text, bool is_pair)
 {
@@ -205,7 +206,7 @@ static bool read_company(struct heft_vocab_reading *r, struct heft_arena *mem,
     return true;
 }
 
-/* The original's files, or those of transformers. */
+/* Reads merges and ids: the original's files, or those of transformers. */
 static bool read_pair(struct heft_vocab_reading *r, struct heft_arena *mem, struct heft_str folder,
                       const char *text, const char *ids)
 {
@@ -215,7 +216,7 @@ static bool read_pair(struct heft_vocab_reading *r, struct heft_arena *mem, stru
             read_company(r, mem, folder, text, ids != NULL));
 }
 
-/* The i-th known pair in a folder; *is_there: it is, and was read. */
+/* Reads the i-th known pair in a directory; *is_there: it exists. */
 static bool read_known(struct heft_vocab_reading *r, struct heft_arena *mem, struct heft_str folder,
                        size_t i, bool *is_there)
 {
@@ -245,7 +246,7 @@ static bool read_folder(struct heft_vocab_reading *r, struct heft_arena *mem, co
     return heft_error_file(r->err, folder);
 }
 
-/* A file of a pair means the pair: alone it says either no ids or no merges. */
+/* Reads a file. One of a pair means the pair: alone it lacks the ids or the merges. */
 static bool read_file(struct heft_vocab_reading *r, struct heft_arena *mem, const char *path)
 {
     const size_t n = heft_path_folder(path);

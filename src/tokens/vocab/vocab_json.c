@@ -1,12 +1,12 @@
-/* vocab_json.c: a tokenizer.json of byte-level BPE becomes tokens and merges.
+/* vocab_json.c: tokenizer.json of byte-level BPE → tokens and merges.
  *
  *     {"added_tokens": [{"id": 50256, "content": "<|endoftext|>", "special": true, …}],
  *      "normalizer": null, "pre_tokenizer": {"type": "ByteLevel", …}, …,
  *      "model": {"type": "BPE", "vocab": {"!": 0, …}, "merges": ["Ġ t", ["Ġ", "a"], …]}}
  *
- * Whatever else it holds is looked up by its path ("pre_tokenizer.type") in one table of what
- * leaves the ids as they are. A field or a value that is not there is named by the refusal to encode texts;
- * ids are decoded where the decoder is one of bytes. */
+ * Every other field is looked up by its path ("pre_tokenizer.type") in one table of values that
+ * leave the ids unchanged. Any other field or value refuses encoding, with its name; ids can still
+ * be decoded if the decoder is byte-level. */
 #include <stdio.h>
 
 #include "tokens/bpe/merge.h"
@@ -25,9 +25,9 @@ enum {
     IS_EMPTY = 8,
     IS_ANY = 16,
     IS_ZERO = 32,
-    DECODES = 64 /* other values change what ids stand for, too */
+    DECODES = 64 /* other values affect decoding, too */
 };
-/* Of two ways to say the same, which one a field belongs to: it must be there. */
+/* Alternatives: the fields of one of them must be present. */
 enum { BYTE_LEVEL = 1, SEQUENCE = 2 };
 
 static const struct rule {
@@ -37,7 +37,7 @@ static const struct rule {
     unsigned form;
 } RULES[] = {
     {"version", IS_ANY, NULL, 0},
-    {"truncation", IS_NULL, NULL, 0}, /* else noted */
+    {"truncation", IS_NULL, NULL, 0}, /* otherwise noted */
     {"padding", IS_NULL, NULL, 0},
     {"normalizer", IS_NULL, NULL, 0},
     {"pre_tokenizer.type", 0, "ByteLevel", BYTE_LEVEL},
@@ -63,9 +63,10 @@ static const struct rule {
     {"decoder.add_prefix_space", IS_ANY, NULL, 0},
     {"decoder.trim_offsets", IS_ANY, NULL, 0},
     {"decoder.use_regex", IS_ANY, NULL, 0},
-    {"model.type", DECODES, "BPE", 0}, /* GPT-2's own file is older than the field */
+    {"model.type", DECODES, "BPE",
+     0}, /* absent from GPT-2's own file, which is older than the field */
     {"model.dropout", IS_NULL | IS_ZERO, NULL, 0},
-    {"model.unk_token", IS_ANY, NULL, 0}, /* every byte has a token: nothing is unknown */
+    {"model.unk_token", IS_ANY, NULL, 0}, /* unused: every byte has a token */
     {"model.fuse_unk", IS_ANY, NULL, 0},
     {"model.continuing_subword_prefix", IS_NULL | IS_EMPTY | DECODES, NULL, 0},
     {"model.end_of_word_suffix", IS_NULL | IS_EMPTY | DECODES, NULL, 0},
@@ -79,16 +80,16 @@ struct walk {
     struct heft_listing vocab, added;
     struct heft_bytes merges; /* the array, from bracket to bracket */
     bool ignore_merges;
-    bool has_bytes; /* a pre-tokenizer or decoder of bytes was seen */
+    bool has_bytes; /* a byte-level pre-tokenizer or decoder was seen */
     bool has_decoder;
     bool seen[HEFT_COUNT(RULES)];
-    /* where the walk is: names joined by dots, and per level where its last name begins */
+    /* current path: names joined by dots; for each level the offset of its last name */
     char path[128];
     size_t path_n;
     size_t starts[HEFT_JSON_DEPTH + 1];
     uint32_t indexes[HEFT_JSON_DEPTH + 1]; /* UINT32_MAX: an object */
     size_t depth;
-    bool is_empty; /* of the container that was opened last nothing has been read */
+    bool is_empty; /* the innermost container is still empty */
 };
 
 static bool decides_decoding(const struct walk *w)
@@ -99,7 +100,8 @@ static bool decides_decoding(const struct walk *w)
     return false;
 }
 
-/* The first thing that is refused tells most; the walk goes on where ids can be decoded all the same. */
+/* Records the first refusal, which is the most informative; continues as long as ids can be
+ * decoded. */
 static bool refuse_text(struct walk *w, const char *what, bool is_fatal)
 {
     struct heft_error *refusal = &w->r->v->refusal;
@@ -129,7 +131,7 @@ static bool refuse(struct walk *w, enum heft_json_token token)
     return refuse_text(w, what, decides_decoding(w));
 }
 
-/* A number that the library keeps, as a float, as 0. */
+/* A number that the library reads as the float 0. */
 static bool is_zero(struct heft_str text)
 {
     return text.n <= HEFT_DECIMAL_MOST &&
@@ -147,7 +149,7 @@ static bool fits(const struct rule *rule, enum heft_json_token token, struct hef
            (token == HEFT_JSON_NUMBER && rule->may & IS_ZERO && is_zero(text));
 }
 
-/* What is done to whole texts changes none of the ids that a corpus has of them. */
+/* Settings for whole texts (truncation, padding) do not change the ids of a corpus. */
 static bool is_of_lists(const struct walk *w)
 {
     return heft_str_starts(heft_str_of(w->path), HEFT_STR("truncation.")) ||
@@ -164,7 +166,7 @@ static void note_list(struct walk *w)
             "padding is not followed: nothing is put behind texts";
 }
 
-/* A string, a number, true, false or null at w->path. */
+/* Checks a string, number, true, false or null at w->path. */
 static bool check_scalar(struct walk *w, enum heft_json_token token)
 {
     const bool is_type = w->path_n > 5 && strcmp(w->path + w->path_n - 5, ".type") == 0;
@@ -280,7 +282,7 @@ static bool read_added(struct walk *w)
 
 /* ---- the walk ---------------------------------------------------------------------------- */
 
-/* The name of the next value, behind those of the containers around it. */
+/* Appends the name of the next value to the path of its containers. */
 static void name_value(struct walk *w, struct heft_str name)
 {
     const size_t at = w->starts[w->depth];
@@ -298,13 +300,13 @@ static void name_element(struct walk *w)
     name_value(w, heft_str_of(text));
 }
 
-/* A dot or NUL within a name would make it look like another path. */
+/* A dot or NUL in a name would make it look like another path. */
 static bool is_plain(struct heft_str name)
 {
     return name.n == 0 || (!memchr(name.p, '.', name.n) && !memchr(name.p, 0, name.n));
 }
 
-/* Whether a rule says what may be in the container at w->path. */
+/* Whether a rule allows the container at w->path. */
 static bool is_known(const struct walk *w)
 {
     const size_t n = strlen(w->path);
@@ -335,7 +337,7 @@ static bool take_merges(struct walk *w)
     return true;
 }
 
-/* One token of the walk; *is_done once the document has ended. */
+/* Processes one token of the document; *is_done at its end. */
 static bool step(struct walk *w, enum heft_json_token token, bool *is_done)
 {
     const bool was_empty = w->is_empty;
@@ -368,7 +370,7 @@ static bool step(struct walk *w, enum heft_json_token token, bool *is_done)
     if (token != HEFT_JSON_OBJECT && token != HEFT_JSON_ARRAY)
         return check_scalar(w, token);
     w->is_empty = true;
-    w->depth++; /* below HEFT_JSON_DEPTH: the parser sees to it */
+    w->depth++; /* below HEFT_JSON_DEPTH: checked by the parser */
     w->starts[w->depth] = w->path_n;
     w->indexes[w->depth] = token == HEFT_JSON_ARRAY ? 0 : UINT32_MAX;
     return true;
@@ -383,7 +385,7 @@ static bool walk(struct walk *w, struct heft_bytes text)
         if (!step(w, heft_json_next(&w->json), &is_done))
             return false;
     if ((w->vocab.n == 0 || !w->merges.p) && w->r->v->refusal.code)
-        *w->r->err = w->r->v->refusal; /* of what was there instead */
+        *w->r->err = w->r->v->refusal; /* in place of the error there */
     else if (w->vocab.n == 0 || !w->merges.p)
         return heft_vocab_fail(w->r, HEFT_NO_OFFSET, "no model.vocab, or no model.merges");
     return w->r->err->code == HEFT_OK && check_forms(w);
@@ -391,8 +393,8 @@ static bool walk(struct walk *w, struct heft_bytes text)
 
 /* ---- vocab and merges -------------------------------------------------------------------- */
 
-/* The library numbers what the vocabulary does not list from its number of tokens on, whatever the file
- * says. */
+/* Checks the id of an added token: the library ignores it and numbers tokens that the vocabulary
+ * lacks consecutively, from its size on. */
 static bool check_number(struct walk *w, const struct heft_listed *item, uint32_t number)
 {
     return item->id == number ||
@@ -402,7 +404,7 @@ static bool check_number(struct walk *w, const struct heft_listed *item, uint32_
                      item->id, number);
 }
 
-/* Marks what the vocabulary lists and added_tokens names again, and takes in what it does not. */
+/* Marks tokens of the vocabulary that added_tokens repeats, and adds those it lacks. */
 static bool join_added(struct walk *w)
 {
     struct heft_strmap *words = &w->r->added;
@@ -424,7 +426,7 @@ static bool join_added(struct walk *w)
             continue;
         ok = item->id == w->added.items[at].id ||
              heft_vocab_fail(w->r, item->where, "a token that added_tokens gives another id");
-        w->added.items[at].is_special = false; /* is placed with the others */
+        w->added.items[at].is_special = false; /* it is placed with the others */
     }
     for (size_t i = 0, number = n; ok && i < w->added.n; i++)
         if (w->added.items[i].is_special)
@@ -433,7 +435,7 @@ static bool join_added(struct walk *w)
     return ok;
 }
 
-/* "A B" or ["A", "B"]. False and no error: the end. */
+/* "A B" or ["A", "B"]. False without an error: the end. */
 static bool next_merge(struct walk *w, struct heft_json *json, struct heft_buf *line)
 {
     enum heft_json_token token = heft_json_next(json);
@@ -472,7 +474,7 @@ static bool each_merge(struct walk *w, struct heft_buf *line, bool is_counting, 
     return w->r->err->code == HEFT_OK;
 }
 
-/* Settles; the error gets the place of the merge that is there twice. */
+/* Builds the tables; a duplicate merge gets the offset of its second occurrence. */
 static bool settle(struct walk *w, struct heft_buf *line)
 {
     struct heft_error spare = {0};
@@ -501,7 +503,8 @@ static bool read_merges(struct walk *w)
     return ok;
 }
 
-/* ignore_merges: a word that is a token is taken whole. Most are reached by merging anyway. */
+/* ignore_merges: collects the tokens that merging does not reach; a pre-token that equals one is
+ * not merged. */
 static bool find_wholes(struct walk *w)
 {
     struct heft_vocab *v = w->r->v;
@@ -531,7 +534,7 @@ bool heft_vocab_read_json(struct heft_vocab_reading *r, struct heft_bytes text)
     const bool ok = walk(&w, text) && join_added(&w) && heft_vocab_place(r, &w.vocab) &&
                     read_merges(&w) && find_wholes(&w);
 
-    r->v->unicode = "16.0"; /* of the library's classes */
+    r->v->unicode = "16.0"; /* character classes of the library */
     if (!w.has_decoder)
         r->v->remarks[HEFT_REMARK_DECODER] =
             "decoder null is not followed: ids are decoded as bytes, not as words";

@@ -1,10 +1,10 @@
-/* vocab_known.c: published vocabularies, known by the SHA-256 of their rank lines:
+/* vocab_known.c: published vocabularies, recognised by the SHA-256 of their rank lines:
  *
  *     IQ== 0        tokens in base64 and their ids, in the order of the ids, each line with its \n;
- *     Ig== 1        the empty token, which Whisper's file has, left out
+ *     Ig== 1        without the empty token that Whisper's file has
  *
- * For the files of tiktoken this is what sha256sum says of the file. A list of merges has the lines that
- * its ranks would have: the bytes in GPT-2's order, then what the merges make. */
+ * For tiktoken's files this equals the output of sha256sum. For a list of merges the rank lines are
+ * generated: the bytes in GPT-2's order, then the tokens that the merges make. */
 #include <stdio.h>
 
 #include "base/sha256.h"

@@ -1,8 +1,8 @@
-/* vocab_listing.c: encoder.json becomes tokens and their ids.
+/* vocab_listing.c: encoder.json → tokens and their ids.
  *
  *     {"!": 0, …, "Ġt": 256, …, "<|endoftext|>": 50256}
  *
- * As it is usually written by vocab_usual.c, in every other form as JSON. */
+ * vocab_usual.c reads the usual form; this is the general JSON reader. */
 #include "base/text.h"
 #include "tokens/vocab/vocab_parts.h"
 

@@ -1,4 +1,4 @@
-/* vocab_none.c: for builds that have no vocabulary to compile in. */
+/* vocab_none.c: for builds without a compiled-in vocabulary. */
 #include "tokens/vocab/vocab_open.h"
 
 const uint32_t heft_builtin_count = 0;

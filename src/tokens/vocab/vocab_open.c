@@ -1,9 +1,10 @@
-/* vocab_open.c: opens a vocabulary: reads its files, measures it, finds the token that ends texts. */
+/* vocab_open.c: opens a vocabulary: reads its files, determines its limits, finds the token that
+ * ends texts. */
 #include "tokens/vocab/vocab_open.h"
 
 /* ---- the end of text ---------------------------------------------------------------------- */
 
-/* A number below 2^20 in decimal, else HEFT_NO_TOKEN. */
+/* Parses a number below 2^20 in decimal, else HEFT_NO_TOKEN. */
 static uint32_t number_of(const char *text)
 {
     uint64_t value = 0;
@@ -16,7 +17,7 @@ static uint32_t number_of(const char *text)
     return *text ? (uint32_t)value : HEFT_NO_TOKEN;
 }
 
-/* A special token comes before one that is spelled alike: texts do not encode to it. */
+/* Finds a token by its text; a special token is preferred to an ordinary one of the same text. */
 static uint32_t find_token(const struct heft_vocab *v, const char *name)
 {
     uint32_t found = HEFT_NO_TOKEN;
@@ -54,7 +55,7 @@ static bool check_pattern(const struct heft_vocab_options *how, struct heft_erro
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
-/* The longest token, and the highest id of a text. */
+/* Determines the longest token and the highest id of a text. */
 static void measure(struct heft_vocab *v)
 {
     for (uint32_t id = 0; id < v->n_ids; id++)

@@ -1,4 +1,4 @@
-/* vocab_parts.h: what the readers of vocabulary files share. */
+/* vocab_parts.h: shared by the readers of vocabulary files. */
 #ifndef HEFT_VOCAB_PARTS_H
 #define HEFT_VOCAB_PARTS_H
 
@@ -6,14 +6,15 @@
 #include "tokens/vocab/vocab_open.h"
 #include "wire/json.h"
 
-#define HEFT_ALPHABET_ROOM 0x180 /* characters of two bytes from C2 to C5, and those before them */
+#define HEFT_ALPHABET_ROOM                                                                         \
+    0x180 /* characters up to U+017F: one byte, or two with a first byte from C2 to C5 */
 
-/* A token that a file lists with its id. */
+/* A token listed in a file with its id. */
 struct heft_listed {
-    struct heft_str word; /* as the file spells it; lives as long as the file's text */
+    struct heft_str word; /* as spelled in the file; lives as long as the file's text */
     uint64_t where;
     uint32_t id;
-    bool is_special; /* stands for its own characters, and no merge makes it */
+    bool is_special; /* represents its own characters; no merge makes it */
 };
 struct heft_listing {
     struct heft_listed *items;
@@ -21,16 +22,16 @@ struct heft_listing {
     uint32_t most; /* the highest id */
 };
 
-/* Which pattern cuts texts, and what follows from it: vocab_pattern.c. */
+/* Source of the split pattern (vocab_pattern.c). */
 enum heft_vocab_form {
     HEFT_FORM_ORIGINAL, /* vocab.bpe, with or without encoder.json */
     HEFT_FORM_RANKS,
-    HEFT_FORM_MERGES, /* merges.txt, and lists of any other name */
+    HEFT_FORM_MERGES, /* merges.txt, and lists with any other name */
 };
 struct heft_vocab_known {
     const char *name;
-    bool is_gpt2;          /* goes with GPT-2's pattern */
-    bool ends_behind_last; /* <|endoftext|> has the lowest id that is free */
+    bool is_gpt2;          /* split by GPT-2's pattern */
+    bool ends_behind_last; /* <|endoftext|> has the lowest free id */
 };
 
 struct heft_vocab_reading {
@@ -39,82 +40,82 @@ struct heft_vocab_reading {
     enum heft_vocab_form form;            /* of a list of merges */
     struct heft_vocab_ids ids;            /* bytes of a token → its id */
     struct heft_strmap added;             /* added_tokens of a tokenizer.json */
-    uint32_t least_special;               /* of the ids of special tokens */
-    int16_t bytes[HEFT_ALPHABET_ROOM];    /* of the alphabet's characters; -1: none */
-    uint8_t *to;                          /* bytes of the next token, where no file lists them */
+    uint32_t least_special;               /* lowest id of a special token */
+    int16_t bytes[HEFT_ALPHABET_ROOM];    /* byte of each character of GPT-2's alphabet; -1: none */
+    uint8_t *to; /* room for the bytes of the next token, if no file lists them */
     struct heft_error *err;
 };
 
-/* Fails as malformed. Always false. */
+/* Fails with HEFT_MALFORMED. Always false. */
 bool heft_vocab_fail(struct heft_vocab_reading *r, uint64_t offset, const char *what);
 HEFT_CHECKED bool heft_vocab_check_text(struct heft_vocab_reading *r, struct heft_bytes text);
-/* Room for n bytes of tokens. */
+/* Allocates n bytes for tokens. */
 HEFT_CHECKED uint8_t *heft_vocab_bytes(struct heft_vocab_reading *r, size_t n);
 
 /* ---- vocab_words.c ----------------------------------------------------------------------- */
 
-/* The members of an object whose bracket was read: {"word": id, …}. */
+/* Reads the members of an object after its opening brace: {"word": id, …}. */
 HEFT_CHECKED bool heft_vocab_list(struct heft_vocab_reading *r, struct heft_json *json,
                                   struct heft_listing *list);
 HEFT_CHECKED bool heft_vocab_add(struct heft_vocab_reading *r, struct heft_listing *list,
                                  const struct heft_listed *item);
-/* The listed become tokens; every byte must be one. */
+/* Turns listed tokens into tokens of the vocabulary; every single byte must be one. */
 HEFT_CHECKED bool heft_vocab_place(struct heft_vocab_reading *r, const struct heft_listing *list);
 HEFT_CHECKED bool heft_vocab_place_bytes(struct heft_vocab_reading *r);
-/* "A B" at `where`, of tokens that are placed; the merges have room. */
+/* Adds the merge "A B" at offset `where`. Its tokens are placed, and merges have room. */
 HEFT_CHECKED bool heft_vocab_merge(struct heft_vocab_reading *r, struct heft_str line,
                                    uint64_t where, bool has_ids);
-/* All words were looked for: the tables of pairs. Where a merge stands there twice, v->n_merges is
- * how many come before it. */
+/* Builds the tables of pairs, after the last lookup of a word. For a duplicate merge, v->n_merges
+ * is the number of merges before it. */
 HEFT_CHECKED bool heft_vocab_validate(struct heft_vocab_reading *r);
-/* The id of what a merge makes, or HEFT_MAP_NONE. */
+/* Returns the id of the token that a merge makes, or HEFT_MAP_NONE. */
 uint32_t heft_vocab_result(const struct heft_vocab_reading *r, struct heft_str token);
 HEFT_CHECKED bool heft_vocab_reserve(struct heft_vocab_reading *r, size_t merges);
-/* The list of merges, which without encoder.json numbers the tokens. */
+/* Reads the list of merges, which without encoder.json determines the ids. */
 HEFT_CHECKED bool heft_vocab_read_merges(struct heft_vocab_reading *r, struct heft_str text,
                                          bool has_ids);
-/* That such a list was not cut off, as far as the ids tell. */
+/* Checks, as far as the ids allow, that the list is not truncated. */
 HEFT_CHECKED bool heft_vocab_check_end(struct heft_vocab_reading *r, struct heft_str text);
-/* Where the merge of that rank lies in such a list. */
+/* Returns the offset of the merge of that rank in the list. */
 uint64_t heft_vocab_merge_at(struct heft_str text, size_t rank);
-/* The next line without its end; an end of text without a newline gives the rest. */
+/* Takes the next line without its newline; the last line may lack one. */
 bool heft_vocab_line(struct heft_str *text, struct heft_str *line);
 
 /* ---- vocab_listing.c --------------------------------------------------------------------- */
 
-/* encoder.json. */
+/* Reads encoder.json. */
 HEFT_CHECKED bool heft_vocab_read_ids(struct heft_vocab_reading *r, struct heft_bytes text);
 
 /* ---- vocab_usual.c ----------------------------------------------------------------------- */
 
-/* All of encoder.json, all of vocab.bpe where that was read. False, and no error unless memory is
- * short: not of the usual form, or something is wrong; nothing is left of it. */
+/* Fast readers: all of encoder.json; all of vocab.bpe, after encoder.json. False without an error
+ * (unless memory is short): not in the usual form, or invalid; nothing is kept. */
 HEFT_CHECKED bool heft_vocab_usual_ids(struct heft_vocab_reading *r, struct heft_bytes text);
 HEFT_CHECKED bool heft_vocab_usual_merges(struct heft_vocab_reading *r, struct heft_bytes text);
 
 /* ---- vocab_config.c ---------------------------------------------------------------------- */
 
-/* tokenizer_config.json beside merges and ids (is_pair), or beside a tokenizer.json. */
+/* Reads tokenizer_config.json beside merges and ids (is_pair), or beside a tokenizer.json. */
 HEFT_CHECKED bool heft_vocab_read_config(struct heft_vocab_reading *r, struct heft_bytes text,
                                          bool is_pair);
-/* added_tokens.json beside a tokenizer.json. */
+/* Reads added_tokens.json beside a tokenizer.json. */
 HEFT_CHECKED bool heft_vocab_read_added(struct heft_vocab_reading *r, struct heft_bytes text);
 
 /* ---- others ------------------------------------------------------------------------------ */
 
 HEFT_CHECKED bool heft_vocab_read_json(struct heft_vocab_reading *r, struct heft_bytes text);
-/* True where the first line is one of a rank file. */
+/* Whether the first line is one of a rank file. */
 bool heft_vocab_is_ranks(struct heft_bytes text);
 HEFT_CHECKED bool heft_vocab_read_ranks(struct heft_vocab_reading *r, struct heft_bytes text);
 
 /* ---- vocab_known.c, vocab_pattern.c ------------------------------------------------------ */
 
-/* The published vocabulary that it is, NULL: none. Of ranks its special tokens are placed: there is room
- * for HEFT_VOCAB_EXTRA of them. */
+/* Returns the published vocabulary that equals this one, or NULL. For ranks, places its special
+ * tokens: at most HEFT_VOCAB_EXTRA. */
 #define HEFT_VOCAB_EXTRA 32
 const struct heft_vocab_known *heft_vocab_known_merges(const struct heft_vocab *v);
 const struct heft_vocab_known *heft_vocab_known_ranks(struct heft_vocab *v);
-/* Once its merges are there: fills v->unicode, v->refusal and v->doubt. */
+/* Sets v->unicode, v->refusal and v->doubt, once the merges are read. */
 HEFT_CHECKED bool heft_vocab_judge(struct heft_vocab_reading *r, enum heft_vocab_form form,
                                    const struct heft_vocab_known *known);
 

@@ -1,25 +1,26 @@
-/* vocab_pattern.c: whether texts may be cut into words by GPT-2's pattern.
+/* vocab_pattern.c: whether texts may be split by GPT-2's pattern.
  *
- * Neither ranks nor lists of merges say which pattern their words were cut by. Cut by another, texts
- * would silently become other ids than the vocabulary's own program gives: so the pattern must be proven,
- * or said by the caller.
+ * Neither ranks nor lists of merges name the split pattern they were trained with. Another pattern
+ * would silently give other ids than the vocabulary's own program. So the pattern must be proven or
+ * stated by the caller.
  *
- *     tokenizer.json               says it
+ *     tokenizer.json               states it
  *     vocab.bpe, encoder.json      the original's files: GPT-2's
- *     ranks, merges.txt            GPT-2's for those that are known (vocab_known.c), else unknown
+ *     ranks, merges.txt            GPT-2's for known vocabularies (vocab_known.c), else unknown
  *
- * A second net for the latter two, and for what the caller says: tokens like ".get", "_id" and ");\n" are
- * no words of GPT-2's. Of merges learnt with its pattern such are 0.04 % at most, of those learnt with
- * cl100k's, o200k's, Llama's, Qwen's or nanochat's 15 to 26 % at every size. Patterns that only cut
- * numbers otherwise cannot be told so. */
+ * Plausibility check for the latter, and for what the caller states: tokens such as ".get", "_id"
+ * and ");\n" cross ends of GPT-2's pre-tokens. Merges trained with its pattern have at most 0.04 %
+ * of such tokens, those trained with cl100k's, o200k's, Llama's, Qwen's or nanochat's 15 to 26 %,
+ * at every size. Patterns that differ only in numbers cannot be detected. */
 #include "base/text.h"
 #include "tokens/bpe/pattern.h"
 #include "tokens/vocab/vocab_parts.h"
 
-#define SHARE 64 /* one token in so many: a new Unicode may turn other characters into letters */
-#define FEW   4  /* that may be no words in a small vocabulary */
+#define SHARE                                                                                      \
+    64 /* one token in so many is tolerated: a newer Unicode may turn other characters into letters */
+#define FEW 4 /* tokens tolerated in a small vocabulary */
 
-/* Bytes that are no UTF-8 alone may be parts of a word. */
+/* Whether the token fits into a pre-token. Incomplete UTF-8 may be part of one. */
 static bool is_word(const struct heft_classes *classes, struct heft_str token)
 {
     uint8_t text[HEFT_LONGEST + HEFT_SPLIT_PAD];
@@ -44,7 +45,7 @@ static bool count_strangers(const struct heft_vocab *v, uint32_t *strangers, str
     return ok;
 }
 
-/* What is wrong with GPT-2's pattern for these merges; "" if nothing can be seen. */
+/* Sets *doubt to the evidence against GPT-2's pattern; "" if there is none. */
 static bool find_doubt(struct heft_vocab_reading *r, const char **doubt)
 {
     uint32_t strangers;

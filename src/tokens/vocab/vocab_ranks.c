@@ -1,18 +1,19 @@
-/* vocab_ranks.c: a rank file becomes tokens and merges.
+/* vocab_ranks.c: a rank file → tokens and merges.
  *
- *     IQ== 0        the bytes of a token in base64, its rank, which is its id too
+ *     IQ== 0        the bytes of a token in base64, and its rank, which is also its id
  *     Ig== 1
  *
- * Here any two neighbours whose bytes together are a token may merge. Yet only one pair ever does for
- * each token: before it is made, its bytes have been merged as they would be alone, for nothing
- * outside takes part, and of that way there is one last pair. That pair becomes the merge. A token
- * that its own bytes do not lead to is only taken where it is a whole word.
+ * In this format any two neighbours merge if their joined bytes are a token. Yet each token is made
+ * by only one pair: its bytes merge as they would alone, since nothing outside takes part, and that
+ * process has one last pair. This pair becomes the merge. A token that its own bytes do not merge
+ * into is used only if it equals a pre-token.
  *
- * "=" is the empty token, which takes its id and no text leads to (the last line of Whisper's file). Special
- * tokens are not in the file: only of known vocabularies (vocab_known.c) they have ids. */
+ * "=" is the empty token, which takes an id and is never encoded to (last line of Whisper's file).
+ * Special tokens are not in the file; for known vocabularies (vocab_known.c) their ids are known.
+ */
 #include "tokens/vocab/vocab_parts.h"
 
-#define LONGEST   128 /* bytes of a token: as many as the longest of GPT-2 and its successors have */
+#define LONGEST   128               /* bytes of a token: the longest of GPT-2 and its successors */
 #define MOST_FILE ((size_t)8 << 20) /* o200k_base has 3.6 MB */
 #define NO_RANK   UINT32_MAX
 
@@ -29,7 +30,7 @@ static int base64_digit(uint8_t c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* False where it is no base64 or nothing; *n is how many bytes came out. */
+/* Decodes base64; false if invalid or empty. *n: number of bytes. */
 static bool from_base64(struct heft_str text, uint8_t *out, size_t *n)
 {
     const size_t last = text.n > 1 && text.p[text.n - 1] == '=';
@@ -115,7 +116,7 @@ static bool list_lines(struct heft_vocab_reading *r, struct heft_str text,
     return true;
 }
 
-/* The lowest id that is free: 50256 beside GPT-2's ranks. */
+/* Gives <|endoftext|> the lowest free id: 50256 with GPT-2's ranks. */
 static void place_end(struct heft_vocab *v)
 {
     for (v->end = 0; v->end < v->n_ids && v->tokens[v->end].p;)
@@ -155,8 +156,8 @@ static bool place_ranks(struct heft_vocab_reading *r, const struct heft_listing 
 
 /* ---- merges ------------------------------------------------------------------------------ */
 
-/* A token's bytes, parted: part i is bytes [at[i], at[i + 1]), and with the next one has ranks[i].
- */
+/* Bytes of a token divided into parts: part i is bytes [at[i], at[i + 1]); ranks[i] is that of
+ * merging it with the next. */
 struct parting {
     const char *p;
     uint32_t ranks[LONGEST];
@@ -182,7 +183,7 @@ static size_t lowest(const struct parting *parts)
     return best;
 }
 
-/* Merges until two parts are left, or none can. */
+/* Merges until two parts are left, or none can merge. */
 static void part_token(const struct heft_vocab_reading *r, struct heft_str token,
                        struct parting *parts)
 {

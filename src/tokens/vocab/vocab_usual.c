@@ -1,16 +1,17 @@
-/* vocab_usual.c: encoder.json and vocab.bpe as everyone writes them, without the general readers:
+/* vocab_usual.c: fast readers of encoder.json and vocab.bpe in the form in which they are
+ * published:
  *
  *     {"!": 0, "\"": 1, …, "\u0120t": 256, …, "<|endoftext|>": 50256}
  *
  *     #version: 0.2
  *     Ġ t
  *
- * of the one an object of words of the alphabet, with escapes that JSON needs and ids of up to seven
- * digits, the highest one last; of the other lines that end with \n alone. What is anything else, or
- * wrong, is left to the general readers, from its begin: they say what is wrong if something is.
+ * The first is an object of words of the alphabet, with the escapes of JSON and ids of up to seven
+ * digits, the highest one last; the second has lines that end with \n. Anything else, valid or not,
+ * is left to the general readers from the beginning; they report errors.
  *
- * Letters are taken by eights, up to one that is not itself. Words are asked for by batches, so that
- * where they would be is on its way. */
+ * Scans eight letters at a time up to the next one that is escaped. Lookups are batched, so that
+ * their slots are prefetched. */
 #include "base/digits.h"
 #include "tokens/vocab/vocab_parts.h"
 
@@ -22,7 +23,7 @@
 #define LEAST_ITEM 6 /* bytes of "a":0, */
 
 struct walk {
-    const int16_t *bytes; /* of the alphabet's characters */
+    const int16_t *bytes; /* by character of the alphabet */
     const uint8_t *p, *end;
     uint8_t *to; /* bytes of words */
 };
@@ -34,7 +35,8 @@ static inline uint64_t zeros(uint64_t x)
     return (x - EACH(1)) & ~x;
 }
 
-/* The lowest bit that is set is of the first byte that is no letter which stands for itself. */
+/* Bitmap whose lowest set bit belongs to the first byte that is not a letter standing for itself.
+ */
 static inline uint64_t stops(uint64_t x, bool quoted)
 {
     const uint64_t unlike = (x + EACH(1)) | (x - EACH(0x21)) | x; /* not 21 to 7E */
@@ -42,8 +44,8 @@ static inline uint64_t stops(uint64_t x, bool quoted)
     return (quoted ? unlike | zeros(x ^ EACH('"')) | zeros(x ^ EACH('\\')) : unlike) & HIGH;
 }
 
-/* The character of an escape whose backslash is at w->p, of `n` bytes; one that the alphabet has not
- * where it is none of those that are known. */
+/* Returns the character of the escape whose backslash is at w->p, and its length in *n; for an
+ * unknown escape a character outside the alphabet. */
 static uint32_t escaped(const struct walk *w, size_t *n)
 {
     const uint8_t *const p = w->p + 1;
@@ -65,7 +67,7 @@ static uint32_t escaped(const struct walk *w, size_t *n)
     return c;
 }
 
-/* One character, however it is spelled. False: none of the alphabet. */
+/* Takes one character in any spelling. False: not in the alphabet. */
 static bool take_letter(struct walk *w, bool quoted)
 {
     uint32_t c = w->p < w->end ? *w->p : 0;
@@ -88,7 +90,7 @@ static bool take_letter(struct walk *w, bool quoted)
     return true;
 }
 
-/* Most words begin with a space, whose character is U+0120: no guess of which do. */
+/* Takes a leading space, U+0120, without a branch: most words have one, unpredictably. */
 static inline void take_space(struct walk *w, bool quoted)
 {
     const uint64_t x = heft_le64(w->p);
@@ -100,7 +102,7 @@ static inline void take_space(struct walk *w, bool quoted)
     w->p += 2 * raw + 6 * escape;
 }
 
-/* Characters of the alphabet and `last`, which ends them. */
+/* Takes characters of the alphabet up to and including `last`. */
 static inline bool take_word(struct walk *w, uint8_t last, struct heft_str *word)
 {
     uint8_t *const first = w->to, *to;
@@ -139,7 +141,7 @@ static inline void skip_blanks(struct walk *w)
     w->p = p;
 }
 
-/* Past `c` and blanks on both sides. */
+/* Skips `c` with blanks on both sides. */
 static inline bool take(struct walk *w, char c)
 {
     skip_blanks(w);
@@ -150,7 +152,7 @@ static inline bool take(struct walk *w, char c)
     return true;
 }
 
-/* An id of up to seven digits. */
+/* Takes an id of up to seven digits. */
 static inline bool take_id(struct walk *w, uint32_t *id)
 {
     const uint8_t *const first = w->p;
@@ -168,7 +170,7 @@ static inline bool take_id(struct walk *w, uint32_t *id)
     return n > 0;
 }
 
-/* Words that were taken and not placed yet. */
+/* Words taken but not placed yet. */
 struct batch {
     struct heft_vocab_asked asked[BATCH];
     uint32_t ids[BATCH];
@@ -187,7 +189,7 @@ static bool place_batch(struct heft_vocab_reading *r, struct batch *batch)
     return true;
 }
 
-/* `word` gets its id, below v->n_ids. */
+/* Assigns an id, below v->n_ids, to `word`. */
 static bool place(struct heft_vocab_reading *r, struct batch *batch, struct heft_str word,
                   uint32_t id)
 {
@@ -224,7 +226,7 @@ static bool place_items(struct heft_vocab_reading *r, struct walk *w)
     return take(w, '}') && w->p == w->end && place_batch(r, &batch);
 }
 
-/* How many ids there are where the last one is the highest; 0: it cannot be told. */
+/* Returns the number of ids, given that the last one is the highest; 0: unknown. */
 static uint32_t count_ids(struct heft_bytes text)
 {
     size_t n = text.n;
@@ -239,7 +241,7 @@ static uint32_t count_ids(struct heft_bytes text)
     return id < HEFT_MOST_IDS && id < text.n / LEAST_ITEM ? id + 1 : 0;
 }
 
-/* What is used to its end comes first: of the last, few words fill a text. */
+/* Allocates the bytes of words last: their room is as large as the file, and mostly not used up. */
 static bool read_ids(struct heft_vocab_reading *r, struct heft_bytes text)
 {
     struct walk w = {.bytes = r->bytes, .p = text.p, .end = text.p + text.n};
@@ -291,7 +293,7 @@ static bool take_merge(const struct heft_vocab_reading *r, struct walk *w, struc
 static bool add_merge(struct heft_vocab_reading *r, const struct merge *merge)
 {
     const struct heft_str left = merge->left.word, right = merge->right.word;
-    const struct heft_str token = {left.p, left.n + right.n}; /* they stand side by side */
+    const struct heft_str token = {left.p, left.n + right.n}; /* adjacent in memory */
     struct heft_vocab *v = r->v;
     const uint32_t id = heft_vocab_result(r, token);
     const uint32_t left_id = heft_vocab_ids_find(&r->ids, &merge->left);
@@ -303,7 +305,7 @@ static bool add_merge(struct heft_vocab_reading *r, const struct merge *merge)
     return true;
 }
 
-/* There is room for a merge for each id: only odd vocabularies make one twice. */
+/* Room for one merge for each id: only unusual vocabularies make an id twice. */
 static bool read_merges(struct heft_vocab_reading *r, struct heft_bytes text)
 {
     struct walk w = {.bytes = r->bytes, .p = text.p};

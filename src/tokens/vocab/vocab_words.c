@@ -1,12 +1,12 @@
-/* vocab_words.c: GPT-2's two files become tokens and merges.
+/* vocab_words.c: GPT-2's two files → tokens and merges.
  *
  *     vocab.bpe      #version: 0.2
- *                    Ġ t                       merge 0: its two parts, made of alphabet characters
+ *                    Ġ t                       merge 0: its two parts, in characters of the alphabet
  *                    Ġ a                       merge 1 …
  *     encoder.json   {"!": 0, …, "Ġt": 256, …, "<|endoftext|>": 50256}
  *
- * A part of a merge is a single byte or what an earlier merge made. Without encoder.json the ids
- * are those that GPT-2's has: bytes in the order of the alphabet, then merges by rank, then
+ * A part of a merge is a single byte or the result of an earlier merge. Without encoder.json the
+ * ids are assigned as in GPT-2: bytes in the order of the alphabet, then merges by rank, then
  * <|endoftext|>. */
 #include "base/text.h"
 #include "tokens/bpe/self_encoding.h"
@@ -37,8 +37,8 @@ uint8_t *heft_vocab_bytes(struct heft_vocab_reading *r, size_t n)
 
 /* ---- words of the alphabet --------------------------------------------------------------- */
 
-/* Turns alphabet characters into bytes at `out`, which has room for word.n. False where another
- * character stands among them. */
+/* Decodes characters of the alphabet to bytes at `out`, which has room for word.n. False: another
+ * character. */
 static bool to_bytes(const struct heft_vocab_reading *r, struct heft_str word, uint8_t *out,
                      size_t *n)
 {
@@ -102,8 +102,8 @@ bool heft_vocab_list(struct heft_vocab_reading *r, struct heft_json *json,
     return token == HEFT_JSON_OBJECT_END;
 }
 
-/* The token's bytes go to *to, which has room for the word. What is spelled in other characters than
- * the alphabet's is reached by no bytes of a text: as good as special. */
+/* Places a token; its bytes go to *to, which has room for the word. A word with characters outside
+ * the alphabet is never encoded to, and treated as special. */
 static bool place(struct heft_vocab_reading *r, struct heft_listed *item, uint8_t **to)
 {
     struct heft_vocab *v = r->v;
@@ -171,8 +171,8 @@ bool heft_vocab_place(struct heft_vocab_reading *r, const struct heft_listing *l
     return heft_vocab_place_bytes(r);
 }
 
-/* Without encoder.json: room for bytes, `merges` merges, whose tokens have `bytes` bytes at most, and
- * the end of text. */
+/* Assigns ids without encoder.json: room for the bytes, `merges` merges whose tokens have at most
+ * `bytes` bytes, and <|endoftext|>. */
 static bool number_tokens(struct heft_vocab_reading *r, size_t merges, size_t bytes)
 {
     struct heft_vocab *v = r->v;
@@ -214,7 +214,7 @@ bool heft_vocab_line(struct heft_str *text, struct heft_str *line)
     return true;
 }
 
-/* The next line that has a merge. */
+/* Takes the next line with a merge. */
 static bool merge_line(const char *begin, struct heft_str *text, struct heft_str *line)
 {
     while (heft_vocab_line(text, line))
@@ -245,7 +245,7 @@ uint64_t heft_vocab_merge_at(struct heft_str text, size_t rank)
     return HEFT_NO_OFFSET;
 }
 
-/* "A B": what the two words stand for, and their tokens. */
+/* A merge "A B": bytes of both words, and their tokens. */
 struct parts {
     uint8_t bytes[2 * HEFT_LONGEST + HEFT_VOCAB_PAD];
     size_t left_n, right_n;
@@ -274,8 +274,7 @@ static bool read_parts(struct heft_vocab_reading *r, struct heft_str line, uint6
                            "a merge of something that neither is a byte nor was merged before");
 }
 
-/* Mostly merges stand in the order of their ids. Special tokens, which merges do not make, mostly
- * have the last ids. */
+/* Fast path: merges are mostly in the order of their ids, and special tokens have the last ones. */
 uint32_t heft_vocab_result(const struct heft_vocab_reading *r, struct heft_str token)
 {
     const struct heft_vocab *v = r->v;
@@ -302,7 +301,7 @@ bool heft_vocab_merge(struct heft_vocab_reading *r, struct heft_str line, uint64
     if (id == HEFT_MAP_NONE)
         return heft_vocab_fail(r, where, "a merge whose result has no id");
     if (!has_ids) {
-        token.p = memcpy(r->to, token.p, token.n); /* its line has more bytes */
+        token.p = memcpy(r->to, token.p, token.n); /* shorter than its line */
         r->to += token.n;
         v->tokens[id] = token;
         if (!heft_vocab_ids_add(&r->ids, id, &found, r->err))
@@ -323,8 +322,8 @@ bool heft_vocab_reserve(struct heft_vocab_reading *r, size_t merges)
     return r->v->merges != NULL;
 }
 
-/* What follows the last newline: the original never uses it. Without ids to check by, a list that
- * was cut off would number its tokens otherwise, so it is refused. */
+/* Drops text after the last newline, as the original does. Without ids to compare, refuses it: a
+ * truncated list would assign other ids. */
 static bool drop_open_line(struct heft_vocab_reading *r, struct heft_str *text, bool has_ids)
 {
     size_t n = text->n;
@@ -355,9 +354,9 @@ static bool is_of_two(const struct heft_vocab_reading *r, struct heft_str token)
     return false;
 }
 
-/* The id behind the last merge's is no merge's, or the list is shorter than it was: the original
- * would go on, and encode otherwise. It drops what is behind the last newline. A word that was added
- * to the ids and happens to be two others looks the same. */
+/* Detects a truncated list: the id after the last merge's would be the result of a merge. The
+ * original drops text after the last newline, and would use further merges. An added word that
+ * happens to be two tokens joined looks the same. */
 bool heft_vocab_check_end(struct heft_vocab_reading *r, struct heft_str text)
 {
     const struct heft_vocab *v = r->v;
@@ -383,7 +382,8 @@ bool heft_vocab_read_merges(struct heft_vocab_reading *r, struct heft_str text, 
     if (!drop_open_line(r, &text, has_ids))
         return false;
     most = count_lines(text);
-    if (most == 0 && (!has_ids || text.n == 0)) /* beside ids a list of none is one of bytes */
+    if (most == 0 &&
+        (!has_ids || text.n == 0)) /* with ids, an empty list is a vocabulary of bytes */
         return heft_vocab_fail(r, 0, "no merges");
     if (!heft_vocab_reserve(r, most) || (!has_ids && !number_tokens(r, most, text.n)))
         return false;
