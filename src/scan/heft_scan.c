@@ -1,9 +1,9 @@
 /* heft_scan.c: public API of scan: scans one file, or every file below a directory.
  *
- *     directory ── names in byte order ─┬─ file, or a link to one   scanned once (device, inode)
+ *     directory ── names in byte order ─┬─ file, or a link to one   once a device and inode
  *                                       ├─ directory                pushed onto the stack of levels
- *                                       ├─ link to a directory      kept until the end: reported as not
- *                                       │                           scanned if the target was not met
+ *                                       ├─ link to a directory      kept: reported at the end if its
+ *                                       │                           target was not scanned
  *                                       └─ anything else            reported as not scanned
  *
  * Memory: the names in the directories from the root down to the current one, and one key for

@@ -13,13 +13,13 @@
 
 #include <stdlib.h>
 
-#define CENTRAL     HEFT_ZIP_CENTRAL
-#define LOCAL       HEFT_ZIP_LOCAL_HEAD
-#define MOST_DIRS   4
-#define MOST_CARVED 64     /* pickles scanned in a zip without a directory */
-#define MOST_TOLD   16     /* tricks reported for one archive */
-#define MOST_IN_ROW 100000 /* consecutive archives */
-#define MOST_LISTED 200000 /* records of one directory: bounds memory */
+#define CENTRAL       HEFT_ZIP_CENTRAL
+#define LOCAL         HEFT_ZIP_LOCAL_HEAD
+#define MOST_DIRS     4
+#define MOST_CARVED   64     /* pickles scanned in a zip without a directory */
+#define MOST_REPORTED 16     /* tricks reported for one archive */
+#define MOST_IN_ROW   100000 /* consecutive archives */
+#define MOST_LISTED   200000 /* records of one directory: bounds memory */
 
 struct directory {
     uint64_t at, size;
@@ -35,7 +35,7 @@ struct loose {
     struct heft_zip zip;
     size_t cap;
     struct heft_zip_names names; /* names in the directory */
-    size_t told;
+    size_t reported;
     struct heft_error *err;
 };
 
@@ -143,12 +143,12 @@ static bool find_directories(struct loose *l)
 
 /* ---- entries ----------------------------------------------------------------------------- */
 
-/* Reports a trick of one record, up to MOST_TOLD in an archive. */
+/* Reports a trick of one record, up to MOST_REPORTED in an archive. */
 static bool report_trick(struct loose *l, const struct heft_zip_entry *e, const char *sentence)
 {
-    if (l->told == MOST_TOLD)
+    if (l->reported == MOST_REPORTED)
         return true;
-    l->told++;
+    l->reported++;
     return heft_scan_report_trick(l->s, l->place, e, sentence);
 }
 
@@ -481,7 +481,7 @@ bool heft_scan_broken_zip(struct heft_scan *s, const struct heft_scan_place *pla
         return false;
     if (!scan_directories(&l))
         return false;
-    return l.told || l.n_dirs > 1 ||
+    return l.reported || l.n_dirs > 1 ||
            heft_scan_report_text(
                s, place, 0, HEFT_DANGER, "trick",
                heft_arena_printf(&s->mem, err,

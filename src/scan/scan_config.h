@@ -35,8 +35,8 @@ struct heft_config {
     size_t n_frames, cap_frames;
     bool is_index;  /* model_index.json of diffusers */
     bool templates; /* the configuration has Jinja templates */
-    bool full;      /* MOST_TOLD findings reported or budget used up: the rest is not scanned */
-    uint32_t told;
+    bool full;      /* too many findings, or budget used up: the rest is not scanned */
+    uint32_t reported;
 };
 
 static inline struct heft_str heft_config_str(const struct heft_config_text *text)

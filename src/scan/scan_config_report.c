@@ -1,7 +1,7 @@
 /* scan_config_report.c: reports findings in configurations and limits their number. */
 #include "scan/scan_config.h"
 
-#define MOST_TOLD 10000 /* findings of one configuration */
+#define MOST_REPORTED 10000 /* findings of one configuration */
 
 enum heft_danger heft_config_path(struct heft_config *c, struct heft_str path)
 {
@@ -18,7 +18,8 @@ static bool refuse_rest(struct heft_config *c)
 
     c->full = true;
     heft_fail(&why, HEFT_LIMIT, heft_scan_offset(c->place, c->json.where),
-              "more than %d findings in one configuration; the rest was not scanned", MOST_TOLD);
+              "more than %d findings in one configuration; the rest was not scanned",
+              MOST_REPORTED);
     heft_scan_report_failure(c->s, &why);
     return true;
 }
@@ -35,7 +36,7 @@ bool heft_config_report(struct heft_config *c, enum heft_danger danger, const ch
 
     if (c->full)
         return true;
-    if (c->told++ == MOST_TOLD)
+    if (c->reported++ == MOST_REPORTED)
         return refuse_rest(c);
     item.name =
         heft_arena_printf(&c->mem, err, "%s%s%.*s", sentence, n ? ": " : "", n, n ? detail.p : "");

@@ -32,8 +32,8 @@ static const struct heft_proto_field keras_metadata_fields[] = {
 static const struct heft_proto_message keras_metadata =
     HEFT_PROTO_MESSAGE("SavedMetadata", keras_metadata_fields);
 
-#define LONGEST   256   /* bytes of a name that are shown */
-#define MOST_TOLD 50000 /* operations reported for one graph, each once a function */
+#define LONGEST       256   /* bytes of a name that are shown */
+#define MOST_REPORTED 50000 /* operations reported for one graph, each once a function */
 
 struct text {
     char bytes[LONGEST];
@@ -58,13 +58,13 @@ struct graph {
     const struct heft_scan_place *place;
     struct heft_proto p;
     struct heft_arena mem;
-    struct heft_strmap told, functions;
+    struct heft_strmap reported, functions;
     struct pending_node *unregistered;
     size_t n_unregistered, cap_unregistered;
     struct text function;              /* function being read; empty in the graph itself */
     struct text name, op, key, stream; /* of the current node */
     uint64_t where;                    /* offset of the current node in the place, in bytes */
-    bool full;                         /* MOST_TOLD operations are reported */
+    bool full;                         /* MOST_REPORTED operations are reported */
     bool saves;                        /* the current node uses an output of the saver */
     bool sure, odd; /* kind of the message is known; an operation has an impossible name */
     uint64_t nodes, assets, configs;
@@ -171,7 +171,7 @@ static bool refuse_rest(struct graph *g)
         return true;
     g->full = true;
     heft_fail(&why, HEFT_LIMIT, heft_scan_offset(g->place, g->where),
-              "more than %d findings in one graph; the rest was not scanned", MOST_TOLD);
+              "more than %d findings in one graph; the rest was not scanned", MOST_REPORTED);
     heft_scan_report_failure(g->s, &why);
     return true;
 }
@@ -183,7 +183,7 @@ static bool is_first(struct graph *g, bool *first, struct heft_error *err)
     uint32_t found;
 
     *first = false;
-    if (g->told.count >= MOST_TOLD)
+    if (g->reported.count >= MOST_REPORTED)
         return refuse_rest(g);
     key.p = heft_arena_printf(&g->mem, err, "%.*s %.*s%s%s", (int)g->op.n, g->op.bytes,
                               (int)g->function.n, g->function.bytes, is_in_saver(g) ? " saver" : "",
@@ -191,7 +191,7 @@ static bool is_first(struct graph *g, bool *first, struct heft_error *err)
     if (!key.p)
         return false;
     key.n = strlen(key.p);
-    if (!heft_strmap_add(&g->told, key, 1, &found, err))
+    if (!heft_strmap_add(&g->reported, key, 1, &found, err))
         return false;
     *first = found == HEFT_MAP_NONE;
     return true;
@@ -257,7 +257,7 @@ static bool add_saving(struct graph *g, const struct heft_scan_op *op, struct he
 {
     struct saving *saving;
 
-    if (g->n_savings >= MOST_TOLD)
+    if (g->n_savings >= MOST_REPORTED)
         return refuse_rest(g);
     if (!heft_grow(&g->savings, &g->cap_savings, g->n_savings, 1, sizeof *g->savings, err))
         return false;
@@ -478,7 +478,7 @@ static bool walk_document(struct graph *g, const struct heft_proto_doc *doc,
 static bool report_savings(struct graph *g, const struct heft_proto_doc *doc,
                            const struct heft_proto_message *root, struct heft_error *err)
 {
-    struct heft_error told = {0}; /* already reported by the first pass */
+    struct heft_error why = {0}; /* malformed bytes: reported by the first pass */
     bool ok = true, first;
 
     if (!g->n_savings)
@@ -486,9 +486,9 @@ static bool report_savings(struct graph *g, const struct heft_proto_doc *doc,
     g->again = true;
     g->function.n = 0;
     if (heft_scan_pay(g->s, g->place, doc->size))
-        ok = walk_document(g, doc, root, &told, err);
-    if (ok && (told.code == HEFT_NOMEM || told.code == HEFT_IO)) {
-        *err = told;
+        ok = walk_document(g, doc, root, &why, err);
+    if (ok && (why.code == HEFT_NOMEM || why.code == HEFT_IO)) {
+        *err = why;
         return false;
     }
     for (size_t i = 0; ok && i < g->n_savings; i++) {
@@ -520,7 +520,7 @@ static void release_graph(struct graph *g)
     heft_free(g->unregistered);
     heft_free(g->savings);
     heft_savers_release(&g->savers);
-    heft_strmap_release(&g->told);
+    heft_strmap_release(&g->reported);
     heft_strmap_release(&g->functions);
     heft_arena_release(&g->mem);
 }

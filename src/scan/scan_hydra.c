@@ -16,9 +16,9 @@
 #include "base/text.h"
 #include "scan/scan_names.h"
 
-#define MOST_TOLD 10000 /* paths reported for one file */
-#define NEAR      64    /* bytes searched around a key; an anchor or tag is shorter */
-#define PRICE     256   /* cost of judging a path, in bytes of the budget */
+#define MOST_REPORTED 10000 /* paths reported for one file */
+#define NEAR          64    /* bytes searched around a key; an anchor or tag is shorter */
+#define PRICE         256   /* cost of judging a path, in bytes of the budget */
 
 static const struct {
     const char *name, *sentence;
@@ -45,7 +45,7 @@ struct targets {
     const struct heft_scan_place *place;
     struct heft_bytes text;
     struct heft_arena mem;
-    struct heft_strmap told;
+    struct heft_strmap reported;
     bool unpaid; /* the budget is used up */
     struct heft_error *err;
 };
@@ -83,7 +83,7 @@ static bool report_path(struct targets *t, size_t at, enum heft_danger danger, c
 
     item.name =
         heft_arena_printf(&t->mem, t->err, "%s%s%.*s", sentence, n ? ": " : "", n, n ? path.p : "");
-    if (!item.name || !heft_strmap_add(&t->told, heft_str_of(item.name), 1, &found, t->err))
+    if (!item.name || !heft_strmap_add(&t->reported, heft_str_of(item.name), 1, &found, t->err))
         return false;
     if (found == HEFT_MAP_NONE)
         heft_scan_report(t->s, &item);
@@ -234,12 +234,12 @@ bool heft_scan_targets(struct heft_scan *s, const struct heft_scan_place *place,
     struct targets t = {.s = s, .place = place, .text = text, .err = err};
     bool ok = true;
 
-    for (size_t i = 0; ok && !t.unpaid && i < text.n && t.told.count < MOST_TOLD; i++)
+    for (size_t i = 0; ok && !t.unpaid && i < text.n && t.reported.count < MOST_REPORTED; i++)
         ok = !memchr("\"_tcl", text.p[i], 5) || judge_here(&t, i);
-    if (ok && t.told.count == MOST_TOLD)
+    if (ok && t.reported.count == MOST_REPORTED)
         ok = heft_scan_report_text(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
                                    "more than 10000 targets; the rest was not scanned");
-    heft_strmap_release(&t.told);
+    heft_strmap_release(&t.reported);
     heft_arena_release(&t.mem);
     return ok;
 }

@@ -1,7 +1,7 @@
 /* scan_pickle.c: consecutive pickles, as repeated calls of pickle.load read them.
  *
- *     pickle │ pickle │ …     bytes after the first STOP are a trick: a program that loads one pickle
- *                             never sees them
+ *     pickle │ pickle │ …     bytes after the first STOP are a trick: a program that loads one
+ *                             pickle never sees them
  *     magic │ 1001 │ {…} │ object │ [keys] │ storages
  *                             a legacy torch stream: five pickles, and for each key i64 count, then
  *                             that many numbers
@@ -295,19 +295,19 @@ static bool too_many(struct heft_scan *s, const struct heft_scan_place *place, u
     return true;
 }
 
-/* Scans the pickles after the first, which ended at `at`. told: the first counts as a pickle, so
- * any following bytes are a trick. */
-static bool scan_row(struct row *row, uint64_t at, bool told, struct heft_error *err)
+/* Scans the pickles after the first, which ended at `at`. reported: the first counts as a
+ * pickle, so any following bytes are a trick. */
+static bool scan_row(struct row *row, uint64_t at, bool reported, struct heft_error *err)
 {
     const struct heft_scan_place *place = row->place;
     const uint64_t first = at;
     struct heft_scan *s = row->s;
     struct heft_scan_run run = {.done = true};
 
-    if (told && !heft_scan_report_text(
-                    s, place, at, HEFT_DANGER, "trick",
-                    heft_arena_printf(&s->mem, err, "%" PRIu64 " bytes after the pickle's STOP",
-                                      place->src->size - at)))
+    if (reported && !heft_scan_report_text(
+                        s, place, at, HEFT_DANGER, "trick",
+                        heft_arena_printf(&s->mem, err, "%" PRIu64 " bytes after the pickle's STOP",
+                                          place->src->size - at)))
         return false;
     for (unsigned i = 0; run.done && at < place->src->size; i++) {
         if (i == MOST_IN_ROW)
@@ -315,11 +315,11 @@ static bool scan_row(struct row *row, uint64_t at, bool told, struct heft_error 
         run = (struct heft_scan_run){0};
         if (!run_pickle(row, at, NEXT_WINDOW, &run, err))
             return false;
-        if (run.real && !told &&
+        if (run.real && !reported &&
             !heft_scan_report_text(s, place, first, HEFT_DANGER, "trick",
                                    "a pickle after other bytes that end with STOP"))
             return false;
-        told |= run.real;
+        reported |= run.real;
         at += run.length;
     }
     return true;

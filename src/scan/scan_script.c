@@ -93,7 +93,7 @@ struct script {
     struct heft_scan *s;
     const struct heft_scan_place *place;
     struct heft_arena mem;
-    struct heft_strmap told;
+    struct heft_strmap reported;
 };
 
 static bool report_op(struct script *x, uint64_t at, enum heft_danger danger,
@@ -109,7 +109,7 @@ static bool report_op(struct script *x, uint64_t at, enum heft_danger danger,
 
     item.name = heft_arena_printf(&x->mem, err, "%.*s::%.*s: %s", (int)heft_min_u64(library.n, 128),
                                   library.p, (int)heft_min_u64(name.n, 128), name.p, why);
-    if (!item.name || !heft_strmap_add(&x->told, heft_str_of(item.name), 1, &found, err))
+    if (!item.name || !heft_strmap_add(&x->reported, heft_str_of(item.name), 1, &found, err))
         return false;
     if (found == HEFT_MAP_NONE)
         heft_scan_report(x->s, &item);
@@ -208,7 +208,7 @@ static bool begin_walk(struct heft_scan *s, const struct heft_scan_place *place,
     const struct heft_str text = {(const char *)bytes.p, bytes.n};
     const bool ok = is_bytecode ? walk_bytecode(&x, text, err) : walk_code(&x, text, err);
 
-    heft_strmap_release(&x.told);
+    heft_strmap_release(&x.reported);
     heft_arena_release(&x.mem);
     return ok;
 }
