@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Writes tests/scan/cases, the rows of expect.tsv, and names.tsv: what scanners met or missed.
+"""Writes tests/scan/cases, the rows of expect.tsv, and names.tsv: samples that other scanners detect or miss.
 
-    python tests/scan/make.py           needs torch 2.13 and numpy; everything is written anew
+    python tests/scan/make.py           needs torch 2.13 and numpy; rewrites every file
 
-Nothing here does harm if it is loaded: the programs that are named are `true`, and most calls lack
-the arguments they need. Nothing is ever loaded by the tests. Cases follow what the public tests and
-advisories of picklescan, fickling and modelscan describe, and pytorch's own of weights_only; the
-bytes are made here.
+No sample does harm if it is loaded: the programs that they call are `true`, and most calls lack required
+arguments. The tests never load any. The cases follow descriptions in public tests and advisories of picklescan,
+fickling and modelscan, and pytorch's own tests of weights_only; the bytes are generated here.
 
-A row: FILE, exit status, the worst that is found, WHAT and NAME of one finding (`-`: none at all, or
-none beyond allowed ones), its position in the pickle (`*`: any).
+Columns: FILE, exit status, the worst danger, WHAT and NAME of one finding (`-`: none, or only allowed names), its
+position in the pickle (`*`: any).
 """
 import bz2
 import collections
@@ -57,7 +56,7 @@ def stack_glob(path):
 
 
 TRUE = b"\x8c\x04true\x85"
-SYSTEM = glob("os.system") + TRUE + b"R"          # one call, no STOP
+SYSTEM = glob("os.system") + TRUE + b"R"  # one call, no STOP
 EVIL = b"\x80\x02" + SYSTEM + b"."
 PROTO0 = b"cos\nsystem\n(S'true'\ntR."
 NONE = b"\x80\x02N."
@@ -110,14 +109,14 @@ torch._dynamo.eval_frame.OptimizedModule logging.Logger io.BytesIO joblib.numpy_
 
 
 def names():
-    """A table alone: the suite makes the pickles."""
+    """Writes only the table: the suite builds the pickles."""
     lines = [f"danger\t{path}\n" for path in NAMES] + [f"unknown\t{path}\n" for path in UNKNOWN]
     head = "# What importing MODULE.NAME (or MODULE:NAME.OF.SEVERAL) is judged. Written by make.py\n"
     (HERE / "names.tsv").write_text(head + "".join(lines))
 
 
 def spellings():
-    """The same call in each way that a pickle can say it."""
+    """The same call in each form that a pickle can express it."""
     ways = {
         "reduce": b"\x80\x02" + SYSTEM + b".",
         "stack-global": b"\x80\x04" + stack_glob("os.system") + TRUE + b"R.",
@@ -153,7 +152,7 @@ def spellings():
 
 
 def flow():
-    """Where what a call is given decides."""
+    """Calls whose danger depends on their arguments."""
     g = glob("builtins.getattr")
     case("getattr-enum.pkl", b"\x80\x04" + stack_glob("builtins.getattr") + stack_glob("mylib.Kind")
          + s4("BLUE") + b"\x86R.", 1, "unknown", "call", "builtins.getattr")
@@ -204,7 +203,8 @@ def flow():
 
 
 def unpicklers():
-    """What CPython's unpicklers take and no pickler writes, before a payload; the C one, or that in Python."""
+    """Input that CPython's unpicklers accept and no pickler writes, before a payload; the C unpickler,
+    or the one in Python."""
     lines = {"int-blank": "I 1", "int-blank-behind": "I1 ", "int-underscore": "I1_0", "int-plus": "I+1", "int-octal": "I010",
              "int-zeros": "I08", "int-bits": "I0b1", "int-nul": "I1\0x", "int-nothing": "I\0", "int-digits": "I" + "1" * 5000,
              "long-underscore": "L1_0L", "long-blank": "L 1L", "long-zeros": "L0017L", "long-two": "L0x_1fL",
@@ -241,13 +241,15 @@ def unpicklers():
     case("unknown-call-broken.bin", b"cmylib\nrun\n(S'true'\ntR\xff", 1, "unknown", "call", "mylib.run")
     case("text-include.txt", b"include(a/__init__)\nos.system\n(tR", 0, "none")
     case("text-words.txt", b"cat\ndog\nhorse\n", 0, "none")
-    header = b'{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'.ljust(128)  # whose size begins as PROTO does
+    # its size begins with the byte of PROTO
+    header = b'{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'.ljust(128)
     case("header-128.safetensors", struct.pack("<Q", len(header)) + header + bytes(8), 0, "none")
     case("text-names.txt", b"c lass\nof os\n(tR", 0, "none")
 
 
 def limits():
-    """Reached before a payload, they are findings. Small files: a pickle of 2.5 million values has 2.5 MB."""
+    """Limits reached before a payload are findings. The files are small: a pickle of 2.5 million values
+    has 2.5 MB."""
     text = gzip.compress(b"]" * 2500000 + PROTO0, mtime=0)
     case("limit-values.gz", text, 1, "unknown", "refused", "EMPTY_LIST at pickle position 2187500: more than 2187500 values")
     case("laxity-long4.gz", gzip.compress(b"\x8b" + struct.pack("<i", 1 << 21) + bytes(1 << 21) + b"0" + PROTO0, mtime=0),
@@ -277,7 +279,7 @@ def within():
     case("load-from-handed-on.pkl", b"\x80\x03" + glob("builtins.map") + glob("torch.storage._load_from_bytes")
          + b"]\x86R.", 1, "danger", "import", "torch.storage._load_from_bytes")
     loader = glob("torch.storage._load_from_bytes")
-    # In UTF-8 a call of os.system, in latin1 a str and nothing more.
+    # A call of os.system if decoded as UTF-8, only a str if decoded as latin1.
     text = "X\x0e\0\0\0\u0080\u0080\u0080\u0080\u0080\u0080\u0080" + "0" + PROTO0.decode()
     for codec, args in {"utf8": u("utf-8"), "default": b"", "U8": u("U8"), "ascii": u("ASCII")}.items():
         case(f"encoded-{codec}.pkl", b"\x80\2" + loader + glob("_codecs.encode") + b"("
@@ -306,7 +308,7 @@ def within():
 
 
 def rows():
-    """Several pickles, and bytes behind them."""
+    """Several pickles, and bytes after them."""
     case("behind-stop.pkl", NONE + EVIL, 1, "danger", "import", "os.system")
     case("behind-stop-proto0.pkl", NONE + PROTO0, 1, "danger", "import", "os.system")
     case("behind-proto0.pkl", b"I1\n." + EVIL, 1, "danger", "import", "os.system")
@@ -484,7 +486,7 @@ def tar_of(members, layout=tarfile.USTAR_FORMAT):
 
 
 def old_torch_tar(last=NONE):
-    """The layout of torch 0.1: pickles and numbers take turns in two members."""
+    """The layout of torch 0.1: pickles and numbers alternate in two members."""
     def p(value):
         return pickle.dumps(value, 2)
     def with_class(key, where, name):
@@ -564,7 +566,7 @@ def others():
     claim = claim.replace(u("0.npy"), u("0"))
     case("npz-storage-nameless.npz", torch_like(claim, [("a/data/0", npy_by_hand("'O'"))]), 1, "danger", "import", "os.system")
     large = io.BytesIO()
-    numpy.savez_compressed(large, a=numpy.zeros(70 << 17))  # more than is unpacked
+    numpy.savez_compressed(large, a=numpy.zeros(70 << 17))  # more than the limit of decompression
     case("npz-large-fine.npz", large.getvalue(), 0, "none")
     case("npy-numbers.npy", npy(numpy.arange(4)), 0, "none")
     case("npy-numbers-like-pickle.npy", npy(numpy.frombuffer(EVIL + bytes(-len(EVIL) % 8), "<i8")), 0, "none")
@@ -652,7 +654,7 @@ class Net(torch.nn.Module):
 
 
 def nameless(archive):
-    """Without the place of this file, which torch writes into *.debug_pkl."""
+    """Replaces the path of this file, which torch writes into *.debug_pkl."""
     here = __file__.encode()
     with zipfile.ZipFile(archive) as old:
         return bytes(zipped([(name, old.read(name).replace(here, b"x" * len(here))) for name in old.namelist()]))
@@ -683,7 +685,7 @@ def benign():
         case(f"fine-{name}.pt", data, 0, "none")
     case("fine-plain-pickle.pkl", pickle.dumps(model.state_dict(), 2), 0, "none")
     case("fine-plain-pickle4.pkl", pickle.dumps({"w": torch.ones(2)}, 4), 0, "none")
-    row = saved(model.state_dict()) + saved({"step": 1}) + saved(torch.ones(2))  # as a .distcp file is
+    row = saved(model.state_dict()) + saved({"step": 1}) + saved(torch.ones(2))  # as in a .distcp file
     case("fine-row.distcp", row, 0, "none")
     script = io.BytesIO()
     torch.jit.save(torch.jit.script(Net()), script)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes those of models/ that need nothing but Python: configurations by hand, and archives that lack a
-record. expect-models.tsv says what scan finds in each.
+"""Writes those of models/ that need only Python: handwritten configurations, and archives without a certain
+record. expect-models.tsv contains the findings of scan in each.
 """
 import gzip
 import io
@@ -58,7 +58,7 @@ def write_targets():
 
 
 def write_expressions():
-    """What torch.export.load evaluates."""
+    """Text that torch.export.load evaluates."""
     ordinary = ["Mul(Integer(2), Symbol('s77', positive=True, integer=True))",
                 "Add(FloorDiv(Add(Symbol('s0', positive=True, integer=True), Integer(-1)), Integer(2)), Integer(1))"]
     guards = ["L['mode'] == 'mean' and L['x.y']['layer-0'].size()[0] != 1", "L['input'].size()[0]*(L['x'].size()[1] // 3) >= 2", "L['x'].size()[1] != max(1, L['x'].size()[1] // 3)",
@@ -162,7 +162,7 @@ def write_archives():
 
 
 def write_polyglots():
-    """A zip at the end of another file, which zipfile opens as one."""
+    """A zip at the end of another file, which zipfile opens as a zip."""
     write_zip("tail.tmp", ("config.json", json.dumps({"class_name": "__lambda__", "config": {"code": "x"}})))
     tail = (OUT / "tail.tmp").read_bytes()
     (OUT / "tail.tmp").unlink()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes models/ that are not written by torch: Keras 3.15, TensorFlow 2.21, and JSON by hand.
+"""Writes those of models/ that torch does not write: Keras 3.15, TensorFlow 2.21, and handwritten JSON.
 
     PYTHON tests/scan/make_models.py        PYTHON has TensorFlow and Keras (interop's tf environment)
 
-make_scripts.py writes those of torch. expect-models.tsv says what scan finds in each.
+make_scripts.py writes those of torch. expect-models.tsv contains the findings of scan in each.
 """
 import base64
 import json
@@ -47,7 +47,7 @@ class Scale(keras.layers.Layer):
 
 
 def shrunk(model, name):
-    """A .keras without its weights: what is judged is the configuration."""
+    """A .keras without its weights: scan examines the configuration."""
     path = OUT / name
     model.save(path)
     with zipfile.ZipFile(path) as zip:
@@ -76,7 +76,7 @@ def write_keras():
 
 
 def write_pytables():
-    """What PyTables unpickles, which pandas.read_hdf reads by."""
+    """Attributes that PyTables unpickles, and with it pandas.read_hdf."""
     for name, value in {"0": pickle.dumps(System(), 0), "4": pickle.dumps(System(), 4),
                         "nul": b"K\0000" + pickle.dumps(System(), 0)[:-1] + b"K\0."}.items():
         with h5py.File(OUT / f"pytables-{name}.h5", "w") as file:
@@ -194,7 +194,7 @@ def write_graphs():
     for name, made in graphs.items():
         (OUT / name).write_bytes(made.SerializeToString(deterministic=True))
     (OUT / "graph-read.pbtxt").write_text(str(graph(lambda: tf.io.read_file("/etc/passwd"))))
-    # An unknown field in front: TensorFlow reads it, and no mark of a graph comes first.
+    # An unknown field first: TensorFlow accepts it, but the file does not begin like a graph.
     (OUT / "graph-unknown-field.pb").write_bytes(b"\xfa\x3f\x01x" + graphs["graph-write.pb"].SerializeToString())
     with v1.Graph().as_default():
         x = v1.get_variable("x", [2], use_resource=True)
@@ -204,7 +204,7 @@ def write_graphs():
 
 
 def write_savers():
-    """Savers of any name, and graphs that look like one."""
+    """Savers with any name, and graphs that resemble them."""
     v1 = tf.compat.v1
 
     def variables():
@@ -251,7 +251,7 @@ def write_savers():
 
 
 def graph_of_function(path):
-    """A function called as those of tf.train.Checkpoint are, which saves to a path of its own."""
+    """A function with the name of those of tf.train.Checkpoint, which saves to its own path."""
     function = function_pb2.FunctionDef()
     function.signature.name = "__inference__traced_save_1"
     const = function.node_def.add(name="path", op="Const")

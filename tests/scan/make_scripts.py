@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes models/ of TorchScript, with torch 2.13 (interop's main environment), and archives by hand.
+"""Writes those of models/ that are TorchScript, with torch 2.13 (interop's main environment), and handwritten
+archives.
 
     PYTHON tests/scan/make_scripts.py
 """
