@@ -100,7 +100,7 @@ static void names_dtypes_shapes_and_elements(void **state)
     item = &b.conversion.exports.items[1];
     assert_string_equal(item->name.p, "b");
     item->name = HEFT_STR("c");
-    refused(&b, "none of that name");
+    refused(&b, "no tensor of this name");
     item->name = HEFT_STR("b");
     item->as = HEFT_I32;
     refused(&b, "another dtype");
@@ -125,10 +125,10 @@ static void ties_and_numbers(void **state)
     fill(&b, "x.safetensors", &options);
     assert_int_equal(b.conversion.exports.n_tied, 1);
     b.conversion.exports.tied[0].dropped = HEFT_STR("u");
-    refused(&b, "does not say that it is a");
+    refused(&b, "does not record it as another name of a");
     b.conversion.exports.tied[0].dropped = HEFT_STR("t");
     b.conversion.exports.n_items--;
-    refused(&b, "2 tensors instead of 1");
+    refused(&b, "2 tensors, expected 1");
     b.conversion.exports.n_items++;
     assert_true(heft_conversion_reread(&b.conversion, &b.err));
     empty(&b);
