@@ -18,7 +18,7 @@ struct leaf {
     uint64_t from, to;
 };
 
-struct sweep {
+struct window_walk {
     uint8_t *dst;
     const uint8_t *p; /* bytes of the window */
     /* storage offsets at which elements inside the window start: [begin, end) */
@@ -33,7 +33,7 @@ struct sweep {
 
 /* ---- the list ---------------------------------------------------------------------------- */
 
-static void list_leaves(struct sweep *s)
+static void list_leaves(struct window_walk *s)
 {
     const struct heft_dim *const dims = s->box->dims;
     uint64_t size = 1;
@@ -62,7 +62,8 @@ static inline void copy_each(uint8_t *dst, const uint8_t *src, const struct leaf
         memcpy(dst + leaves[i].to, src + (leaves[i].from - before), size);
 }
 
-static void copy_leaves(const struct sweep *s, uint64_t from, uint64_t to, size_t first, size_t end)
+static void copy_leaves(const struct window_walk *s, uint64_t from, uint64_t to, size_t first,
+                        size_t end)
 {
     const struct leaf *const leaves = s->leaves + first;
     const size_t n = end - first;
@@ -91,7 +92,7 @@ static void copy_leaves(const struct sweep *s, uint64_t from, uint64_t to, size_
 
 /* Binary search: number of leaves that start before `bound`, an offset relative to the first
  * leaf. */
-static size_t leaves_before(const struct sweep *s, uint64_t bound)
+static size_t leaves_before(const struct window_walk *s, uint64_t bound)
 {
     size_t lo = 0, hi = s->n_leaves;
 
@@ -107,7 +108,7 @@ static size_t leaves_before(const struct sweep *s, uint64_t bound)
 }
 
 /* Copies the leaves inside the window at one index of the outer dims. */
-static void sweep_leaves(struct sweep *s, uint64_t from, uint64_t to)
+static void copy_leaves_inside(struct window_walk *s, uint64_t from, uint64_t to)
 {
     const size_t first = from < s->begin ? leaves_before(s, s->begin - from) : 0;
     const size_t end = from < s->end ? leaves_before(s, s->end - from) : 0;
@@ -134,7 +135,7 @@ static uint64_t indexes_below(const struct heft_dim *d, uint64_t from, uint64_t 
     return d->from == 0 ? d->n : heft_min_u64(d->n, (bound - from - 1) / d->from + 1);
 }
 
-static void open_node(struct sweep *s, struct node *node, unsigned level, uint64_t from,
+static void open_node(struct window_walk *s, struct node *node, unsigned level, uint64_t from,
                       uint64_t to)
 {
     const struct heft_dim *const d = &s->box->dims[level];
@@ -153,7 +154,7 @@ static void open_node(struct sweep *s, struct node *node, unsigned level, uint64
 }
 
 /* Scatters the indexes [in, out), all of whose elements are inside the window. */
-static void copy_inside(const struct sweep *s, const struct node *node, unsigned level)
+static void copy_inside(const struct window_walk *s, const struct node *node, unsigned level)
 {
     struct heft_dim *const d = &s->box->dims[level];
     const uint64_t all = d->n, from = node->from + node->in * d->from;
@@ -164,7 +165,7 @@ static void copy_inside(const struct sweep *s, const struct node *node, unsigned
     d->n = all;
 }
 
-static void sweep_nodes(struct sweep *s)
+static void walk_nodes(struct window_walk *s)
 {
     struct node path[HEFT_ND_VIEW_DIMS];
     unsigned level = s->box->n - 1;
@@ -183,7 +184,7 @@ static void sweep_nodes(struct sweep *s)
         } else {
             node->i++;
             if (level == s->listed)
-                sweep_leaves(s, from, to);
+                copy_leaves_inside(s, from, to);
             else {
                 level--;
                 open_node(s, &path[level], level, from, to);
@@ -195,20 +196,20 @@ static void sweep_nodes(struct sweep *s)
 uint64_t heft_windowed_gather(uint8_t *dst, const struct heft_window *window,
                               struct heft_nd_view *box, uint32_t each)
 {
-    struct sweep s = {.dst = dst,
-                      .p = window->p,
-                      .begin = window->begin,
-                      .end = window->begin + window->n - each + 1,
-                      .next = UINT64_MAX,
-                      .box = box,
-                      .each = each};
+    struct window_walk s = {.dst = dst,
+                            .p = window->p,
+                            .begin = window->begin,
+                            .end = window->begin + window->n - each + 1,
+                            .next = UINT64_MAX,
+                            .box = box,
+                            .each = each};
 
     for (unsigned i = 0; i < box->n; i++)
         box->dims[i].at = box->dims[i].from;
     list_leaves(&s);
     if (s.listed == box->n)
-        sweep_leaves(&s, box->from, box->to);
+        copy_leaves_inside(&s, box->from, box->to);
     else
-        sweep_nodes(&s);
+        walk_nodes(&s);
     return s.next;
 }
