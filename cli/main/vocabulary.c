@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 /* Path models/MODEL of --model_name MODEL if it exists, else NULL. The caller frees it. */
-static char *model_folder(const char *model)
+static char *model_directory(const char *model)
 {
     static const char before[] = "models/";
     char *const path = malloc(sizeof before + strlen(model));
@@ -74,7 +74,7 @@ static struct heft_vocab *open_named(const struct options *options, const char *
 struct heft_vocab *vocabulary_open(const struct options *options, bool of_ids,
                                    struct heft_error *err)
 {
-    char *const model = options->vocab || !options->model ? NULL : model_folder(options->model);
+    char *const model = options->vocab || !options->model ? NULL : model_directory(options->model);
     struct heft_vocab *v = NULL;
 
     if (options->vocab && options->model)

@@ -89,7 +89,7 @@ void out_i64(struct out *out, int64_t number)
     out_u64(out, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
 }
 
-/* ---- what a dict of the tree stands for ------------------------------------------------------ */
+/* ---- Python types that dicts of the tree represent ------------------------------------------- */
 
 static const char *spec_of(const struct heft_value *v)
 {

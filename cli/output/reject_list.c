@@ -14,18 +14,18 @@ static const char *name_of(const char *path)
 }
 
 /* Device and inode of the directory of a path. */
-static bool stat_folder(const char *path, struct stat *out)
+static bool stat_directory_of(const char *path, struct stat *out)
 {
     const size_t n = (size_t)(name_of(path) - path);
-    char *const folder = malloc(n + 2);
+    char *const directory = malloc(n + 2);
     bool fine;
 
-    if (!folder)
+    if (!directory)
         return false;
-    memcpy(folder, n ? path : ".", n ? n : 1);
-    folder[n ? n : 1] = '\0';
-    fine = stat(folder, out) == 0;
-    free(folder);
+    memcpy(directory, n ? path : ".", n ? n : 1);
+    directory[n ? n : 1] = '\0';
+    fine = stat(directory, out) == 0;
+    free(directory);
     return fine;
 }
 
@@ -57,8 +57,8 @@ static bool check_output(const struct options *options, struct heft_error *err)
 {
     struct stat list, output;
 
-    if (!stat_folder(options->rejects, &list) || !stat_folder(options->output, &output) ||
-        !is_same(&list, &output) ||
+    if (!stat_directory_of(options->rejects, &list) ||
+        !stat_directory_of(options->output, &output) || !is_same(&list, &output) ||
         !is_name_of_output(name_of(options->rejects), name_of(options->output)))
         return true;
     return usage_error(err,

@@ -3,7 +3,7 @@
  *
  *     position  byte      opcode      argument, raw and decoded   what it did
  *            5  58 'X'    BINUNICODE  15 00 00 00 → 21            push "tok_embeddings.weight"
- *                                                      memo[1] …  the state, where it is wanted
+ *                                                      memo[1] …  the state, if requested
  *
  * The library escapes its texts for a terminal; names of files and records are escaped here.
  */

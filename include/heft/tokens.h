@@ -75,8 +75,7 @@ HEFT_API const char *heft_vocab_note(const struct heft_vocab *v, bool of_ids, si
 HEFT_API void heft_vocab_close(struct heft_vocab *v);
 /* Highest id plus one; 0 if v is NULL. */
 HEFT_API uint32_t heft_vocab_size(const struct heft_vocab *v);
-/* Bytes of a token, or NULL if the id has none. Valid until the vocabulary is closed.
- */
+/* Bytes of a token, or NULL if the id has none. Valid until the vocabulary is closed. */
 HEFT_API const uint8_t *heft_vocab_token(const struct heft_vocab *v, uint32_t id, size_t *n);
 /* Id of <|endoftext|>, or of the token in the options; HEFT_NO_TOKEN if there is none. Encoding a
  * text never produces <|endoftext|>. */
@@ -148,16 +147,18 @@ HEFT_API bool heft_explain_text(const struct heft_vocab *v, const char *unicode,
  *     bool fine = e && heft_encode_run(e, &err);
  *     heft_encode_free(e);
  *
- * An input is a file, a folder (walked as Python's os.walk does), a pattern (as glob.glob, ** crossing folders), or "-",
- * standard input. .gz and .zst are unpacked, known by their first bytes; \r\n and \r are read as
- * \n; an .npz passes its arrays on. The output appears whole under its name, or not at all.
+ * An input is a file, a directory (walked as by Python's os.walk), a pattern (as in Python's
+ * glob.glob; ** matches directories of any depth), or "-" for standard input. .gz and .zst files
+ * are decompressed; they are detected by their first bytes. \r\n and \r are read as \n. The arrays
+ * of an .npz are copied. The output gets its name when it is complete; a failed run leaves none.
  *
- * A long run keeps a journal beside its output, .NAME.heft-journal, of how far its temporary files,
- * .NAME.heft-PID-N, are on the disk. Where it is killed these stay: a run with `resume` goes on
- * from there, and the output is the one of a run that was never interrupted, byte for byte; one
- * without deletes them and begins anew. HEFT_USAGE where inputs, options, vocabulary or the version
- * of heft are others than they were, and for inputs that can only be read once. A run that fails
- * leaves nothing, but with `resume` what another one can go on from. */
+ * A long run records its progress in a journal, .NAME.heft-journal in the directory of the output:
+ * how much of its temporary files, .NAME.heft-PID-N, is on the disk. If the run is killed, these
+ * files remain. A later run with `resume` continues from the last checkpoint, and its output is
+ * byte for byte that of an uninterrupted run; a run without `resume` deletes them and starts again.
+ * Resuming fails (HEFT_USAGE) if the inputs, the options, the vocabulary or the version of heft have
+ * changed, and for inputs that can be read only once (pipes). A run that fails removes its
+ * temporary files, except with `resume`, when a later run can continue from them. */
 
 enum heft_eot {
     HEFT_EOT_DEFAULT, /* default: text; for megatron: none */
