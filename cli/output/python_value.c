@@ -142,7 +142,7 @@ const char *python_type(const struct heft_value *v)
     }
 }
 
-/* ---- what is not nested ---------------------------------------------------------------------- */
+/* ---- scalars --------------------------------------------------------------------------------- */
 
 /* Prints "2, None"; returns the number of dimensions. */
 static size_t out_dims(struct out *out, const struct heft_value *shape)

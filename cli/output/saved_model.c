@@ -237,7 +237,7 @@ static void show_functions(struct out *out, const struct heft_value *graphs)
     }
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- metagraphs ------------------------------------------------------------------------------ */
 
 /* Compares the tags of two meta graphs as Python compares lists of strings. */
 static int by_tags(const void *a, const void *b)

@@ -81,7 +81,7 @@ static void put_json(struct out *out, const struct heft_scan_item *item, enum he
     json_close(out, '}');
 }
 
-/* ---- holding ----------------------------------------------------------------------------- */
+/* ---- held items and files ---------------------------------------------------------------- */
 
 /* Grows a list by at least one element. NULL if memory runs out. */
 static void *grow_list(void *list, size_t n, size_t *cap, size_t each)
@@ -165,7 +165,7 @@ static bool hold_file(struct scan_report *r, const struct heft_scan_result *resu
     return file->path && (!result->trouble || file->trouble);
 }
 
-/* ---- events ------------------------------------------------------------------------------ */
+/* ---- callbacks --------------------------------------------------------------------------- */
 
 void scan_report_begin(struct scan_report *r, const struct options *options, struct out *out)
 {
@@ -204,7 +204,7 @@ void scan_report_file(struct scan_report *r, const struct heft_scan_result *resu
         r->no_memory = true;
 }
 
-/* ---- the end ----------------------------------------------------------------------------- */
+/* ---- summary ----------------------------------------------------------------------------- */
 
 static void put_held(struct scan_report *r, enum heft_danger danger)
 {

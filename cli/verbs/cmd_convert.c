@@ -117,7 +117,7 @@ static void plan_json(struct out *out, const struct heft_conversion *conversion,
     out_char(out, '\n');
 }
 
-/* ---- the deed ------------------------------------------------------------------------------- */
+/* ---- execution ------------------------------------------------------------------------------ */
 
 static void print_text(struct out *out, const struct heft_conversion *conversion)
 {

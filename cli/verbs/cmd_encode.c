@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- what encode and count share ------------------------------------------------------------ */
+/* ---- shared by encode and count ------------------------------------------------------------- */
 
 static enum heft_eot eot_of(const struct options *options)
 {

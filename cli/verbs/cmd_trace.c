@@ -482,7 +482,7 @@ static void json_total(struct trace *t, const struct heft_trace_total *total, bo
     out_char(out, '\n');
 }
 
-/* ---- what the library hands out ---------------------------------------------------------- */
+/* ---- callbacks --------------------------------------------------------------------------- */
 
 static bool take_pickle(void *ctx, const struct heft_trace_pickle *pickle)
 {

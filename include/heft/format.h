@@ -21,7 +21,7 @@ HEFT_API bool heft_format_find(const char *name, struct heft_format_info *out);
  * False also for a format that is unknown or cannot be written. */
 HEFT_API bool heft_format_supports_dtype(const char *format, enum heft_dtype dtype);
 /* Suggested dtype to cast an unsupported dtype to, as in the error of a conversion. False if no
- * cast helps, and for such formats. */
+ * cast helps, and for a format that is unknown or cannot be written. */
 HEFT_API bool heft_format_instead(const char *format, enum heft_dtype dtype, enum heft_dtype *out);
 
 /* ---- options ------------------------------------------------------------------------------- */

@@ -120,13 +120,12 @@ HEFT_API void heft_close(struct heft_checkpoint *c);
  * and which were not. NULL past the end. */
 HEFT_API const char *heft_choice_at(const struct heft_checkpoint *c, size_t index);
 
-/* ---- what it holds ----------------------------------------------------------------------- */
+/* ---- contents of a checkpoint ------------------------------------------------------------ */
 
-HEFT_API const char *heft_format(const struct heft_checkpoint *c); /* Name of the format: "torch",
-                                                                    * "safetensors" … */
-HEFT_API const char *
-heft_format_version(const struct heft_checkpoint *c); /* Description of the version, for people; may
-                                                       * be "". */
+/* Name of the format: "torch", "safetensors" … */
+HEFT_API const char *heft_format(const struct heft_checkpoint *c);
+/* Description of the format's version, for people; may be "". */
+HEFT_API const char *heft_format_version(const struct heft_checkpoint *c);
 
 struct heft_file {
     const char *path;
@@ -436,7 +435,7 @@ struct heft_scan_visitor {
 HEFT_API bool heft_scan_tree(const char *path, const struct heft_limits *limits,
                              const struct heft_scan_visitor *visitor, struct heft_error *err);
 
-/* ---- walking through a pickle ------------------------------------------------------------- */
+/* ---- tracing a pickle --------------------------------------------------------------------- */
 
 /* Trace of a pickle: the effect of each opcode in the terms of Python's unpickler: a stack, a
  * metastack of the stacks saved by marks, a memo. Nothing is executed, and every text is bounded
@@ -534,7 +533,7 @@ HEFT_API bool heft_trace(const char *path, const struct heft_trace_options *opti
                          const struct heft_trace_watcher *watcher, struct heft_trace_total *total,
                          struct heft_error *err);
 
-/* ---- the way of restoring ---------------------------------------------------------------- */
+/* ---- tracing a restore ------------------------------------------------------------------- */
 
 /* How a TensorFlow SavedModel is restored from its checkpoint, step by step, derived from its graph
  * and object graph; nothing is executed. Names are not escaped: escape them before you print them
@@ -618,10 +617,11 @@ HEFT_API bool heft_restore_finding_at(const struct heft_restore *r, size_t index
                                       struct heft_finding *out);
 HEFT_API void heft_restore_free(struct heft_restore *r);
 
-/* ---- walking through an index ------------------------------------------------------------
+/* ---- walking an index --------------------------------------------------------------------
  *
- * The index of a TensorFlow checkpoint is a sorted table: blocks of entries, each of which says how
- * many bytes its key has from the one before, the rest of the key, and a value. */
+ * The index of a TensorFlow checkpoint is a sorted table of blocks of entries. An entry consists of
+ * the number of bytes that its key shares with the previous key, the rest of the key, and a value.
+ */
 struct heft_index_entry {
     uint64_t block;         /* byte offset of its block in the file */
     uint64_t offset, bytes; /* byte range of the entry in the file; of the whole block if it is
@@ -689,8 +689,9 @@ HEFT_API bool heft_rule_matches(const struct heft_checkpoint *c, const char *roo
 struct heft_convert_options {
     const char *output; /* output file or directory, as -o of heft-convert(1) */
     const char *to;     /* name of the format; NULL: by the extension of the output */
-    /* Options of the target format: heft_format_option_at lists them. HEFT_USAGE for a name that no
-     * format has and a value that is not allowed; of two with one name the later one counts. */
+    /* Options of the target format: heft_format_option_at lists them. HEFT_USAGE for an option that
+     * no format has, and for a value that is not allowed. The last of several options of the same
+     * name applies. */
     const struct heft_option *format_options;
     size_t n_format_options;
     /* Allows output without tensors, which is HEFT_USAGE otherwise. */

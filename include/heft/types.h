@@ -29,10 +29,10 @@ extern "C" {
 
 /* ---- errors ------------------------------------------------------------------------------------
  *
- * A function that can fail takes a `struct heft_error *` last (never NULL) and returns false or
- * NULL after filling it; on success it leaves it untouched, so calls chain with &&. The caller owns
- * it and starts it zeroed; after a failure the next call may have it as it is. The codes are never
- * confused with one another: */
+ * A function that can fail has a `struct heft_error *` as its last parameter (never NULL). On
+ * failure it fills the struct and returns false or NULL; on success it leaves the struct unchanged,
+ * so that calls can be chained with &&. The caller owns the struct and zeroes it before the first
+ * call; after a failure it can be passed to the next call as it is. Each code has one meaning: */
 enum heft_code {
     HEFT_OK = 0,
     HEFT_NOMEM,       /* memory ran out */
@@ -59,8 +59,8 @@ struct heft_error {
 
 /* ---- element types ------------------------------------------------------------------------------
  *
- * Spelled as in safetensors and, up to HEFT_U64, numbered in its declaration order, by which its
- * writer sorts. What safetensors lacks comes after. */
+ * The names are those of safetensors. Up to HEFT_U64 the order is that of the reference library, too,
+ * whose writer sorts tensors by it. Dtypes that safetensors lacks follow. */
 enum heft_dtype {
     HEFT_BOOL,
     HEFT_F4,
@@ -115,13 +115,13 @@ enum heft_dtype {
 
 /* Name of a dtype: "F32". A static string; "?" for an invalid dtype. */
 HEFT_API const char *heft_dtype_name(enum heft_dtype dtype);
-/* A block is the fewest elements that take whole bytes: one of F32 in 4 bytes, two of F4 in 1 byte,
- * four of F6_E2M3 in 3 bytes. Both numbers are 0 for dtypes of varying length, and for a number that
- * is no dtype. A later version may know dtypes with blocks of 256 elements. */
+/* Block of a dtype: the smallest number of elements that occupies whole bytes: one F32 in 4 bytes,
+ * two F4 in 1 byte, four F6_E2M3 in 3 bytes. Both functions return 0 for dtypes of variable length
+ * and for invalid dtypes. Later versions may add dtypes with blocks of 256 elements. */
 HEFT_API unsigned heft_dtype_block_elements(enum heft_dtype dtype);
 HEFT_API unsigned heft_dtype_block_bytes(enum heft_dtype dtype);
-/* The bytes of so many elements. False where they are no multiple of the block, where the bytes are
- * 2^64 or more, and where the dtype has no blocks. */
+/* Size of `elements` elements in bytes. False if `elements` is not a multiple of the block, if the
+ * size is 2^64 or more, or if the dtype has no blocks. */
 HEFT_API bool heft_dtype_bytes(enum heft_dtype dtype, uint64_t elements, uint64_t *bytes);
 /* Finds a dtype by its name, case-sensitive; false if there is none. */
 HEFT_API bool heft_dtype_parse(const char *name, enum heft_dtype *out);
@@ -131,10 +131,10 @@ HEFT_API bool heft_dtype_named(const char *name, enum heft_dtype *out);
 
 /* ---- values ------------------------------------------------------------------------------
  *
- * What a checkpoint holds besides tensors, as a tree. Nodes and their bytes belong to the
- * checkpoint and live as long as it does; `text` is followed by a NUL that is not counted.
- * Sub-trees that hold only tensors are left out of dicts; within lists and tuples a tensor stands
- * as HEFT_VALUE_TENSOR. */
+ * Contents of a checkpoint other than tensors, as a tree. The nodes and their bytes belong to the
+ * checkpoint and are valid until it is closed; `text` is followed by a NUL that is not counted.
+ * Dicts omit subtrees that contain only tensors; in lists and tuples a tensor is represented by
+ * HEFT_VALUE_TENSOR. */
 enum heft_value_kind {
     HEFT_VALUE_NULL,
     HEFT_VALUE_BOOL,
@@ -168,7 +168,7 @@ struct heft_value {
     const struct heft_value *next_sibling;
 };
 
-/* ---- what a checkpoint holds beside them ------------------------------------------------- */
+/* ---- other contents of a checkpoint ------------------------------------------------------ */
 
 /* Tensor in the file that heft cannot read, and the reason. */
 struct heft_unread {
