@@ -72,7 +72,7 @@ static bool encode_once(struct trial *t, bool resume, struct heft_error *err)
     return ok;
 }
 
-/* ---- a folder's files ----------------------------------------------------------------------- */
+/* ---- files of a directory -------------------------------------------------------------------- */
 
 struct listing {
     const struct trial *t;
@@ -150,7 +150,8 @@ static void go_on(struct trial *t, uint64_t expected, uint64_t n)
         fail_msg("%s: call %d: %s %s", t->format, (int)n, err.file, err.text);
     l = list(t, false);
     if (l.hidden > 0 || l.sum != expected)
-        fail_msg("%s: call %d: other bytes, or %d hidden files", t->format, (int)n, (int)l.hidden);
+        fail_msg("%s: call %d: different bytes, or %d hidden files", t->format, (int)n,
+                 (int)l.hidden);
 }
 
 static uint64_t try_kills(struct trial *t, uint64_t expected)
@@ -188,7 +189,7 @@ static void try_failures(struct trial *t, uint64_t expected, bool resume)
         if (!ok && resume)
             go_on(t, expected, n);
         if (!resume && !is_unlink && list(t, false).sum != (ok ? expected : 0))
-            fail_msg("%s: call %d: something is left", t->format, (int)n);
+            fail_msg("%s: call %d: files remain", t->format, (int)n);
         (void)list(t, true);
     }
     assert_true(n > 20 && n < MOST);

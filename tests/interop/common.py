@@ -101,7 +101,7 @@ def peer_suite(title, name, program, folder):
     try:
         done = run_peer(name, program, folder)
     except environment.Unavailable as reason:
-        suite.skip(f"the environment cannot be made: {reason}")
+        suite.skip(f"the environment cannot be created: {reason}")
         return suite
     for line in done.stdout.splitlines():
         word, _, what = line.partition(" ")

@@ -97,7 +97,7 @@ def write_files(folder):
             for name, array in arrays.items():
                 check(same(file[name][()], array), f"written {number} {name}", f"{array.dtype} {array.shape}")
         names = {row["name"] for row in json.loads(heft("ls", "--json", one))["tensors"]}
-        check(names == set(arrays), f"names come back {number}")
+        check(names == set(arrays), f"names round-trip {number}")
 
 
 def model(seed):

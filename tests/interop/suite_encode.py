@@ -197,7 +197,7 @@ def formats(suite, folder, encoder, vocab):
     if run("h.bin", "--eot", "id", "--val-fraction", "0.3"):
         train, val = (numpy.fromfile(folder / f"h_{name}.bin", "<u2").tolist()
                       for name in ("train", "val"))
-        suite.check(train and val and len(train) + len(val) == len(behind), "a share apart")
+        suite.check(train and val and len(train) + len(val) == len(behind), "validation share")
         suite.equal(sorted(train + val), sorted(behind), "a share apart: ids")
 
 

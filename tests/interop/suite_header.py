@@ -231,7 +231,7 @@ def run(folder):
         expected, reason = library(path)
         found, ran = listing(path)
         if expected is not None and is_stricter(data):
-            suite.check(ran.status == 2, f"{label}: refused though the library reads it", ran.line)
+            suite.check(ran.status == 2, f"{label}: refused by heft, read by the library", ran.line)
             continue
         if expected is None:
             suite.check(ran.status == 2, f"{label}: the library says {reason!r}",
@@ -242,5 +242,5 @@ def run(folder):
                        f"heft: {ran.line} {data[:200]!r}"):
             got = {name: (row["dtype"], row["shape"]) for name, row in found.items()}
             suite.equal(got, expected, f"{label}: rows")
-    suite.check(accepted > 80, "enough of the headers are lawful", str(accepted))
+    suite.check(accepted > 80, "enough of the headers are valid", str(accepted))
     return suite

@@ -52,7 +52,7 @@ def check_real(suite):
         compare(suite, path.name, path, dict(flatten(tensors_for(value))))
         count += 1
     if count == 0:
-        suite.skip("no real legacy file is here (scripts/samples, HEFT_SHARED_DATA)")
+        suite.skip("no existing legacy file (see scripts/samples, HEFT_SHARED_DATA)")
 
 
 def check_made(suite, folder):
@@ -86,7 +86,7 @@ def check_cut(suite, folder):
         found, ran = listing(path)
         suite.check(found is None and ran.status == 2, f"cut to {end} bytes is refused", ran.line)
         if end > len(whole) - 76:
-            suite.check(f"{len(whole) - end} missing" in ran.line, f"cut to {end}: how much", ran.line)
+            suite.check(f"{len(whole) - end} missing" in ran.line, f"cut to {end}: missing bytes", ran.line)
 
 
 def run(folder):

@@ -193,7 +193,7 @@ def objects(suite, folder):
     ran = heft("info", "--json", path)
     suite.equal([item["name"] for item in ran.json["unreadable"]], ["o"], "objects are named")
     ran = heft("scan", "--json", path)
-    suite.check(ran.status == 1 and b"builtins.print" in ran.out, "scan looks into them", ran.line)
+    suite.check(ran.status == 1 and b"builtins.print" in ran.out, "scan reports their calls", ran.line)
 
 
 # ---- zip64 ------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ def large(suite, folder):
     """A member of more than 4 GiB, and one after it; the input is sparse."""
     size = 2**32 + 4096
     if shutil.disk_usage(folder).free < 4 * size:
-        suite.skip("not enough room for members of 4 GiB")
+        suite.skip("not enough disk space for members of 4 GiB")
         return
     given, out, wanted = folder / "in.safetensors", folder / "large.npz", folder / "wanted.npz"
     header = json.dumps({"a": {"dtype": "U8", "shape": [size], "data_offsets": [0, size]},

@@ -218,7 +218,7 @@ def check_outside(suite, folder):
     values = ran.json["values"]
     suite.equal(values.get("passing", {}).get("class"), "tensor F32 [2]", "a buffer that is not saved")
     suite.equal(values.get("plain", {}).get("class"), "tensor F32 [3]", "a plain attribute")
-    suite.check(b"2 tensors of modules outside the state dict" in heft("verify", path).out, "they are counted")
+    suite.check(b"2 tensors of modules outside the state dict" in heft("verify", path).out, "tensors outside the state dict are counted")
     torch.save(nn.LSTM(2, 2), path)
     values = heft("info", "--json", path).json["values"]
     suite.equal(values["_flat_weights"][0], {"tensor": "weight_ih_l0"}, "the same tensor again refers to its row")
@@ -282,7 +282,7 @@ def check_packed(suite, folder):
     torch.save({"half": half}, path)
     found, ran = listing(path)
     suite.equal(list(found or []), ["half.scales", "half.zero_points"], f"4 bits an element {ran.line}")
-    suite.check(b"QUInt4x2" in ran.err, "4 bits an element: unreadable by name", ran.line)
+    suite.check(b"QUInt4x2" in ran.err, "4 bits per element: named as unreadable", ran.line)
 
 
 # ---- sparse and nested -----------------------------------------------------------------------------------

@@ -80,9 +80,9 @@ def check_message(names, tables, name, descriptor, seen):
         else:
             good = good and f.type == f.TYPE_MESSAGE
             check_message(names, tables, what, f.message_type, seen)
-        check(good, f"{descriptor.full_name}.{field} is in the table as it is")
+        check(good, f"{descriptor.full_name}.{field} equals its entry in the table")
     missing = {n: f.name for n, f in real.items() if n not in [t[1] for t in tables[name]]}
-    check(not missing, f"{descriptor.full_name} is in the table whole", missing)
+    check(not missing, f"{descriptor.full_name} has all of its fields in the table", missing)
 
 
 def check_tables():
@@ -257,7 +257,7 @@ def check_text(folder, model, told, name):
     for options in [(), ("--constants",)]:
         ours, theirs = info(path, *options), info(folder, *options)
         ours.pop("files", None), theirs.pop("files", None)
-        check(ours == theirs, f"{name}: text and binary form say the same {options}",
+        check(ours == theirs, f"{name}: text and binary form have the same description {options}",
               next((k for k in theirs if ours.get(k) != theirs[k]), ""))
     (path / "saved_model.pbtxt").write_text(text_format.MessageToString(
         model, as_one_line=True, use_short_repeated_primitives=True))
@@ -324,7 +324,7 @@ def main(folder):
         model, told = check_info(path, name)
         check_variables(path, name)
         check(heft("get", path, "asset:words.txt", "-o", "-").stdout == b"one\ntwo\n", f"{name}: the asset")
-        check(heft("verify", path, "--constants").returncode == 0, f"{name}: is sound")
+        check(heft("verify", path, "--constants").returncode == 0, f"{name}: verify has no finding")
         if len(model.meta_graphs) == 1:
             graph = model.meta_graphs[0].graph_def
             check_constants(path, graph.node, "", name)

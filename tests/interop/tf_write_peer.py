@@ -427,7 +427,7 @@ def main(folder):
         try:
             job(place)
         except Exception as reason:
-            check(False, f"{job.__name__} broke off", f"{type(reason).__name__}: {str(reason)[:600]}")
+            check(False, f"{job.__name__} raised an exception", f"{type(reason).__name__}: {str(reason)[:600]}")
 
 
 main(pathlib.Path(sys.argv[1]))

@@ -16,17 +16,17 @@ def jobs(ctx):
 
 
 def none_there():
-    raise Fail("tests/cli holds none")
+    raise Fail("tests/cli contains no case")
 
 
 def run_case(ctx, path):
     needs_hdf5(ctx, path.stem)
     head, commands = console.parse(path.read_text(encoding="utf-8").rstrip("\n").split("\n"))
     if not commands:
-        raise Fail("no command in it")
+        raise Fail("the case has no command")
     measured = [line for command in commands for line in command.stdout + command.stderr if MEASURED.search(line)]
     if measured and not ctx.bless:
-        raise Fail(f"a time is expected, … would do: {measured[0]}")
+        raise Fail(f"the expected output contains a time, use …: {measured[0]}")
     actual, problems = console.run_commands(ctx, commands, ctx.folder(path.stem))
     if problems and ctx.bless:
         path.write_text("\n".join(console.unparse(head, actual)) + "\n", encoding="utf-8")

@@ -27,7 +27,7 @@ def needs_hdf5(ctx, *words):
     """Skips a test that needs HDF5 if the build has no module for it (HEFT_HDF5=OFF, or libhdf5 is
     missing)."""
     if not {"h5", "test_h5", "test_hdf5_parent"}.isdisjoint(words) and not any(ctx.build.glob("lib*/**/heft_hdf5.so")):
-        raise Skip("this build has no HDF5: libhdf5-dev brings it")
+        raise Skip("this build has no HDF5; install libhdf5-dev")
 
 
 class Context:
@@ -94,9 +94,9 @@ def run(ctx, command, timeout=PATIENCE, **options):
     try:
         return subprocess.run(command, timeout=timeout, check=False, **options)
     except subprocess.TimeoutExpired:
-        raise Fail(f"no end after {timeout} s: {show_command(command)}") from None
+        raise Fail(f"not finished after {timeout} s: {show_command(command)}") from None
     except FileNotFoundError as error:
-        raise Fail(f"{error.filename}: not there; was it built?") from None
+        raise Fail(f"{error.filename}: does not exist; was it built?") from None
 
 
 def show_command(command):

@@ -12,7 +12,7 @@ SECONDS = "4"
 def jobs(ctx):
     corpus = [ROOT / "fuzz/corpus/differential", TESTS / "scan/cases", ROOT / "fuzz/corpus/pickle"]
     yield "corpus", lambda: compare(ctx, "--replay", *corpus)
-    yield "new ones", lambda: compare(ctx, "--seconds", SECONDS, "--seed", "1", "--broken", ctx.scratch)
+    yield "random pickles", lambda: compare(ctx, "--seconds", SECONDS, "--seed", "1", "--broken", ctx.scratch)
 
 
 def compare(ctx, *arguments):

@@ -48,10 +48,10 @@ def check_format_options(ctx):
     if ctx.bless:
         OPTIONS_PAGE.write_text(new, encoding="utf-8")
     elif new != text:
-        raise Fail("it does not: tests/run --only docs --bless writes them")
+        raise Fail("the options differ; tests/run --only docs --bless writes them")
     for name in re.findall(r"\\fB(\\-\\-[^ ]+?)\\fR", listed):
         if f".TP\n\\fB{name}\\fR" not in head:
-            raise Fail(f"{name} is not described at length under OPTIONS")
+            raise Fail(f"{name} has no description under OPTIONS")
 
 
 def from_roff(text):

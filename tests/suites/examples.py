@@ -33,11 +33,11 @@ target_link_libraries(static PRIVATE heft::heft_static)
 def jobs(ctx):
     stage = ctx.folder("stage")
     must_install(ctx, stage)
-    yield "what is installed", lambda: check_installed(stage)
-    yield "HDF5's module, found from where it is installed", lambda: with_module(ctx, stage)
-    yield "HDF5's module, moved", lambda: with_moved_module(ctx, stage)
-    yield "HDF5's module, planted", lambda: with_planted_modules(ctx, stage)
-    yield "HDF5's module, in anybody's folder", lambda: with_anybodys_module(ctx, stage)
+    yield "installed files", lambda: check_installed(stage)
+    yield "HDF5 module, installed", lambda: with_module(ctx, stage)
+    yield "HDF5 module, relocated", lambda: with_moved_module(ctx, stage)
+    yield "HDF5 module, planted by others", lambda: with_planted_modules(ctx, stage)
+    yield "HDF5 module, in a world-writable directory", lambda: with_anybodys_module(ctx, stage)
     yield "pkg-config, shared", lambda: with_pkg_config(ctx, stage, static=False)
     yield "pkg-config, static", lambda: with_pkg_config(ctx, stage, static=True)
     yield "find_package, heft::heft", lambda: with_cmake(ctx, stage, "heft")
@@ -150,7 +150,7 @@ def with_planted_modules(ctx, stage):
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT)
         if b"PLANTED" in found.stdout:
-            raise Fail(f"{command} runs a module that it found by itself")
+            raise Fail(f"{command} loads a module from its own directory")
 
 
 def with_anybodys_module(ctx, stage):
@@ -198,7 +198,7 @@ def with_subdirectory(ctx):
     must_succeed(ctx, [folder / "build/shared", MODULE_INPUT])
     must_succeed(ctx, [folder / "build/static", choose_input(ctx)[0]])
     if list(folder.rglob("heft_snappy.so")):
-        raise Fail("HEFT_SNAPPY=OFF builds the module all the same")
+        raise Fail("HEFT_SNAPPY=OFF builds the module")
 
 
 def run_examples(ctx, programs, libraries):
@@ -232,4 +232,4 @@ def choose_input(ctx):
         tensors = [t for t in json.loads(output)["tensors"] if t["dtype"] == "F32" and t["shape"]]
         if len(tensors) > 1:
             return path, tensors
-    raise Fail(f"no golden file fits in {os.path.relpath(GOLDEN, ROOT)}/torch")
+    raise Fail(f"no suitable golden file in {os.path.relpath(GOLDEN, ROOT)}/torch")

@@ -24,7 +24,7 @@ def jobs(ctx):
 
 
 def none_there():
-    raise Fail("tests/golden holds none")
+    raise Fail("tests/golden contains no input")
 
 
 def compare(ctx, folder, name, suffix, verb):
@@ -37,7 +37,7 @@ def compare(ctx, folder, name, suffix, verb):
         path.write_text(actual, encoding="utf-8")
         return
     if not path.exists():
-        raise Fail(f"{path} is missing: make bless writes it, then review it")
+        raise Fail(f"{path} is missing; run make bless and review the file")
     expected = path.read_text(encoding="utf-8")
     if actual != expected:
         raise Fail(diff(expected, actual))

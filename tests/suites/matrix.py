@@ -41,7 +41,7 @@ NO_DATA = ("tf-bundle/index-only",)  # files without any tensor that can be conv
 
 def jobs(ctx):
     table = Table(ctx)
-    yield "doc/conversions.md is what the library says", lambda: check_page(ctx, table)
+    yield "doc/conversions.md equals the library's table", lambda: check_page(ctx, table)
     for name in inputs():
         source = Source(ctx, name)
         for target in TARGETS:
@@ -88,7 +88,7 @@ def check_page(ctx, table):
     if ctx.bless:
         PAGE.write_text(new, encoding="utf-8")
     elif new != text:
-        raise Fail("it is not: tests/run --only matrix --bless writes it")
+        raise Fail("the table differs; tests/run --only matrix --bless writes it")
 
 
 class Source:
@@ -204,9 +204,9 @@ class Pair:
         """Returns the one-line error; checks that no output was written."""
         lines = text_of(done.stderr).rstrip("\n").split("\n")
         if done.returncode != 2 or len(lines) != 1 or not lines[0].startswith("heft: "):
-            raise Fail(f"not refused in one line: exit {done.returncode}\n" + "\n".join(lines))
+            raise Fail(f"expected a one-line error: exit {done.returncode}\n" + "\n".join(lines))
         if any(self.folder.glob("*/*")):
-            raise Fail("something was written: " + str(list(self.folder.glob("*/*"))))
+            raise Fail("a refused conversion wrote files: " + str(list(self.folder.glob("*/*"))))
         return lines[0]
 
     def choose_casts(self):
@@ -222,11 +222,11 @@ class Pair:
                 continue
             match = NO_DTYPE.search(line)
             if not match:
-                raise Fail(f"no word of {' '.join(lacking)}: {line}")
+                raise Fail(f"the error does not contain {' '.join(lacking)}: {line}")
             name, target, dtype, again, cast = match.groups()
             if name not in lacking or target != self.target or dtype != self.source.rows[name][0] \
                     or (again or name) != name or (cast or "–") != lacking[name]:
-                raise Fail(f"not what the table says: {line}")
+                raise Fail(f"differs from the table: {line}")
             self.casts.update((name, cell) for name, cell in lacking.items() if cell != "–")
             self.absent += [name for name, cell in lacking.items() if cell == "–"]
             return
@@ -290,9 +290,9 @@ class Pair:
         if got[:len(wanted)] != wanted:
             raise Fail(f"{name}: expected {wanted}, got {got}")
         if row[0] == "STRING" and self.strings(self.source.path, name) != self.strings(self.output("out"), name):
-            raise Fail(f"{name}: other strings")
+            raise Fail(f"{name}: different strings")
         if cast and got[3] != self.digest_of(name, cast):
-            raise Fail(f"{name}: {cast} of another value")
+            raise Fail(f"{name}: {cast} of a different value")
 
     def check_tie(self, name, row, got, recorded):
         kept = recorded.get(name)
@@ -324,7 +324,7 @@ class Pair:
     def check_said(self):
         strange = [line for line in self.said if not line.startswith("heft: note: ")]
         if strange:
-            raise Fail("neither silent nor a note: " + "\n".join(strange))
+            raise Fail("stderr contains lines other than notes: " + "\n".join(strange))
         lost = [name for name, row in self.expected().items() if self.left_out(row)]
         if not self.keeps_tree():
             lost += self.lost_values()
@@ -334,13 +334,13 @@ class Pair:
         notes = [line for line in self.said if "left out" in line]
         for name in lost:
             if not any(escaped(name) in line or " more" in line for line in notes):
-                raise Fail(f"no note of {name}, which is left out:\n" + "\n".join(self.said))
+                raise Fail(f"no note about {name}, which is left out:\n" + "\n".join(self.said))
 
     def check_values(self):
         """Values that are not tensors are unchanged."""
         got = Source(self.ctx, self.output("out")).info.get("values")
         if got != self.source.info.get("values"):
-            raise Fail(f"other values: {self.source.info.get('values')}\ngot: {got}")
+            raise Fail(f"different values: {self.source.info.get('values')}\ngot: {got}")
 
     def lost_values(self):
         blobs = [blob["name"] for blob in self.source.info.get("blobs", [])]
@@ -367,7 +367,7 @@ class Pair:
         self.convert("again")
         one, two = (written(self.folder, name) for name in ("out", "again"))
         if one != two:
-            raise Fail("written again it is another file")
+            raise Fail("a second conversion wrote a different file")
 
     def ask(self):
         """Compares the output of ls, and the bytes of get."""
@@ -384,7 +384,7 @@ class Pair:
             one, two = (must_succeed(self.ctx, [self.ctx.heft, "get", path, name, "-o", "-"]).stdout
                         for path in (self.source.path, self.output("out")))
             if one != two:
-                raise Fail(f"get: {name} has other bytes")
+                raise Fail(f"get: {name} has different bytes")
 
 
 def written(folder, name):

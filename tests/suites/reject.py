@@ -24,7 +24,7 @@ def jobs(ctx):
 
 
 def none_there():
-    raise Fail("tests/reject holds none")
+    raise Fail("tests/reject contains no sample")
 
 
 def read_table(folder):
@@ -58,7 +58,7 @@ def check_row(ctx, folder, name, code, offset, text):
         wanted = " ".join((code, offset, text))
         raise Fail(f"expected: {wanted}\nactual:   " + "\n          ".join(lines))
     if code == "ok" and any(line.startswith("finding ") for line in lines):
-        raise Fail("nothing should be found in it:\n" + "\n".join(lines))
+        raise Fail("expected no finding:\n" + "\n".join(lines))
     check_command(ctx, folder, name, lines[-1])
     if folder.name != "vocab" and code in FORBIDDEN:
         check_verify(ctx, folder, name)
@@ -85,7 +85,7 @@ def check_command(ctx, folder, name, verdict):
     if done.returncode != status:
         raise Fail(f"heft {command[0]}: exit {done.returncode}, not {status}\n{errors}")
     if refused and (errors.count("\n") != 1 or not errors.startswith("heft: ")):
-        raise Fail(f"heft {command[0]}: not one line beginning with heft: on stderr\n{errors}")
+        raise Fail(f"heft {command[0]}: expected one line beginning with heft: on stderr\n{errors}")
 
 
 def check_verify(ctx, folder, name):

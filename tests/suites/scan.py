@@ -24,7 +24,7 @@ def jobs(ctx):
             yield row[0], lambda row=row, name=name: check_case(ctx, FOLDER / name / row[0], *row[1:])
     for folder in ("saved-model", "tf-meta", "tf-restore", "h5", "safetensors", "ptd", "pte", "torch-export",
                    "torch-dcp/rows", "torch-dcp/mesh", "torch-dcp/single", "torch-dcp/objects"):
-        yield f"nothing is found in golden {folder}", lambda folder=folder: check_ordinary(ctx, folder)
+        yield f"no finding in golden {folder}", lambda folder=folder: check_ordinary(ctx, folder)
     for danger, name in table(FOLDER / "names.tsv"):
         yield name, lambda danger=danger, name=name: check_name(ctx, danger, name)
 

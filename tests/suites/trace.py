@@ -188,7 +188,7 @@ def llama_file(ctx, folder):
     """Creates consolidated.00.pth in this directory, with holes for its weights."""
     path = folder / "consolidated.00.pth"
     if not llama.can_be_sparse(folder):
-        raise Skip(f"{folder}: files there cannot have holes, or not be of 14 GB")
+        raise Skip(f"{folder}: the file system has no sparse files of 14 GB")
     llama.write_sparse(path)
     return path
 

@@ -30,7 +30,7 @@ def is_threaded(program):
 
 
 def no_programs():
-    raise Fail("none was built")
+    raise Fail("no test program was built")
 
 
 def run_program(ctx, program):

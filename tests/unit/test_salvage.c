@@ -124,7 +124,7 @@ static void expect_kept(struct attempt *good, struct attempt *a, const char *wha
 
         if (row == HEFT_NONE ||
             !has_same_bytes(a, exports->items[i].row, good, &good->model.rows[row]))
-            fail_msg("%s at %zu: %s is not what it was", what, at, exports->items[i].name.p);
+            fail_msg("%s at %zu: %s has different bytes", what, at, exports->items[i].name.p);
     }
 }
 
@@ -134,7 +134,8 @@ static void expect_truth(struct attempt *good, struct attempt *a, const char *wh
     expect_kept(good, a, what, at);
     for (size_t i = 0; i < good->model.n_rows; i++)
         if (!is_accounted(a, good->model.rows[i].name))
-            fail_msg("%s at %zu: nothing is said of %s", what, at, good->model.rows[i].name.p);
+            fail_msg("%s at %zu: %s is neither kept nor lost", what, at,
+                     good->model.rows[i].name.p);
 }
 
 /* ---- cut off --------------------------------------------------------------------------------- */
@@ -193,12 +194,12 @@ static void cut_everywhere(const char *name)
             assert_true(!is_damaged(&a.model) ||
                         (n >= parts.byteorder->data && n < parts.byteorder->end));
             if (a.conversion.exports.n_items < kept)
-                fail_msg("%s: %zu bytes keep less than one byte less", name, n);
+                fail_msg("%s: %zu bytes keep fewer tensors than one byte less", name, n);
             more += a.conversion.exports.n_items > kept;
             kept = a.conversion.exports.n_items;
         } else if (a.opened) { /* names may be missing; the damage must be reported */
             if (!is_damaged(&a.model))
-                fail_msg("%s at %zu: no word of the damage", name, n);
+                fail_msg("%s at %zu: the damage is not reported", name, n);
             expect_kept(&good, &a, name, n);
         }
         end(&a);
@@ -316,7 +317,8 @@ static void expect_whole_rows(const struct attempt *good, const struct attempt *
 
         if ((s->storages[row->storage].end <= n) !=
             (heft_model_row(&a->model, row->name) != HEFT_NONE))
-            fail_msg("%s at %zu: %s is kept or lost by mistake", name, n, row->name.p);
+            fail_msg("%s at %zu: %s is kept but incomplete, or lost but complete", name, n,
+                     row->name.p);
     }
 }
 
@@ -418,7 +420,7 @@ static void legacy_streams_padded_with_zeros(void **state)
 
             if (s.storages[row->storage].end > n && row->bytes &&
                 heft_model_row(&a.model, row->name) != HEFT_NONE)
-                fail_msg("filled up from %zu on: %s is kept", n, row->name.p);
+                fail_msg("zeros from %zu on: %s is kept", n, row->name.p);
         }
         end(&a);
     }

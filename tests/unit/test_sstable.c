@@ -15,7 +15,7 @@
 #include "base/endian.h"
 #include "wire/sstable.h"
 
-/* ---- a writer that does as it is told ---------------------------------------------------- */
+/* ---- a writer without checks ------------------------------------------------------------- */
 
 struct table {
     struct heft_buf file;

@@ -90,7 +90,7 @@ static void damage(const char *folder, const char *name, unsigned usual)
     for (size_t i = 0; i < 3 * n; i++) {
         poke(file, i / 3, (char)(bytes[i / 3] ^ masks[i % 3]));
         if (findings_of(folder) == usual)
-            fail_msg("%s: byte %zu is damaged, nothing is found", name, i / 3);
+            fail_msg("%s: byte %zu is damaged, but verify has no finding", name, i / 3);
         poke(file, i / 3, bytes[i / 3]);
     }
     fclose(file);

@@ -342,7 +342,7 @@ static void constants_are_refused(void **state)
         struct constant k;
 
         if (read_constant(&k, bad[i].bytes, bad[i].n, 9, &err))
-            fail_msg("constant %zu was taken", i);
+            fail_msg("constant %zu was accepted", i);
         assert_int_equal(err.code, HEFT_MALFORMED);
         heft_arena_release(&k.mem);
     }

@@ -107,7 +107,7 @@ static void names_have_their_danger(void **state)
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(cases); i++)
         if (judge(cases[i].module, cases[i].name) != cases[i].danger)
-            fail_msg("%s.%s is judged %d", cases[i].module, cases[i].name,
+            fail_msg("%s.%s has danger %d", cases[i].module, cases[i].name,
                      (int)judge(cases[i].module, cases[i].name));
 }
 

@@ -107,7 +107,7 @@ static void expect_all(struct bench *b, const char *what, size_t at)
         fail_msg("%s at %zu: %s", what, at, b->err.text);
     for (size_t i = 0; i < b->zip.count; i++)
         if (!has_payload(&zip, &b->zip.entries[i]))
-            fail_msg("%s at %zu: %s is not whole", what, at, b->zip.entries[i].name.p);
+            fail_msg("%s at %zu: %s is not intact", what, at, b->zip.entries[i].name.p);
 }
 
 /* One bit of the directory or of the end records flipped: all records are found by walking the

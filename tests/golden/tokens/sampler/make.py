@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the files of this folder with NumPy 2.4: arrays of ids, and what a sampler draws of them.
+"""Writes the files of this directory with NumPy 2.4: arrays of ids, and expected numbers and windows of a sampler.
 
     draws.tsv      seed, below, and twelve numbers of RandomState(seed).randint(0, below)
     windows.tsv    file, seed, length, and for each of eight windows begin:first id:sum of ids
@@ -21,7 +21,7 @@ def draws():
 
 
 def windows(chunks, seed, length, count=8):
-    """What the Sampler of load_dataset.py gives."""
+    """Windows of the Sampler of load_dataset.py."""
     total = sum(len(chunk) for chunk in chunks)
     bounds = np.cumsum([0] + [len(chunk) for chunk in chunks])
     random = np.random.RandomState(seed)
