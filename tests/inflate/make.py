@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Makes the deflate streams of this folder, and expect.tsv: what zlib makes of them.
+"""Writes the deflate streams of this directory, and expect.tsv, which records the output of zlib:
 
-    name, bytes of the stream that are behind its end, bytes that it gives, their CRC-32,
-    CRC-32 of all that it gives with one bit of the stream turned, which bits these are (hex)
+    name, bytes after the end of the stream, size of the output, CRC-32 of the output,
+    CRC-32 of all outputs with one bit of the stream flipped, bit set of the flips that zlib accepts (hex)
 
-"-" stands for a stream that zlib does not take to its end, "?" for one that ISA-L takes all the same.
+"-" means that zlib does not accept the complete stream, "?" that ISA-L accepts it nevertheless.
 
-Made with Python 3.13.0 and zlib 1.2.13; tests/unit/test_inflate_zlib.c compares.
+Made with Python 3.13.0 and zlib 1.2.13; compared by tests/unit/test_inflate_zlib.c.
 """
 import random
 import struct
@@ -22,7 +22,8 @@ def packed(data, level=6, strategy=zlib.Z_DEFAULT_STRATEGY):
 
 
 def bits(*fields):
-    """(value, bits) from the low end on; codes are given as they are read."""
+    """(value, bits), least significant bit first; codes are given in the order in which they are
+    read."""
     whole = at = 0
     for value, count in fields:
         whole |= value << at
@@ -31,7 +32,7 @@ def bits(*fields):
 
 
 def dynamic(literals, distances, more):
-    """A last block whose code lengths are told one by one, by words of 4 bits for 0 to 15."""
+    """A final block whose code lengths are written one by one, as 4-bit codes for 0 to 15."""
     order = (16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15)
     head = [(1, 1), (2, 2), (len(literals) - 257, 5), (len(distances) - 1, 5), (15, 4)]
     head += [(4 if symbol < 16 else 0, 3) for symbol in order]
@@ -76,7 +77,7 @@ def streams():
                                    [((1 << n) - 1, n + 1) for n in range(14)] + [((1 << 14) - 1, 15), ((1 << 15) - 1, 15)])
 
 
-# Codes that leave room for more words, which zlib refuses and ISA-L does not. No encoder makes them.
+# Incomplete Huffman codes, which zlib refuses and ISA-L accepts. No encoder writes them.
 KNOWN_TO_ISAL = ("too-few-words", "one-long-word")
 
 
@@ -90,8 +91,8 @@ def verdict(stream):
 
 
 def turned(stream):
-    """Which of the streams with one bit turned zlib takes, a bit each, and the checksum of what it makes
-    of all of them."""
+    """Bit set of the streams with one flipped bit that zlib accepts, and the checksum of all their
+    outputs."""
     taken, flips = bytearray(len(stream)), 0
     for bit in range(8 * len(stream)):
         broken = bytearray(stream)

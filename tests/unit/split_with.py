@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes split_with.inc: what the hub's factory makes of some dictionaries.
+"""Writes split_with.inc: results of the hub's split for some dictionaries.
 
     python split_with.py        # made with huggingface_hub 0.36.2
 """
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from huggingface_hub import split_state_dict_into_shards_factory
 
-# name, bytes, storage (0: none); a text stands for a value that is no tensor.
+# (name, bytes, storage; 0: none); a text stands for a value that is not a tensor
 CASES = [
     (10, [("a", 6, 0), ("b", 6, 0), ("c", 2, 0), ("d", 6, 0), ("e", 2, 0), ("f", 2, 0)]),
     (100, [("a", 6, 0), ("b", 10, 0)]),

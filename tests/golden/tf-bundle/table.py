@@ -1,7 +1,7 @@
-"""Tables and the messages of tensor bundles, as bytes: for what TensorFlow reads but does not write.
+"""Encodes sorted tables and the messages of tensor bundles that TensorFlow reads but does not write.
 
-Sorted tables with blocks of any kind, entries with any fields; nothing is checked, so that samples
-that must be refused can be made of it, too (tests/reject/tf-bundle).
+Tables have blocks of any kind, and entries any fields; it checks nothing, so that it can also build samples that
+must be refused (tests/reject/tf-bundle).
 """
 import struct
 import sys
@@ -17,7 +17,7 @@ message = field
 
 
 def number(tag, v):
-    """As proto3 has it: 0 is left out."""
+    """As in proto3: 0 is omitted."""
     return field(tag, v) if v else b""
 
 
@@ -31,7 +31,7 @@ def shape(dims):
 
 
 def slice_of(extents):
-    """[(start, length) or None a dimension]"""
+    """[(start, length) or None per dimension]"""
     return b"".join(message(1, b"" if e is None else number(1, e[0]) + b"\x10" + varint(e[1]))
                     for e in extents)
 
@@ -73,7 +73,7 @@ def slice_key(name, extents):
 
 
 def strings(items, order="<"):
-    """The bytes of a tensor of strings, and its checksum, masked."""
+    """The bytes of a string tensor, and their masked checksum."""
     lengths = b"".join(varint(len(s)) for s in items)
     crc = crc32c(b"".join(struct.pack(order + "I", len(s)) for s in items))
     stored = struct.pack(order + "I", mask(crc))
@@ -81,7 +81,7 @@ def strings(items, order="<"):
 
 
 def pack_literals(data):
-    """Snappy, without looking for copies."""
+    """Snappy stream of literals only."""
     out = varint(len(data))
     for at in range(0, len(data), 60):
         piece = data[at:at + 60]
@@ -119,7 +119,7 @@ class Table:
         return out + b"".join(struct.pack("<I", p) for p in places + [len(places)])
 
     def put(self, block, pack=False, kind=None, crc=None):
-        """A block with its trailer; where it is."""
+        """Writes a block with its trailer; returns its position."""
         kind = int(pack) if kind is None else kind
         stored = pack_literals(block) if pack else block
         handle = (len(self.file), len(stored))
