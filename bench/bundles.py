@@ -11,7 +11,7 @@ def bundle_of(path, name):
     """A bundle of the tensors of a file; created once and kept."""
     prefix = STORE / name
     if not pathlib.Path(f"{prefix}.index").exists():
-        print(f"bench: making {name} (once)", flush=True)
+        print(f"bench: creating {name} (once)", flush=True)
         command(HEFT, "convert", path, "-o", prefix, "--to", "tf", *QUIET)
     return prefix
 

@@ -11,7 +11,7 @@ def made(path, make):
     """Path of the file, which is created under another name and renamed."""
     STORE.mkdir(parents=True, exist_ok=True)
     if not path.exists():
-        print(f"bench: making {path.name} (once)", flush=True)
+        print(f"bench: creating {path.name} (once)", flush=True)
         part = path.with_name("part-" + path.name)
         make(part)
         os.replace(part, path)

@@ -24,7 +24,7 @@ def ready():
     """The process with the peers, or None after a printed reason."""
     import environment
     if not vocabulary():
-        skip("tokens", "no vocab.bpe of GPT-2: scripts/samples vocab, or HEFT_GPT2=FOLDER")
+        skip("tokens", "no vocab.bpe of GPT-2; run scripts/samples vocab, or set HEFT_GPT2=FOLDER")
         return None
     try:
         peer = Peer("tokens", "token_peer.py")

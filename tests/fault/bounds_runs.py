@@ -71,10 +71,10 @@ def judge(path, chosen, pool, tell):
 def options(text):
     parser = argparse.ArgumentParser(description=text)
     parser.add_argument("--build", default="build/release")
-    parser.add_argument("--write", help="only write the files into this folder")
-    parser.add_argument("--turns", action="store_true", help="with --write: tell each path, then wait for a line")
-    parser.add_argument("--some", action="store_true", help="one verb a file, in turn")
-    parser.add_argument("--only", default="", help="files whose names have this in them")
+    parser.add_argument("--write", help="only write the files into this directory")
+    parser.add_argument("--turns", action="store_true", help="with --write: print each path, then wait for a line")
+    parser.add_argument("--some", action="store_true", help="one verb per file, in turn")
+    parser.add_argument("--only", default="", help="files whose names contain this text")
     parser.add_argument("-v", action="store_true")
     return parser.parse_args()
 

@@ -52,7 +52,7 @@ def install(folder, *words):
 
 
 def build(folder, requirements):
-    print(f"interop: making {folder} (once)", file=sys.stderr, flush=True)
+    print(f"interop: creating {folder} (once)", file=sys.stderr, flush=True)
     run([sys.executable, "-m", "venv", "--clear", str(folder)],
         "python3 -m venv (Debian: python3-venv)")
     install(folder, "--requirement", str(requirements))
@@ -61,7 +61,7 @@ def build(folder, requirements):
         try:
             install(folder, package)
         except Unavailable as reason:
-            print(f"interop: goes without: {reason}", file=sys.stderr, flush=True)
+            print(f"interop: optional package not installed: {reason}", file=sys.stderr, flush=True)
     (folder / "ready").touch()
 
 
@@ -103,7 +103,7 @@ def old_torch():
     missing and installation is allowed."""
     python = "/usr/bin/python3"
     if not os.access(python, os.X_OK):
-        raise Unavailable(f"{python} is not there")
+        raise Unavailable(f"{python} does not exist")
     if not has_torch(python):
         if os.geteuid() != 0:
             raise Unavailable("python3-torch is not installed (Debian: apt-get install python3-torch)")
