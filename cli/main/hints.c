@@ -69,8 +69,8 @@ static const struct {
     {"the rule '!NAME'", "-g '!NAME'"},
 };
 
-/* Replaces the phrase that `text` begins with, as whole words. Returns its length in `text`; 0 if there is
- * none. */
+/* Writes the replacement of the phrase that `text` begins with, as whole words. Returns the length
+ * of the phrase; 0 if there is none. */
 static size_t put_phrase(char *out, size_t room, const char *text)
 {
     for (size_t i = 0; i < sizeof phrases / sizeof *phrases; i++) {
@@ -96,8 +96,8 @@ static bool find_format_option(const char *name, size_t n, struct heft_format_op
     return false;
 }
 
-/* The same for "option NAME" of a format, which the command calls --NAME. A text that may be anything
- * is followed by the placeholder of its value: "--into MODELDIR". */
+/* The same for "option NAME" of a format: "--NAME", followed by the placeholder of the value if any
+ * text is allowed: "--into MODELDIR". */
 static size_t put_format_option(char *out, size_t room, const char *text)
 {
     static const char said[] = "option ";

@@ -97,8 +97,8 @@ const struct verb *verb_find(const char *name);
 /* The verb with the nearest spelling, or NULL. */
 const struct verb *verb_nearest(const char *name);
 
-/* Option number `index` of the verb, with those that formats describe. False past the end. Its texts are
- * constants. */
+/* Option `index` of the verb, including the options of formats. False past the end. The texts are
+ * static. */
 bool verb_option_at(const struct verb *verb, size_t index, struct option_spec *out);
 
 /* Verb of the command line, and the index of its word; `info` and *word = 0 if there is none. */

@@ -421,7 +421,7 @@ const struct verb verbs[] = {
 
 /* ---- options of a verb --------------------------------------------------------------------- */
 
-static bool has_own(const struct verb *verb, const char *name)
+static bool has_own_option(const struct verb *verb, const char *name)
 {
     for (size_t g = 0; g < MAX_GROUPS && verb->groups[g]; g++)
         for (const struct option_spec *o = verb->groups[g]; o->name; o++)
@@ -430,16 +430,17 @@ static bool has_own(const struct verb *verb, const char *name)
     return false;
 }
 
-/* Option number *left of those that formats describe, without names that the verb has itself (--names,
- * which also says how INPUT is read). If there are fewer, subtracts their number from *left. */
-static bool format_option(const struct verb *verb, size_t *left, struct option_spec *out)
+/* Finds the option with index *left among the options of formats, without those that the verb itself
+ * has (--names, which also affects reading INPUT). If there are fewer options, false, and their
+ * number is subtracted from *left. */
+static bool find_format_option(const struct verb *verb, size_t *left, struct option_spec *out)
 {
     struct heft_format_info format;
     struct heft_format_option o;
 
     for (size_t f = 0; heft_format_at(f, &format); f++)
         for (size_t i = 0; heft_format_option_at(format.name, i, &o); i++) {
-            if (has_own(verb, o.name) || (*left)-- > 0)
+            if (has_own_option(verb, o.name) || (*left)-- > 0)
                 continue;
             *out = (struct option_spec){.name = o.name,
                                         .kind = OPTION_FORMAT,
@@ -455,7 +456,7 @@ static bool format_option(const struct verb *verb, size_t *left, struct option_s
 bool verb_option_at(const struct verb *verb, size_t index, struct option_spec *out)
 {
     for (size_t g = 0; g < MAX_GROUPS && verb->groups[g]; g++) {
-        if (verb->groups[g] == of_formats && format_option(verb, &index, out))
+        if (verb->groups[g] == of_formats && find_format_option(verb, &index, out))
             return true;
         for (const struct option_spec *o = verb->groups[g]; o->name; o++)
             if (index-- == 0) {

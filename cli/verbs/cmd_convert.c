@@ -232,8 +232,8 @@ static bool run_conversion(const struct options *options, struct out *out,
     return true;
 }
 
-/* Passes --names on: it says how INPUT is read, and is also an option of tf. Returns how many options
- * were appended. */
+/* Appends --names to the options of the format: it affects reading INPUT, and is an option of tf,
+ * too. Returns the number of appended options. */
 static size_t add_names(const struct options *options)
 {
     if (!options->names)

@@ -156,8 +156,8 @@ HEFT_API bool heft_explain_text(const struct heft_vocab *v, const char *unicode,
  * how much of its temporary files, .NAME.heft-PID-N, is on the disk. If the run is killed, these
  * files remain. A later run with `resume` continues from the last checkpoint, and its output is
  * byte for byte that of an uninterrupted run; a run without `resume` deletes them and starts again.
- * Resuming fails (HEFT_USAGE) if the inputs, the options, the vocabulary or the version of heft have
- * changed, and for inputs that can be read only once (pipes). A run that fails removes its
+ * Resuming fails (HEFT_USAGE) if the inputs, the options, the vocabulary or the version of heft
+ * have changed, and for inputs that can be read only once (pipes). A run that fails removes its
  * temporary files, except with `resume`, when a later run can continue from them. */
 
 enum heft_eot {

@@ -59,7 +59,7 @@ struct heft_error {
 
 /* ---- element types ------------------------------------------------------------------------------
  *
- * The names are those of safetensors. Up to HEFT_U64 the order is that of the reference library, too,
+ * The names are those of safetensors. Up to HEFT_U64 the order is that of its reference library,
  * whose writer sorts tensors by it. Dtypes that safetensors lacks follow. */
 enum heft_dtype {
     HEFT_BOOL,
