@@ -170,7 +170,7 @@ static void test_closed_folder(void **state)
         heft_fault_os_remove();
         if (hit) {
             assert_int_equal(err.code, HEFT_IO);
-            assert_non_null(strstr(err.text, "folder cannot be read"));
+            assert_non_null(strstr(err.text, "directory cannot be read"));
             assert_string_equal(err.file, s.folder);
         }
     }

@@ -212,9 +212,9 @@ static void test_streams(void **unused)
     expect_text("empty.bin", "");
     unlink(path_of("empty.bin"));
     put_file("odd.bin", IDS, 3);
-    expect_refusal("odd.bin", HEFT_MALFORMED, 2, "no whole number of ids of 2 bytes");
+    expect_refusal("odd.bin", HEFT_MALFORMED, 2, "not a multiple of the 2 bytes");
     put_file("high.bin", "\1\0\3\1", 4);
-    expect_refusal("high.bin", HEFT_MALFORMED, 2, "id 259 stands for nothing");
+    expect_refusal("high.bin", HEFT_MALFORMED, 2, "id 259 has no token");
     heft_put_le32(llmc, 20240520);
     heft_put_le32(llmc + 4, 1);
     heft_put_le32(llmc + 8, 3);
@@ -222,9 +222,10 @@ static void test_streams(void **unused)
     put_file("l.bin", llmc, sizeof llmc);
     expect_text("l.bin", "éaba");
     put_file("l.bin", llmc, sizeof llmc - 2);
-    expect_refusal("l.bin", HEFT_MALFORMED, 1024, "3 ids of 2 bytes, but 4 bytes are there");
+    expect_refusal("l.bin", HEFT_MALFORMED, 1024,
+                   "3 ids of 2 bytes do not match the 4 bytes of data");
     put_file("l.bin", llmc, 1000);
-    expect_refusal("l.bin", HEFT_MALFORMED, 1000, "header of 1024 bytes is cut off");
+    expect_refusal("l.bin", HEFT_MALFORMED, 1000, "header is truncated");
     llmc[4] = 2;
     put_file("l.bin", llmc, sizeof llmc);
     expect_refusal("l.bin", HEFT_UNSUPPORTED, 4, "version 2 of llm.c");
@@ -250,14 +251,14 @@ static void test_decimals(void **unused)
         unlink(path_of(files[i].name));
     }
     put_file("few.bin", "64", 2); /* ambiguous content, and the name does not end in .ids */
-    expect_refusal("few.bin", HEFT_MALFORMED, 0, "id 13366 stands for nothing");
+    expect_refusal("few.bin", HEFT_MALFORMED, 0, "id 13366 has no token");
     /* a stream: the name is one that encode gives to streams */
     put_file("many.bin", "64 64 64", 8);
-    expect_refusal("many.bin", HEFT_MALFORMED, 0, "id 13366 stands for nothing");
+    expect_refusal("many.bin", HEFT_MALFORMED, 0, "id 13366 has no token");
     put_file("d.ids", "64 64 0259 64\n", 14);
-    expect_refusal("d.ids", HEFT_MALFORMED, 6, "id 0259 stands for nothing");
+    expect_refusal("d.ids", HEFT_MALFORMED, 6, "id 0259 has no token");
     put_file("d.ids", "64 99999999999999999999999999", 29);
-    expect_refusal("d.ids", HEFT_MALFORMED, 3, "id 99999999999999999999 stands for nothing");
+    expect_refusal("d.ids", HEFT_MALFORMED, 3, "id 99999999999999999999 has no token");
     put_file("d.ids", "64 64 64 64 64 64 64 64 64 64 64 64 64 64 64 64 64 64 64 64 64 64 64-1", 70);
     expect_refusal("d.ids", HEFT_MALFORMED, 68, "byte 0x2d");
 }
@@ -310,7 +311,8 @@ static const struct {
     {DICT("<i2", "True", "(3,)"), HEFT_OK, 0, ""},
     {DICT("<u2", "False", "(1, 3)"), HEFT_OK, 0, ""},
     {DICT("<u2", "True", "(1, 3)"), HEFT_UNSUPPORTED, 21, "Fortran order"},
-    {DICT("<u2", "False", "(4,)"), HEFT_MALFORMED, 68, "4 ids of 2 bytes, but 6 bytes are there"},
+    {DICT("<u2", "False", "(4,)"), HEFT_MALFORMED, 68,
+     "4 ids of 2 bytes do not match the 6 bytes of data"},
     {DICT("<u2", "False", "(99999999999999999999,)"), HEFT_MALFORMED, 61, "2^63 or more"},
     {DICT("<u2", "False", "(4294967296, 4294967296)"), HEFT_MALFORMED, 10, "2^63 bytes or more"},
     {DICT("<u2", "False", "3"), HEFT_MALFORMED, 60, "must be a tuple"},
@@ -384,15 +386,15 @@ static void test_megatron(void **unused)
     put_file("m.idx", index, put_index(index, 1, 8, 2) - 1);
     expect_refusal("m.idx", HEFT_MALFORMED, 18, "do not fit into");
     put_file("m.idx", index, 20);
-    expect_refusal("m.idx", HEFT_MALFORMED, 20, "is cut off");
+    expect_refusal("m.idx", HEFT_MALFORMED, 20, "is truncated");
     (void)put_index(index, 1, 8, 2);
     heft_put_le64(index + 26, UINT64_MAX / 4);
     put_file("m.idx", index, 82);
-    expect_refusal("m.idx", HEFT_MALFORMED, 18, "numbers of documents do not fit into");
+    expect_refusal("m.idx", HEFT_MALFORMED, 18, "document entries do not fit into");
     (void)put_index(index, 1, 8, 2);
     heft_put_le32(index + 38, 3);
     put_file("m.idx", index, 82);
-    expect_refusal("m.idx", HEFT_MALFORMED, 38, "outside of the 6 bytes");
+    expect_refusal("m.idx", HEFT_MALFORMED, 38, "exceeds the 6 bytes");
     unlink(path_of("m.bin"));
 }
 

@@ -455,8 +455,8 @@ static void invalid_options_are_refused(void **state)
     struct heft_encoding *e;
 
     (void)state;
-    assert_refused(heft_encode_plan(v, inputs, 1, &eot, &err), &err, "separator has number 4");
-    assert_refused(heft_train(inputs, 1, output, &style, NULL, &err), &err, "has number 2");
+    assert_refused(heft_encode_plan(v, inputs, 1, &eot, &err), &err, "unknown kind of separator 4");
+    assert_refused(heft_train(inputs, 1, output, &style, NULL, &err), &err, "unknown style of training 2");
     assert_refused(heft_train(inputs, 1, output, NULL, NULL, &err), &err, "a vocabulary of 0 ids");
     assert_refused(heft_train(inputs, 1, NULL, NULL, NULL, &err), &err, "a name to write to");
     assert_false(heft_scratch_has(folder, "learnt"));
@@ -492,7 +492,7 @@ static void tokens_go_to_a_function(void **state)
     struct heft_encoding *e;
 
     (void)state;
-    assert_refused(heft_encode_plan(v, inputs, 1, &how, &err), &err, "tokens go to files");
+    assert_refused(heft_encode_plan(v, inputs, 1, &how, &err), &err, "tokens are written to files");
     how.written = receive;
     how.written_ctx = &all;
     e = heft_encode_plan(v, inputs, 1, &how, &err);
@@ -508,7 +508,8 @@ static void tokens_go_to_a_function(void **state)
     assert_int_equal(err.code, HEFT_CANCELLED);
     heft_encode_free(e);
     how.format = NULL;
-    assert_refused(heft_encode_plan(v, inputs, 1, &how, &err), &err, "only bin and ids");
+    assert_refused(heft_encode_plan(v, inputs, 1, &how, &err), &err,
+                   "only option format bin or ids");
     heft_vocab_close(v);
 }
 

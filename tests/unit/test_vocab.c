@@ -116,20 +116,20 @@ static void expect_error(const struct heft_vocab *v, const struct heft_error *er
 }
 
 static const struct damaged MERGES[] = {
-    {"", HEFT_MALFORMED, 0, "no merges"},
-    {"#version: 0.2\n", HEFT_MALFORMED, 0, "no merges"},
-    {"#version: 0.2\na b\na c", HEFT_MALFORMED, 18, "without its newline"},
-    {"a b\nab\n", HEFT_MALFORMED, 4, "not two words"},
-    {"a b\na  b\n", HEFT_MALFORMED, 4, "not two words"},
-    {"a b\n a\n", HEFT_MALFORMED, 4, "not two words"},
-    {"a b\na \n", HEFT_MALFORMED, 4, "not two words"},
-    {"a b\na\tb\n", HEFT_MALFORMED, 4, "not two words"},
-    {"a b\n\xe2\x82\xac b\n", HEFT_MALFORMED, 4, "not two words"},
-    {"a b\na b c\n", HEFT_MALFORMED, 4, "not two words"},
-    {"a b\nac b\n", HEFT_MALFORMED, 4, "neither is a byte nor was merged before"},
-    {"a b\na b\n", HEFT_MALFORMED, 4, "another merge made before"},
-    {"a b\nb c\nab c\na bc\n", HEFT_MALFORMED, 13, "another merge made before"},
-    {"a b\n\xff c\n", HEFT_MALFORMED, 4, "no UTF-8"},
+    {"", HEFT_MALFORMED, 0, "the list has no merges"},
+    {"#version: 0.2\n", HEFT_MALFORMED, 0, "the list has no merges"},
+    {"#version: 0.2\na b\na c", HEFT_MALFORMED, 18, "has no newline"},
+    {"a b\nab\n", HEFT_MALFORMED, 4, "expected a merge: two words"},
+    {"a b\na  b\n", HEFT_MALFORMED, 4, "expected a merge: two words"},
+    {"a b\n a\n", HEFT_MALFORMED, 4, "expected a merge: two words"},
+    {"a b\na \n", HEFT_MALFORMED, 4, "expected a merge: two words"},
+    {"a b\na\tb\n", HEFT_MALFORMED, 4, "expected a merge: two words"},
+    {"a b\n\xe2\x82\xac b\n", HEFT_MALFORMED, 4, "expected a merge: two words"},
+    {"a b\na b c\n", HEFT_MALFORMED, 4, "expected a merge: two words"},
+    {"a b\nac b\n", HEFT_MALFORMED, 4, "neither a byte nor the result of an earlier merge"},
+    {"a b\na b\n", HEFT_MALFORMED, 4, "an earlier merge has the same result"},
+    {"a b\nb c\nab c\na bc\n", HEFT_MALFORMED, 13, "an earlier merge has the same result"},
+    {"a b\n\xff c\n", HEFT_MALFORMED, 4, "not valid UTF-8"},
 };
 
 static void test_damaged_merges(void **unused)
@@ -146,11 +146,11 @@ static void test_damaged_merges(void **unused)
 
 static const struct damaged IDS[] = {
     {"\"ab\":255", HEFT_MALFORMED, 0, "id 255 belongs to another token"},
-    {"\"a\":256", HEFT_MALFORMED, 0, "a token that has id 64 and id 256"},
-    {"\"ab\":-1", HEFT_MALFORMED, 5, "no whole number"},
-    {"\"ab\":1.5", HEFT_MALFORMED, 5, "no whole number"},
-    {"\"ab\":\"1\"", HEFT_MALFORMED, 5, "no whole number"},
-    {"\"ab\":null", HEFT_MALFORMED, 5, "no whole number"},
+    {"\"a\":256", HEFT_MALFORMED, 0, "a token has id 64 and id 256"},
+    {"\"ab\":-1", HEFT_MALFORMED, 5, "not a non-negative integer"},
+    {"\"ab\":1.5", HEFT_MALFORMED, 5, "not a non-negative integer"},
+    {"\"ab\":\"1\"", HEFT_MALFORMED, 5, "not a non-negative integer"},
+    {"\"ab\":null", HEFT_MALFORMED, 5, "not a non-negative integer"},
     {"\"ab\":1048576", HEFT_LIMIT, 5, "below 2^20"},
     {"\"ab\":16777216", HEFT_LIMIT, 5, "below 2^20"},
     /* the error is in the other file, at offset 0 */
@@ -177,7 +177,7 @@ static void test_damaged_ids(void **unused)
         if (IDS[i].code == HEFT_OK)
             assert_non_null(v);
         else if (IDS[i].offset == HEFT_NO_OFFSET)
-            assert_true(!v && err.offset == 0 && strstr(err.text, "whose result has no id"));
+            assert_true(!v && err.offset == 0 && strstr(err.text, "result of a merge has no id"));
         else
             expect_error(v, &err, &IDS[i], base);
         heft_vocab_close(v);
@@ -202,7 +202,7 @@ static void test_missing_byte(void **unused)
 
 static const struct damaged RANKS[] = {
     {"YWI= 255\n", HEFT_MALFORMED, 0, "rank 255 belongs to another token"},
-    {"YQ== 256\n", HEFT_MALFORMED, 0, "a token that has rank 97 and rank 256"},
+    {"YQ== 256\n", HEFT_MALFORMED, 0, "a token has rank 97 and rank 256"},
     {"YWI 256\n", HEFT_MALFORMED, 0, "in base64"},
     {"YWJ= 256\n", HEFT_MALFORMED, 0, "in base64"},
     {"Y=I= 256\n", HEFT_MALFORMED, 0, "in base64"},
@@ -279,30 +279,30 @@ static const struct {
     {"", BYTE_LEVEL, "\"type\":\"BPE\",\"byte_fallback\":true,", "[]", "model.byte_fallback true"},
     {"", BYTE_LEVEL, "\"type\":\"BPE\",\"end_of_word_suffix\":\"</w>\",", "[]",
      "model.end_of_word_suffix \"</w>\""},
-    {"", BYTE_LEVEL, "\"type\":\"BPE\",", "[\"a\"]", "not two words"},
-    {"", BYTE_LEVEL, "\"type\":\"BPE\",", "[[\"a\"]]", "neither a string nor a pair"},
-    {"", BYTE_LEVEL, "\"type\":\"BPE\",", "[[\"a\",\"b\",\"c\"]]", "neither a string nor a pair"},
-    {"", BYTE_LEVEL, "\"type\":\"BPE\",", "[3]", "neither a string nor a pair"},
-    {"", BYTE_LEVEL, "\"type\":\"BPE\",", "[\"a c\"]", "result has no id"},
-    {"", BYTE_LEVEL, "\"type\":\"BPE\",", "[\"a b\",\"a b\"]", "once more"},
+    {"", BYTE_LEVEL, "\"type\":\"BPE\",", "[\"a\"]", "expected a merge: two words"},
+    {"", BYTE_LEVEL, "\"type\":\"BPE\",", "[[\"a\"]]", "expected a string or a pair"},
+    {"", BYTE_LEVEL, "\"type\":\"BPE\",", "[[\"a\",\"b\",\"c\"]]", "expected a string or a pair"},
+    {"", BYTE_LEVEL, "\"type\":\"BPE\",", "[3]", "expected a string or a pair"},
+    {"", BYTE_LEVEL, "\"type\":\"BPE\",", "[\"a c\"]", "result of a merge has no id"},
+    {"", BYTE_LEVEL, "\"type\":\"BPE\",", "[\"a b\",\"a b\"]", "repeats merge"},
     {"", BYTE_LEVEL, "\"type\":\"BPE\",", "7", "model.merges 7"},
     {"\"added_tokens\":[{\"id\":258,\"content\":\"<|endoftext|>\",\"special\":true}],", BYTE_LEVEL,
      "\"type\":\"BPE\",", "[\"a b\"]", NULL},
     {"\"added_tokens\":[{\"id\":259,\"content\":\"<|endoftext|>\",\"special\":true}],", BYTE_LEVEL,
-     "\"type\":\"BPE\",", "[\"a b\"]", "gives another id"},
+     "\"type\":\"BPE\",", "[\"a b\"]", "another id in added_tokens"},
     {"\"added_tokens\":[{\"id\":257,\"content\":\"<pad>\",\"special\":true}],", BYTE_LEVEL,
-     "\"type\":\"BPE\",", "[\"a b\"]", "id 257 is 259 to the library"},
+     "\"type\":\"BPE\",", "[\"a b\"]", "id 257 becomes 259 in the tokenizers library"},
     {"\"added_tokens\":[{\"id\":259,\"content\":\"<pad>\",\"special\":false}],", BYTE_LEVEL,
      "\"type\":\"BPE\",", "[\"a b\"]", "id 259 is not special"},
     {"\"added_tokens\":[{\"id\":260,\"content\":\"<pad>\",\"special\":true}],", BYTE_LEVEL,
-     "\"type\":\"BPE\",", "[\"a b\"]", "id 260 is 259 to the library"},
+     "\"type\":\"BPE\",", "[\"a b\"]", "id 260 becomes 259 in the tokenizers library"},
     {"\"added_tokens\":[{\"content\":\"<pad>\",\"special\":true}],", BYTE_LEVEL,
-     "\"type\":\"BPE\",", "[\"a b\"]", "without id below 2^20, or content"},
+     "\"type\":\"BPE\",", "[\"a b\"]", "lacks an id below 2^20 or content"},
     {"\"added_tokens\":[{\"id\":1048576,\"content\":\"<pad>\",\"special\":true}],", BYTE_LEVEL,
-     "\"type\":\"BPE\",", "[\"a b\"]", "without id below 2^20, or content"},
+     "\"type\":\"BPE\",", "[\"a b\"]", "lacks an id below 2^20 or content"},
     {"\"added_tokens\":[{\"id\":300,\"content\":\"x\",\"special\":true},"
      "{\"id\":301,\"content\":\"x\",\"special\":true}],",
-     BYTE_LEVEL, "\"type\":\"BPE\",", "[\"a b\"]", "stands there twice"},
+     BYTE_LEVEL, "\"type\":\"BPE\",", "[\"a b\"]", "duplicate added token"},
 };
 
 static void test_tokenizer_json(void **unused)

@@ -284,22 +284,22 @@ static void test_wrong(void **unused)
 
     (void)unused;
     draw_all(&drawn);
-    expect_wrong("\"a\": 956, ", "", "a token that has id 64 and id 956");
+    expect_wrong("\"a\": 956, ", "", "a token has id 64 and id 956");
     expect_wrong("\"zz\": 300, ", "", "belongs to another token");
     expect_wrong("\"zz\": 958, ", "", NULL);
     expect_wrong("\"zz\": 0300, ", "", "");
     expect_wrong("\"\\u00zz\": 956, ", "", "");
-    expect_wrong("\"z\xff\": 956, ", "", "no UTF-8");
+    expect_wrong("\"z\xff\": 956, ", "", "not valid UTF-8");
     expect_wrong("\"z\": 12345678, ", "", "below 2^20");
-    expect_wrong("", "z z\n", "whose result has no id");
+    expect_wrong("", "z z\n", "result of a merge has no id");
     expect_wrong("", "a b", NULL); /* a last line without a line feed is ignored */
-    expect_wrong("", "a\n", "not two words");
-    expect_wrong("", "a b c\n", "not two words");
-    expect_wrong("", "a \xc4\n", "no UTF-8");
+    expect_wrong("", "a\n", "expected a merge: two words");
+    expect_wrong("", "a b c\n", "expected a merge: two words");
+    expect_wrong("", "a \xc4\n", "not valid UTF-8");
     expect_wrong("", "\n", NULL);
     memset(word, 'x', GIANT);
     strcpy(word + GIANT, " x\n");
-    expect_wrong("", word, "neither is a byte nor was merged before");
+    expect_wrong("", word, "neither a byte nor the result of an earlier merge");
 }
 
 int main(void)

@@ -136,7 +136,7 @@ static bool fail_text(const uint8_t *text, size_t n, uint64_t offset, struct hef
 
     for (size_t i = 0; i < n && i < 4; i++)
         snprintf(bytes + 3 * i, 4, " %02x", text[i]);
-    return heft_fail(err, HEFT_MALFORMED, offset, "bytes%s are no UTF-8", bytes);
+    return heft_fail(err, HEFT_MALFORMED, offset, "bytes%s are not valid UTF-8", bytes);
 }
 
 /* Number of bytes at the end of text[0, n) that are an incomplete character: 0 to 3. */
@@ -406,7 +406,7 @@ bool heft_encode(struct heft_encoder *e, const void *text, size_t n, uint32_t *i
     begin_again(e);
     if (!heft_encoder_put(e, text, n, &taker, err) || !heft_encoder_end(e, &taker, err))
         return c.is_full ? heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                                     "the text has more ids than the %zu there is room for", room)
+                                     "the text has more ids than the room given, %zu", room)
                          : false;
     *count = c.n;
     return true;

@@ -44,7 +44,8 @@ static bool explain_word(struct explaining *e, struct heft_word *word, struct he
 
     if (word->n > HEFT_WORD_MOST)
         return heft_fail(err, HEFT_LIMIT, word->offset,
-                         "a word of %zu bytes; up to %d are explained", word->n, HEFT_WORD_MOST);
+                         "a pre-token of %zu bytes; at most %d are supported", word->n,
+                         HEFT_WORD_MOST);
     whole = heft_strmap_get(&e->v->wholes, bytes);
     for (size_t i = 0; i < word->n; i++)
         e->ids[i] = e->bytes[i] = e->v->byte_ids[(uint8_t)word->text[i]];
@@ -93,7 +94,8 @@ bool heft_explain_text(const struct heft_vocab *v, const char *unicode, const ch
     copy = e ? heft_alloc(n + HEFT_SPLIT_PAD, err) : NULL;
     ok = copy && heft_classes_init(&e->classes, unicode ? unicode : v->unicode, err);
     if (ok && bad < n)
-        ok = heft_fail(err, HEFT_MALFORMED, bad, "byte %02x is no UTF-8", (uint8_t)text[bad]);
+        ok =
+            heft_fail(err, HEFT_MALFORMED, bad, "byte %02x is not valid UTF-8", (uint8_t)text[bad]);
     if (ok) {
         e->v = v;
         if (n > 0)

@@ -36,9 +36,9 @@ static bool go_back(struct heft_long *l, struct path *p, struct heft_trie_match 
 {
     do {
         if (p->n == 0)
-            return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
-                             "no token of the vocabulary can begin here: its merges "
-                             "contradict each other");
+            return heft_fail(
+                err, HEFT_MALFORMED, HEFT_NO_OFFSET,
+                "no token of the vocabulary fits here: its merges contradict each other");
         l->dead[p->at / 64] |= UINT64_C(1) << p->at % 64;
         next->code = p->codes[--p->n];
         p->at -= l->canonical->tokens[next->code].length;
@@ -226,7 +226,7 @@ static bool feed_linear(struct heft_long *l, struct heft_error *err)
     l->wanted = count ? WINDOW : 2 * l->n;
     return l->n < MOST ||
            heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                     "a word of %zu bytes whose first token depends on its end", l->n);
+                     "a pre-token of %zu bytes whose first token depends on its end", l->n);
 }
 
 static bool end_linear(struct heft_long *l, struct heft_error *err)
@@ -263,11 +263,10 @@ static bool feed_heap(struct heft_long *l, size_t from, struct heft_error *err)
         end--;
     if (end > known)
         return hand_over_heap(l, end - 1, err);
-    return l->n < MOST_HEAP ||
-           heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                     "a word of %zu bytes that cannot be cut: the merges of this vocabulary are "
-                     "not in the order in which tokens are made",
-                     l->n);
+    return l->n < MOST_HEAP || heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                                         "a pre-token of %zu bytes cannot be split: some merges of "
+                                         "this vocabulary come before those of their parts",
+                                         l->n);
 }
 
 /* ---- public API -------------------------------------------------------------------------- */

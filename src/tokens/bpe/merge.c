@@ -189,7 +189,7 @@ static void merge_best(struct merging *m)
 static bool reserve(struct heft_merger *merger, size_t n, struct heft_error *err)
 {
     if (n >= UINT32_MAX / 4)
-        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "a word of 1 GiB or more");
+        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "a pre-token of 1 GiB or more");
     return heft_grow(&merger->symbols, &merger->cap_symbols, 0, n, sizeof *merger->symbols, err) &&
            heft_grow(&merger->heap, &merger->cap_heap, 0, 3 * n, sizeof *merger->heap, err);
 }

@@ -47,7 +47,7 @@ static bool add_pair(struct heft_vocab *v, uint32_t rank, struct heft_error *err
 
     if (*slot != HEFT_NO_SLOT)
         return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
-                         "merge %" PRIu32 " is merge %" PRIu64 " once more", rank + 1,
+                         "merge %" PRIu32 " repeats merge %" PRIu64, rank + 1,
                          (*slot & (HEFT_MOST_IDS - 1)) + 1);
     *slot = pair << HEFT_ID_BITS | rank;
     return true;

@@ -86,7 +86,7 @@ bool heft_decimals_next(struct heft_ids_reader *r, uint32_t *ids, size_t *count,
         }
         if (!is_digit((uint8_t)c))
             return heft_fail(err, HEFT_MALFORMED, where,
-                             "byte 0x%02x; decimals and white space are wanted", (unsigned)c);
+                             "byte 0x%02x; expected decimal digits or white space", (unsigned)c);
         memcpy(r->bytes + 8 * *count, &where, sizeof where);
         if (!take_number(&r->range, &ids[*count], err))
             return false;

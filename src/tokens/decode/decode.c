@@ -27,7 +27,7 @@ bool heft_decode(const struct heft_vocab *v, const uint32_t *ids, size_t n, void
 
         if (!token)
             return heft_fail(err, HEFT_MALFORMED, i,
-                             "id %" PRIu32 " stands for nothing; the vocabulary has %" PRIu32,
+                             "id %" PRIu32 " has no token; the vocabulary has %" PRIu32 " ids",
                              ids[i], heft_vocab_size(v));
         if (total < room)
             memcpy(to + total, token, heft_min_size(length, room - total));
@@ -139,7 +139,7 @@ static bool feed(struct heft_decoder *d, const uint32_t *ids, size_t n, heft_tex
 
         if (!token)
             return heft_fail(err, HEFT_MALFORMED, d->count,
-                             "id %" PRIu32 " stands for nothing; the vocabulary has %" PRIu32,
+                             "id %" PRIu32 " has no token; the vocabulary has %" PRIu32 " ids",
                              ids[i], heft_vocab_size(d->v));
         if (d->n >= ROOM && !flush(d, false, each, ctx, err))
             return false;
@@ -195,7 +195,7 @@ static bool check_ids(const struct heft_vocab *v, const struct heft_ids_reader *
 
     for (size_t i = 0; i < n; i++)
         if (!heft_vocab_token(v, ids[i], &length))
-            return heft_ids_fail(r, i, err, "stands for nothing in this vocabulary");
+            return heft_ids_fail(r, i, err, "has no token in this vocabulary");
     return true;
 }
 
@@ -238,7 +238,7 @@ static bool decode_path(struct heft_decoder *d, const char *path, struct heft_id
 static bool check_width(unsigned width, struct heft_error *err)
 {
     return width == 0 || width == 2 || width == 4 ||
-           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "ids of %u bytes; 2 and 4 are read", width);
+           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "ids of %u bytes; expected 2 or 4", width);
 }
 
 bool heft_decode_files_with(const struct heft_vocab *v, const char *const *paths, size_t n,

@@ -53,8 +53,8 @@ static bool set_part(struct heft_ids_reader *r, unsigned width, bool is_signed, 
 
     if (!heft_mul(count, width, &bytes) || bytes != heft_stream_left(&r->range))
         return heft_fail(err, HEFT_MALFORMED, heft_stream_offset(&r->range),
-                         "%" PRIu64 " ids of %u bytes, but %" PRIu64 " bytes are there", count,
-                         width, heft_stream_left(&r->range));
+                         "%" PRIu64 " ids of %u bytes do not match the %" PRIu64 " bytes of data",
+                         count, width, heft_stream_left(&r->range));
     r->width = width;
     r->is_signed = is_signed;
     r->left = count;
@@ -87,7 +87,7 @@ static bool begin_array(struct heft_ids_reader *r, struct heft_error *err)
         return false;
     if (length < sizeof head)
         return heft_fail(err, HEFT_MALFORMED, base == HEFT_NO_OFFSET ? base : base + 8,
-                         "an array header of %zu bytes", length);
+                         "an array header of %zu bytes is too short", length);
     header = heft_alloc(length, err);
     if (!header)
         return false;
@@ -113,7 +113,7 @@ static bool begin_member(struct heft_ids_reader *r, struct heft_error *err)
     const struct heft_stream stream = heft_zip_stream(&r->file, entry);
 
     if (entry->name.n < 4 || memcmp(entry->name.p + entry->name.n - 4, ".npy", 4) != 0)
-        return heft_fail(err, HEFT_UNSUPPORTED, entry->header, "%s is no array", entry->name.p);
+        return heft_fail(err, HEFT_UNSUPPORTED, entry->header, "%s is not an array", entry->name.p);
     return (range_begin(r, &stream, err) && begin_array(r, err)) || blame(entry, err);
 }
 
@@ -130,8 +130,8 @@ static bool begin_sequence(struct heft_ids_reader *r, struct heft_error *err)
     at = heft_le64(pointer);
     if (count > INT32_MAX || !heft_within(at, count * r->width, r->data.size))
         return heft_fail(err, HEFT_MALFORMED, length_at,
-                         "sequence %" PRIu64 " of %" PRIu64 " ids at %" PRIu64
-                         " is outside of the %" PRIu64 " bytes of its .bin",
+                         "sequence %" PRIu64 " of %" PRIu64 " ids at offset %" PRIu64
+                         " exceeds the %" PRIu64 " bytes of its .bin",
                          r->part, count, at, r->data.size);
     r->left = count;
     return range_plain(r, &r->data, at, count * r->width, err);
@@ -228,13 +228,15 @@ static bool open_llmc(struct heft_ids_reader *r, unsigned width, struct heft_err
 
     r->kind = HEFT_IDS_LLMC;
     if (r->file.size < LLMC_HEAD)
-        return heft_fail(err, HEFT_MALFORMED, r->file.size, "the header of 1024 bytes is cut off");
+        return heft_fail(err, HEFT_MALFORMED, r->file.size,
+                         "the header is truncated; expected 1024 bytes");
     if (!heft_source_read(&r->file, 0, head, sizeof head, err))
         return false;
     version = heft_le32(head + 4);
     if (version != (width == 2 ? 1 : 7))
         return heft_fail(err, HEFT_UNSUPPORTED, 4,
-                         "version %" PRIu32 " of llm.c's format; 1 has ids of 2 bytes, 7 of 4",
+                         "version %" PRIu32
+                         " of llm.c's format; expected 1 (ids of 2 bytes) or 7 (4 bytes)",
                          version);
     return range_plain(r, &r->file, LLMC_HEAD, r->file.size - LLMC_HEAD, err) &&
            set_part(r, width, false, heft_le32(head + 8), err);
@@ -255,8 +257,7 @@ static bool open_data(struct heft_ids_reader *r, const char *path, struct heft_e
 
     if (n < 4 || strcmp(path + n - 4, ".idx") != 0)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "an index of Megatron's whose name does not end in .idx: where is its "
-                         ".bin?");
+                         "a Megatron index must be named NAME.idx, beside NAME.bin");
     r->data_path = heft_arena_printf(&r->mem, err, "%.*s.bin", (int)(n - 4), path);
     return r->data_path && heft_source_open_file(&r->data, r->data_path, err);
 }
@@ -272,8 +273,8 @@ static bool check_index(const struct heft_source *index, uint64_t sequences, uin
         heft_add(of_sequences, of_documents, &n) && heft_within(MEGATRON_HEAD, n, index->size))
         return true;
     return heft_fail(err, HEFT_MALFORMED, 18,
-                     "%" PRIu64 " sequences and %" PRIu64 " numbers of documents do not fit into "
-                     "the %" PRIu64 " bytes of the index",
+                     "%" PRIu64 " sequences and %" PRIu64
+                     " document entries do not fit into the %" PRIu64 " bytes of the index",
                      sequences, documents, index->size);
 }
 
@@ -283,16 +284,16 @@ static bool open_megatron(struct heft_ids_reader *r, const char *path, struct he
 
     r->kind = HEFT_IDS_MEGATRON;
     if (r->file.size < sizeof head)
-        return heft_fail(err, HEFT_MALFORMED, r->file.size, "an index of Megatron's is cut off");
+        return heft_fail(err, HEFT_MALFORMED, r->file.size, "the Megatron index is truncated");
     if (!heft_source_read(&r->file, 0, head, sizeof head, err))
         return false;
     if (heft_le64(head + 9) != 1)
-        return heft_fail(err, HEFT_UNSUPPORTED, 9, "version %" PRIu64 " of Megatron's index",
+        return heft_fail(err, HEFT_UNSUPPORTED, 9,
+                         "version %" PRIu64 " of Megatron's index; expected 1",
                          heft_le64(head + 9));
     r->width = megatron_width(head[17], &r->is_signed);
     if (r->width == 0)
-        return heft_fail(err, HEFT_UNSUPPORTED, 17, "type %u of ids; 1 to 5 and 8 are read",
-                         head[17]);
+        return heft_fail(err, HEFT_UNSUPPORTED, 17, "id type %u; expected 1 to 5, or 8", head[17]);
     r->parts = heft_le64(head + 18);
     r->lengths = MEGATRON_HEAD;
     if (!check_index(&r->file, r->parts, heft_le64(head + 26), err))
@@ -317,7 +318,7 @@ static bool check_whole(const struct heft_ids_reader *r, struct heft_error *err)
         return true;
     heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
               "the index beside it ends at %" PRIu64 " of its %" PRIu64
-              " bytes, and is of another file",
+              " bytes: it belongs to another file",
               end, r->data.size);
     return heft_error_file(err, r->data_path);
 }
@@ -355,8 +356,8 @@ static bool open_stream(struct heft_ids_reader *r, unsigned width, struct heft_e
                ? range_plain(r, &r->file, 0, r->file.size, err) &&
                      set_part(r, width, false, r->file.size / width, err)
                : heft_fail(err, HEFT_MALFORMED, r->file.size - r->file.size % width,
-                           "%" PRIu64 " bytes are no whole number of ids of %u bytes", r->file.size,
-                           width);
+                           "%" PRIu64 " bytes are not a multiple of the %u bytes of an id",
+                           r->file.size, width);
 }
 
 static bool open_decimals(struct heft_ids_reader *r, struct heft_error *err)

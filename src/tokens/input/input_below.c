@@ -47,7 +47,7 @@ bool heft_folder_each(const char *folder, heft_path_fn *each, void *ctx, bool *i
 
     *is_unreadable = failed && l.ok;
     if (*is_unreadable) {
-        heft_fail_errno(err, "folder cannot be read");
+        heft_fail_errno(err, "directory cannot be read");
         l.ok = heft_error_file(err, folder);
     }
     heft_buf_release(&l.path);

@@ -80,10 +80,10 @@ static bool check_stranger(struct heft_input_bytes *in, struct heft_bytes head,
     const char *stranger = heft_stranger(head);
 
     in->is_known = true;
-    return !stranger || heft_fail(err, HEFT_UNSUPPORTED, 0,
-                                  "%s; texts, JSON lines and .npz are read, also packed as .gz "
-                                  "and .zst",
-                                  stranger);
+    return !stranger ||
+           heft_fail(err, HEFT_UNSUPPORTED, 0,
+                     "%s; expected text, JSON lines or .npz, uncompressed or as .gz or .zst",
+                     stranger);
 }
 
 /* Whether a .gz or .zst file is shorter than the four bytes that identify it. */
@@ -114,7 +114,7 @@ static bool pull_head(struct heft_input_bytes *in, struct heft_error *err)
     in->waiting = (struct heft_bytes){in->packed, n};
     pack = heft_pack_of(in->waiting);
     if (pack == HEFT_PACK_NONE && is_cut_pack(in->path, in->waiting))
-        return heft_fail(err, HEFT_MALFORMED, n, "packed data that ends before its end");
+        return heft_fail(err, HEFT_MALFORMED, n, "the compressed data is truncated");
     if (pack == HEFT_PACK_NONE)
         return check_stranger(in, in->waiting, err);
     in->unpack = heft_unpack_new(pack, err);
@@ -132,7 +132,7 @@ static bool open_path(struct heft_input_bytes *in, struct heft_error *err)
     if (heft_os->stat_fd(in->fd, &st) != 0)
         return heft_fail_errno(err, "cannot be examined");
     if (st.is_dir)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "a folder, where a file is wanted");
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "is a directory; expected a file");
     in->is_regular =
         st.is_file && in->fd != 0; /* part of standard input may have been read by others */
     in->size = st.size;
@@ -212,7 +212,8 @@ bool heft_input_seek(struct heft_input_bytes *in, uint64_t at, struct heft_error
         if (!heft_input_read(in, some, (size_t)heft_min_u64(at, sizeof some), &n, err))
             return false;
         if (n == 0) {
-            heft_fail(err, HEFT_IO, HEFT_NO_OFFSET, "ends before the place to go on from");
+            heft_fail(err, HEFT_IO, HEFT_NO_OFFSET,
+                      "the input ends before the checkpoint of the interrupted run");
             return heft_error_file(err, in->path);
         }
     }

@@ -190,7 +190,7 @@ static bool take_entry(void *ctx, const char *path, struct heft_error *err)
         return true;
     if (!st.is_file && is_waited_for(path)) {
         heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                  "no regular file: one by one they are read, but not within a folder");
+                  "not a regular file; name it on the command line to read it");
         return heft_error_file(err, path);
     }
     return a->sort ? wait_for(&a->entries, path, "", err) : put_item(a, path, err);
@@ -246,7 +246,7 @@ static bool no_match(const char *pattern, struct heft_error *err)
         heft_fail_errno(err, "cannot be examined");
     else
         heft_fail(err, HEFT_IO, HEFT_NO_OFFSET,
-                  "no such file, and no pattern that matches one (option allow_empty goes on)");
+                  "no such file, and no match as a pattern (option allow_empty ignores this)");
     return heft_error_file(err, pattern);
 }
 

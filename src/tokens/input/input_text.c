@@ -39,7 +39,8 @@ static bool fail_bytes(const struct heft_input_text *in, const uint8_t *p, size_
 
     for (size_t i = 0; i < n && i < 4; i++)
         snprintf(bytes + 3 * i, 4, " %02x", p[i]);
-    heft_fail(err, HEFT_MALFORMED, offset, "bytes%s are no %.*s", bytes, (int)what.n, what.p);
+    heft_fail(err, HEFT_MALFORMED, offset, "bytes%s are not valid %.*s", bytes, (int)what.n,
+              what.p);
     return heft_error_file(err, in->bytes.path);
 }
 
@@ -337,7 +338,7 @@ static bool begin(struct heft_input_text *in, struct heft_error *err)
         return true;
     if (mark->then != HEFT_CHARSET_UTF8 && in->n_raw >= mark->n)
         return fail_bytes(in, in->raw, mark->n, 0,
-                          HEFT_STR("byte order mark; -le and -be need none"), err);
+                          HEFT_STR("byte order mark; use -le or -be for text without one"), err);
     in->encoding = mark->then == HEFT_CHARSET_UTF8
                        ? mark->then
                        : mark[-1].then; /* the entry before it: little-endian */
@@ -384,7 +385,8 @@ bool heft_text_seek(struct heft_input_text *in, const struct heft_text_place *pl
     const bool is_code_page = place->encoding >= HEFT_CHARSET_BYTES;
 
     if (is_code_page && place->encoding != in->how.encoding.charset)
-        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "a journal's encoding");
+        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
+                         "the journal has an invalid encoding");
     in->offset = place->offset;
     in->encoding = place->encoding;
     in->begun = place->begun;

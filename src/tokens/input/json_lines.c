@@ -100,7 +100,7 @@ static bool refuse_value(struct heft_json *odd, struct heft_error *err)
     const enum heft_json_token token = heft_json_next(odd);
 
     return token != HEFT_JSON_ERROR &&
-           heft_fail(err, HEFT_MALFORMED, odd->where, "%s, where a string is wanted",
+           heft_fail(err, HEFT_MALFORMED, odd->where, "%s; expected a string",
                      heft_json_token_name(token));
 }
 
@@ -115,7 +115,7 @@ static bool find_text(struct heft_json_lines *l, struct heft_json *json, struct 
     if (token == HEFT_JSON_ERROR)
         return false;
     if (token != HEFT_JSON_OBJECT)
-        return heft_fail(err, HEFT_MALFORMED, json->where, "%s, where an object is wanted",
+        return heft_fail(err, HEFT_MALFORMED, json->where, "%s; expected an object",
                          heft_json_token_name(token));
     while ((token = heft_json_next(json)) == HEFT_JSON_KEY) {
         const bool is_it = heft_str_eq(json->text, l->key);
@@ -166,7 +166,7 @@ static bool take_line(struct heft_json_lines *l, uint8_t *p, size_t n, uint64_t 
         replace_surrogates(p, n);
     if (l->line == 1 && is_marked(p, n))
         return heft_fail(err, HEFT_MALFORMED, offset,
-                         "a byte order mark, which option encoding utf-8-sig leaves out");
+                         "a byte order mark; option encoding utf-8-sig skips it");
     heft_json_begin(&json, (struct heft_bytes){p, n}, offset, NULL, err);
     heft_json_as_python(&json);
     heft_json_in_place(&json);

@@ -12,17 +12,17 @@ bool heft_npy_is_safe(struct heft_bytes header, const struct heft_npy *npy, stru
 {
     if (npy->type.kind == HEFT_NPY_OBJECTS)
         return heft_fail(err, HEFT_UNSAFE, descr_at(header, npy),
-                         "an array of Python objects, which are a pickle: not read");
+                         "an array of Python objects is a pickle and is not read");
     return npy->type.kind != HEFT_NPY_RECORDS ||
            heft_fail(err, HEFT_UNSAFE, descr_at(header, npy),
-                     "an array of records, which may hold Python objects: not read");
+                     "an array of records may contain Python objects and is not read");
 }
 
 static bool refuse_type(struct heft_bytes header, const struct heft_npy *npy,
                         struct heft_error *err)
 {
     return heft_fail(err, HEFT_UNSUPPORTED, descr_at(header, npy),
-                     "an array of type %.*s; ids are whole numbers, little-endian",
+                     "an array of type %.*s; expected little-endian integers",
                      (int)heft_min_u64(npy->descr.n, 20), npy->descr.p);
 }
 
@@ -60,7 +60,7 @@ static bool read_ids(struct heft_bytes header, struct heft_npy *npy, struct heft
         return refuse_type(header, npy, err);
     if (npy->is_fortran && npy->rank > 1)
         return heft_fail(err, HEFT_UNSUPPORTED, descr_at(header, npy),
-                         "an array of several dimensions in Fortran order");
+                         "an array of several dimensions in Fortran order; expected C order");
     *out = (struct heft_npy_ids){.count = npy->count,
                                  .data = (uint32_t)npy->data,
                                  .width = (uint8_t)npy->type.each,

@@ -62,7 +62,7 @@ static bool open_array(struct npz *npz, const struct heft_zip_entry *entry,
         return false;
     if (length < n || length - n > heft_stream_left(r))
         return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
-                         "a header of %zu bytes, %" PRIu64 " are left", length,
+                         "a header of %zu bytes exceeds the %" PRIu64 " bytes left", length,
                          heft_stream_left(r));
     all->n = 0;
     heft_buf_put(all, head, n);
@@ -152,9 +152,10 @@ static bool tell_ids(const struct heft_npz_ids *to, struct heft_stream_reader *r
             uint64_t id;
 
             if (!read_id(raw + i * type->width, type, &id) || id >= to->vocab_size)
-                return heft_fail(err, HEFT_MALFORMED, entry->data,
-                                 "%s has a number that is no id, ids are below %" PRIu32,
-                                 entry->name.p, to->vocab_size);
+                return heft_fail(
+                    err, HEFT_MALFORMED, entry->data,
+                    "%s has a number that is not an id; expected 0 or higher and below %" PRIu32,
+                    entry->name.p, to->vocab_size);
             if (to->width == 2)
                 heft_put_le16(ids + 2 * i, (uint16_t)id);
             else

@@ -173,7 +173,7 @@ static bool end_accumulated(struct front *f, struct heft_error *err)
         return separate(f, err);
     if (f->characters == 0) {
         heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                  "an empty document, which option combine 0 would make an array of nothing");
+                  "an empty document would become an empty array; use option combine above 0");
         return heft_error_file(err, f->path);
     }
     if (o->eot == HEFT_EOT_ID && o->eot_each &&

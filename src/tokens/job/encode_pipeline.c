@@ -218,7 +218,8 @@ bool heft_encode_load_rest(struct heft_encode_pipeline *l, struct heft_cur *plac
     const struct heft_bytes rest = heft_journal_take(place);
 
     if (rest.n > JOB_ROOM || heft_utf8_check(rest) < rest.n)
-        return heft_fail(err, HEFT_MALFORMED, heft_cur_where(place), "a journal's text");
+        return heft_fail(err, HEFT_MALFORMED, heft_cur_where(place),
+                         "the journal has an invalid text");
     if (rest.n > 0)
         memcpy(l->rest, rest.p, rest.n);
     l->n_rest = rest.n;

@@ -21,7 +21,7 @@ static bool check_device(const char *path, struct heft_error *err)
     if (kind != HEFT_PATH_OTHER && strncmp(path, "/dev/", 5) != 0)
         return true;
     heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-              "no regular file: tokens go to files that are written beside their name and renamed");
+              "not a regular file; output is written to a temporary file beside it and renamed");
     return heft_error_file(err, path);
 }
 
@@ -30,7 +30,7 @@ static bool choose_output(struct heft_encoding *e, struct heft_error *err)
     const char *path = e->options.output;
 
     if (!*path)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "a name of nothing, to write to");
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "the output path is empty");
     if (!check_device(path, err))
         return false;
     e->output = is_folder(path) ? heft_arena_printf(&e->mem, err, "%s/", path) : path;
@@ -55,14 +55,14 @@ static bool check_stream(const struct heft_encoding *e, struct heft_error *err)
     const struct heft_encode_options *o = &e->options;
 
     if (!o->written)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "tokens go to files");
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "tokens are written to files");
     if (e->format != &heft_tokens_bin && e->format != &heft_tokens_ids)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "only bin and ids are written as a stream: option format bin or ids");
+                         "only option format bin or ids can be written as a stream");
     return (!o->resume && o->shard_tokens == 0 && o->val_fraction == 0) ||
            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                     "a stream is one, and ends with its run: no option resume, option "
-                     "shard_tokens or option val_fraction");
+                     "a stream cannot be combined with option resume, option shard_tokens or "
+                     "option val_fraction");
 }
 
 /* A path without an extension gets that of the format; .npz is the default. */
@@ -82,7 +82,7 @@ static bool choose_format(struct heft_encoding *e, struct heft_error *err)
         e->format = &heft_tokens_npz;
     if (!e->format)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "format %s: npz, npy, bin, llmc, megatron and ids are written",
+                         "format %s: expected npz, npy, bin, llmc, megatron or ids",
                          o->format ? o->format : extension);
     if (heft_encode_streams(e))
         return check_stream(e, err);
@@ -102,12 +102,11 @@ static bool check_places(const struct heft_encoding *e, struct heft_error *err)
     const struct heft_encode_options *o = &e->options;
 
     if (o->eot != HEFT_EOT_ID && (o->eot_before || o->eot_each))
-        return heft_fail(
-            err, HEFT_USAGE, HEFT_NO_OFFSET,
-            "option eot_before and option eot_each say where the id of option eot id stands");
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "option eot_before and option eot_each require option eot id");
     return !o->eot_before || e->format != &heft_tokens_npz ||
            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                     "option eot_before: in npz the id stands between documents");
+                     "option eot_before: npz always has the id between documents");
 }
 
 static bool choose_separator(struct heft_encoding *e, struct heft_error *err)
@@ -119,7 +118,7 @@ static bool choose_separator(struct heft_encoding *e, struct heft_error *err)
         o->eot = megatron ? HEFT_EOT_NONE : HEFT_EOT_TEXT;
     if (megatron && o->eot == HEFT_EOT_TEXT)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "megatron keeps documents apart: option eot id or none");
+                         "megatron stores documents separately: use option eot id or none");
     if (o->eot == HEFT_EOT_ID && heft_vocab_end(e->v) == HEFT_NO_TOKEN)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "option eot id: the vocabulary has no " HEFT_END_OF_TEXT
@@ -140,15 +139,14 @@ static bool choose_width(struct heft_encoding *e, struct heft_error *err)
 
     e->width = o->width ? o->width : ids <= 65536 ? 2 : 4;
     if (o->width && o->width != 2 && o->width != 4)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "ids of %u bytes; 2 and 4 are written",
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "ids of %u bytes; expected 2 or 4",
                          o->width);
     if (o->width && (e->format == &heft_tokens_npz || e->format == &heft_tokens_ids))
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "option width: npz has ids of 8 bytes always, and ids are decimals");
+                         "option width: npz always has ids of 8 bytes, and ids are decimals");
     return e->width == 4 || ids <= 65536 ||
            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                     "option width: ids up to %" PRIu32 " are written, which need 4 bytes",
-                     ids - 1);
+                     "option width: ids up to %" PRIu32 " need 4 bytes", ids - 1);
 }
 
 static bool check_options(struct heft_encoding *e, struct heft_error *err)
@@ -156,16 +154,14 @@ static bool check_options(struct heft_encoding *e, struct heft_error *err)
     const struct heft_encode_options *o = &e->options;
 
     if ((unsigned)o->eot > HEFT_EOT_NONE)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no kind of separator has number %u",
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "unknown kind of separator %u",
                          (unsigned)o->eot);
     if (!(o->val_fraction >= 0 && o->val_fraction < 1))
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "a share for validation is from 0 to below 1");
+                         "the share for validation must be at least 0 and below 1");
     if (o->skip && (!o->jsonl_key || o->replace))
-        return heft_fail(
-            err, HEFT_USAGE, HEFT_NO_OFFSET,
-            "option skip leaves out lines of JSON: it goes with option jsonl_key, and not "
-            "with replace");
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "option skip requires option jsonl_key and excludes replace");
     e->text = (struct heft_text_how){{HEFT_CHARSET_UTF8, {0}}, o->replace, o->jsonl_key != NULL};
     if (o->encoding && !heft_charset_of(o->encoding, &e->text.encoding, err))
         return false;

@@ -95,9 +95,8 @@ static bool make_who(struct heft_encoding *e, struct heft_error *err)
 
 static bool differs(struct heft_error *err, const char *what)
 {
-    return heft_fail(
-        err, HEFT_USAGE, HEFT_NO_OFFSET,
-        "%s than in the run that was interrupted; without option resume it begins anew", what);
+    return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                     "%s than in the interrupted run; omit option resume to start again", what);
 }
 
 static bool input_differs(const struct heft_encoding *e, size_t i, struct heft_error *err)
@@ -347,8 +346,9 @@ bool heft_encode_begin(struct heft_encoding *e, struct heft_error *err)
     if (!open_output(e, err))
         return false;
     if (heft_input_list_streams(e->list) && o->resume)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "an input that can only be read once cannot be resumed");
+        return heft_fail(
+            err, HEFT_USAGE, HEFT_NO_OFFSET,
+            "an input that can only be read once cannot be resumed; use regular files");
     if (!heft_input_list_streams(e->list) && !heft_encode_streams(e) && !open_journal(e, err))
         return false;
     return e->resume.journal ? go_on(e, err) : begin_anew(e, err);

@@ -77,8 +77,8 @@ static bool end_llmc(struct heft_token_file *f, struct heft_error *err)
 
     if (f->tokens > INT32_MAX)
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                         "%" PRIu64 " tokens, a file of llm.c can have 2147483647 "
-                         "(option shard_tokens writes several)",
+                         "%" PRIu64 " tokens exceed the limit of an llm.c file, 2147483647 (option "
+                         "shard_tokens writes several files)",
                          f->tokens);
     heft_put_le32(head, f->how->width == 2 ? 20240520 : 20240801);
     heft_put_le32(head + 4, f->how->width == 2 ? 1 : 7);
@@ -102,7 +102,8 @@ static bool unit_megatron(struct heft_token_file *f, struct heft_error *err)
 
     if (f->unit_tokens > INT32_MAX)
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                         "a document of %" PRIu64 " tokens, Megatron's index can have 2147483647",
+                         "a document of %" PRIu64
+                         " tokens exceeds the limit of Megatron's index, 2147483647",
                          f->unit_tokens);
     heft_put_le32(length, (uint32_t)f->unit_tokens);
     return heft_row_store_put(&f->rows, f->units, 1, length, err);

@@ -183,7 +183,7 @@ static bool make_npy(uint8_t block[STORED + NPY], uint64_t count, struct heft_er
 
     heft_npy_header(&buf, "<i8", 1, &count);
     ok = heft_buf_ok(&buf, err) && (buf.n == NPY || heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                                                              "an array too long for NumPy"));
+                                                              "an array is too long for NumPy"));
     memcpy(block, "\0\x80\0\x7f\xff", STORED);
     if (ok)
         memcpy(block + STORED, buf.p, NPY);

@@ -59,7 +59,8 @@ bool heft_token_out_load_rows(struct heft_token_out *out, struct heft_cur *piece
     if (!heft_journal_ends(piece, err))
         return false;
     if (track > 1 || width == 0 || rows.n % width != 0 || first > f->saved_rows)
-        return heft_fail(err, HEFT_MALFORMED, heft_cur_where(piece), "a journal's rows");
+        return heft_fail(err, HEFT_MALFORMED, heft_cur_where(piece),
+                         "the journal has invalid rows");
     f->saved_rows = first + rows.n / width;
     return heft_row_store_put(&f->rows, first, rows.n / width, rows.p, err);
 }
@@ -103,7 +104,8 @@ static bool check_rows(const struct heft_token_out *out, struct heft_token_file 
     const uint64_t count = f->is_open && out->how.format->row ? out->how.format->count_rows(f) : 0;
 
     if (count > f->saved_rows)
-        return heft_fail(err, HEFT_MALFORMED, heft_cur_where(record), "a journal's count of rows");
+        return heft_fail(err, HEFT_MALFORMED, heft_cur_where(record),
+                         "the journal has an invalid count of rows");
     f->saved_rows = count;
     return true;
 }

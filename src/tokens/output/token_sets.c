@@ -67,7 +67,7 @@ static bool handle(struct heft_token_out *out, struct heft_arena *mem, const cha
     if (!path || out->how.sink.overwrite)
         return path && heft_sink_retire(out->sink, path, err);
     heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-              "belongs to a row of files that is there already; option overwrite replaces it");
+              "belongs to an existing series of files; option overwrite replaces it");
     return heft_error_file(err, path);
 }
 

@@ -25,12 +25,12 @@ static bool check_length(const struct heft_sampler *s, uint64_t length, struct h
 
     if (length >= total / s->n)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "windows of %" PRIu64 " ids; arrays of %" PRIu64
-                         " on the average are too small for them",
+                         "windows of %" PRIu64 " ids are too long for arrays of %" PRIu64
+                         " ids on average",
                          length, total / s->n);
     if (total - length <= 1 || !has_window(s, length))
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "windows of %" PRIu64 " ids; no array is longer", length);
+                         "windows of %" PRIu64 " ids: no array is longer", length);
     return true;
 }
 
@@ -97,8 +97,7 @@ struct heft_sampler *heft_sampler_open(const char *const *paths, size_t n,
     bool ok = s && heft_require_paths(paths, n, err);
 
     if (ok && width != 2 && width != 4)
-        ok = heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "ids of %u bytes; 2 or 4 are allowed",
-                       width);
+        ok = heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "ids of %u bytes; expected 2 or 4", width);
     for (size_t i = 0; ok && i < n; i++)
         ok = heft_sampler_add(s, paths[i], width, err) || heft_error_file(err, paths[i]);
     if (ok && count_ids(s, err)) {

@@ -65,7 +65,7 @@ bool heft_id_array_read(const struct heft_sampler *s, const struct heft_id_array
         for (size_t i = 0; i < k; i++)
             if (!take(a, bytes + i * a->width, &ids[i]))
                 return heft_fail(err, HEFT_MALFORMED, a->off + (at + i) * a->width,
-                                 "a number that is no id, negative or more than 32 bits");
+                                 "a number is not an id: negative or more than 32 bits");
         ids += k;
         at += k;
         n -= k;
@@ -97,22 +97,23 @@ static bool read_npy(const struct heft_sampler *s, struct heft_id_array *a, uint
         !heft_npy_length((struct heft_bytes){head, n}, 0, &length, err))
         return false;
     if (length > size)
-        return heft_fail(err, HEFT_MALFORMED, 8, "an .npy header of %zu bytes", length);
+        return heft_fail(err, HEFT_MALFORMED, 8,
+                         "an .npy header of %zu bytes exceeds the file or is too short", length);
     header = heft_arena_alloc(mem, length, err);
     if (!header || !read_bytes(s, a, 0, header, length, err) ||
         !heft_npy_plain_ids((struct heft_bytes){header, length}, &ids, err))
         return false;
     if (ids.rank != 1)
         return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                         "an array of %u dimensions, ids have one", ids.rank);
+                         "an array of %u dimensions; expected one", ids.rank);
     a->off = ids.data;
     a->n = ids.count;
     a->width = ids.width;
     a->is_signed = ids.is_signed;
     return (heft_mul(a->n, a->width, &bytes) && bytes == size - a->off) ||
            heft_fail(err, HEFT_MALFORMED, a->off,
-                     "%" PRIu64 " integers of %u bytes in %" PRIu64 " bytes", a->n, a->width,
-                     size - a->off);
+                     "%" PRIu64 " integers of %u bytes do not match the %" PRIu64 " bytes of data",
+                     a->n, a->width, size - a->off);
 }
 
 /* ---- .npz -------------------------------------------------------------------------------- */
@@ -183,7 +184,8 @@ static bool read_stream(struct heft_id_array *a, uint64_t size, unsigned width,
     if (magic == 20240520 || magic == 20240801) {
         if (version != (magic == 20240520 ? 1 : 7))
             return heft_fail(err, HEFT_UNSUPPORTED, 4,
-                             "version %" PRIu32 " of llm.c's format; 1 has ids of 2 bytes, 7 of 4",
+                             "version %" PRIu32
+                             " of llm.c's format; expected 1 (ids of 2 bytes) or 7 (4 bytes)",
                              version);
         a->off = LLMC_BYTES;
         a->width = version == 1 ? 2 : 4;
@@ -191,8 +193,8 @@ static bool read_stream(struct heft_id_array *a, uint64_t size, unsigned width,
     }
     if (size - a->off != a->n * a->width) /* n is below 2^32, or a part of size: no overflow */
         return heft_fail(err, HEFT_MALFORMED, a->off,
-                         "%" PRIu64 " ids of %u bytes in %" PRIu64 " bytes", a->n, a->width,
-                         size - a->off);
+                         "%" PRIu64 " ids of %u bytes do not match the %" PRIu64 " bytes of data",
+                         a->n, a->width, size - a->off);
     return true;
 }
 
@@ -215,9 +217,9 @@ static bool check_stream(const struct heft_source *source, struct heft_bytes hea
 {
     if (head.n >= 9 && !memcmp(head.p, HEFT_MEGATRON_MAGIC, 9))
         return heft_fail(err, HEFT_UNSUPPORTED, 0,
-                         "an index of Megatron's; the ids are in the .bin beside it");
+                         "a Megatron index has no ids; use the .bin beside it");
     if (heft_decimals_are(head, source->size, source->label, width))
-        return heft_fail(err, HEFT_UNSUPPORTED, 0, "decimals; ids of 2 or 4 bytes are wanted");
+        return heft_fail(err, HEFT_UNSUPPORTED, 0, "decimals; expected binary ids of 2 or 4 bytes");
     return true;
 }
 

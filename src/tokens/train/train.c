@@ -19,13 +19,12 @@ struct training {
 static bool check_options(const struct heft_train_options *o, struct heft_error *err)
 {
     if (o->style != HEFT_TRAIN_BYTES && o->style != HEFT_TRAIN_SUBWORD_NMT)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no style of training has number %u",
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "unknown style of training %u",
                          (unsigned)o->style);
     if (o->style == HEFT_TRAIN_BYTES && o->size < LEAST_BYTES)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "a vocabulary of %" PRIu32
-                         " ids; the 256 bytes and <|endoftext|> are 257 already",
-                         o->size);
+        return heft_fail(
+            err, HEFT_USAGE, HEFT_NO_OFFSET,
+            "a vocabulary of %" PRIu32 " ids; the 256 bytes and <|endoftext|> need 257", o->size);
     if (o->size >= HEFT_MOST_IDS)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "%" PRIu32 " %s; fewer than %u are allowed", o->size,
@@ -38,11 +37,11 @@ static bool check_size(const struct training *t, struct heft_error *err)
     const uint64_t n = t->words.n_text, memory = t->task.memory;
 
     if (t->words.n == 0)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no text to learn from");
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "the inputs contain no text");
     if (n > MOST_CELLS || n * CELL_MEMORY + LEAST_MEMORY > memory)
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                         "different words have %" PRIu64 " bytes; %" PRIu64
-                         " are allowed in %" PRIu64 " bytes of memory",
+                         "distinct pre-tokens have %" PRIu64 " bytes; at most %" PRIu64
+                         " fit into %" PRIu64 " bytes of memory",
                          n, heft_min_u64(memory / CELL_MEMORY, MOST_CELLS), memory);
     return true;
 }
@@ -58,7 +57,8 @@ static bool learn(struct training *t, const struct heft_train_options *o, struct
     task->most_symbols = is_bytes ? o->size - 1 : task->cells.n_symbols + o->size;
     if (task->most_symbols > MOST_SYMBOLS)
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                         "%" PRIu32 " characters and %" PRIu32 " merges; %u together are allowed",
+                         "%" PRIu32 " characters and %" PRIu32
+                         " merges; at most %u together are supported",
                          task->cells.n_symbols, o->size, MOST_SYMBOLS);
     task->min_frequency = o->min_frequency ? o->min_frequency : 2;
     task->largest_text_first = !is_bytes;

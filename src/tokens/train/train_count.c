@@ -59,7 +59,8 @@ static bool append(struct heft_counts *c, struct heft_str word, uint32_t hash, u
                    struct heft_error *err)
 {
     if (word.n > UINT32_MAX / 2)
-        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "a word of %zu bytes", word.n);
+        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "a pre-token of %zu bytes is too long",
+                         word.n);
     if (!heft_grow(&c->words, &c->cap, c->n, 1, sizeof *c->words, err) ||
         !heft_grow(&c->text, &c->cap_text, c->n_text, word.n, 1, err))
         return false;

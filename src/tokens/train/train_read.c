@@ -58,8 +58,7 @@ static bool find_files(struct reading *r, const char *const *paths, size_t n,
             return false;
         if (heft_input_list_count(r->list) == before &&
             heft_path_kind(paths[i]) == HEFT_PATH_NONE) {
-            heft_fail(err, HEFT_IO, HEFT_NO_OFFSET,
-                      "no such file, and no pattern that matches one");
+            heft_fail(err, HEFT_IO, HEFT_NO_OFFSET, "no such file, and no match as a pattern");
             return heft_error_file(err, paths[i]);
         }
     }
@@ -109,7 +108,7 @@ static bool cut_file(struct reading *r, const struct heft_source *source, uint32
         return false;
     if (heft_stranger((struct heft_bytes){head, n}))
         return heft_fail(err, HEFT_UNSUPPORTED, 0,
-                         "%s; texts are read, also packed as .gz and .zst",
+                         "%s; expected text, uncompressed or as .gz or .zst",
                          heft_stranger((struct heft_bytes){head, n}));
     if (heft_pack_of((struct heft_bytes){head, n}) != HEFT_PACK_NONE)
         return add_span(r, (struct span){file, true, 0, 0}, err);
@@ -169,7 +168,7 @@ static bool fail_text(const struct buffer *b, struct heft_error *err)
 
     for (size_t i = 0; i < 4 && b->checked + i < b->n; i++)
         snprintf(bytes + 3 * i, 4, " %02x", b->p[b->checked + i]);
-    return heft_fail(err, HEFT_MALFORMED, b->at + b->checked, "bytes%s are no UTF-8", bytes);
+    return heft_fail(err, HEFT_MALFORMED, b->at + b->checked, "bytes%s are not valid UTF-8", bytes);
 }
 
 /* Validates UTF-8. A character cut off by the end of the buffer is an error only at the end of the
@@ -246,7 +245,7 @@ static bool count_span(struct heft_word_counter *counter, struct text *t, struct
 
     while (!is_last) {
         if (b->n > memory)
-            return heft_fail(err, HEFT_LIMIT, b->at, "a word of more than %" PRIu64 " bytes",
+            return heft_fail(err, HEFT_LIMIT, b->at, "a pre-token of more than %" PRIu64 " bytes",
                              memory);
         if (!read_more(b, t, &is_last, err) || !check(b, is_last, err) ||
             !heft_count_words(counter, b->p, b->checked, is_last, &done, err))

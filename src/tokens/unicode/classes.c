@@ -27,7 +27,7 @@ static bool find_version(const char *unicode, uint8_t *number, struct heft_error
             return true;
         }
     return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                     "no Unicode version \"%.20s\"; 9.0 to 17.0 are known", unicode);
+                     "unknown Unicode version \"%.20s\"; expected 9.0 to 17.0", unicode);
 }
 
 /* Enters the part of a range that lies in the block that begins at `base`. */

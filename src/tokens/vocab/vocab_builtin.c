@@ -20,8 +20,8 @@ bool heft_vocab_builtin(struct heft_vocab *v, struct heft_error *err)
 {
     if (heft_builtin_count == 0)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "this heft was built without GPT-2's vocabulary: name "
-                         "the path of one, or run scripts/samples vocab and build again");
+                         "this build has no GPT-2 vocabulary: give the path of one, or run "
+                         "scripts/samples vocab and rebuild");
     v->n_merges = heft_builtin_count;
     v->n_ids = 256 + v->n_merges + 1;
     v->end = v->n_ids - 1;

@@ -53,8 +53,8 @@ static bool judge_merges(struct heft_vocab_reading *r, bool has_ids)
 
     if (r->form == HEFT_FORM_MERGES && !has_ids && !known && !(r->how && r->how->pattern))
         return heft_fail(r->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                         "a list of merges without ids: vocab.json is not beside it (option "
-                         "pattern gpt2 numbers them as GPT-2 does)");
+                         "a list of merges without vocab.json beside it has no ids (option pattern "
+                         "gpt2 assigns those of GPT-2)");
     return heft_vocab_judge(r, r->form, known);
 }
 
@@ -83,10 +83,9 @@ static bool check_stranger(struct heft_vocab_reading *r, struct heft_bytes text)
 {
     const char *stranger = heft_stranger(text);
 
-    return !stranger || heft_fail(r->err, HEFT_UNSUPPORTED, 0,
-                                  "%s: vocabularies are read from tokenizer.json, .tiktoken files "
-                                  "and lists of merges",
-                                  stranger);
+    return !stranger ||
+           heft_fail(r->err, HEFT_UNSUPPORTED, 0,
+                     "%s; expected tokenizer.json, a .tiktoken file or a list of merges", stranger);
 }
 
 static bool read_text(struct heft_vocab_reading *r, struct heft_bytes text, bool has_ids)
@@ -181,8 +180,8 @@ static void refuse_added(struct heft_vocab_reading *r, const char *added, const 
     if (r->v->refusal.code != HEFT_OK || heft_path_kind(added) != HEFT_PATH_FILE)
         return;
     heft_fail(&r->v->refusal, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-              "added_tokens.json beside it may change how texts are encoded: use a tokenizer.json "
-              "(ids can be decoded)");
+              "added_tokens.json beside it may change the ids of texts: use a tokenizer.json (ids "
+              "can be decoded)");
     heft_error_file(&r->v->refusal, text);
 }
 
@@ -241,7 +240,7 @@ static bool read_folder(struct heft_vocab_reading *r, struct heft_arena *mem, co
             return true;
     }
     heft_fail(r->err, HEFT_USAGE, HEFT_NO_OFFSET,
-              "the folder holds no vocabulary (vocab.bpe and encoder.json, tokenizer.json, or "
+              "the directory has no vocabulary (vocab.bpe and encoder.json, tokenizer.json, or "
               "merges.txt and vocab.json)");
     return heft_error_file(r->err, folder);
 }

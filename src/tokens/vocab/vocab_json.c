@@ -108,7 +108,7 @@ static bool refuse_text(struct walk *w, const char *what, bool is_fatal)
 
     if (refusal->code == HEFT_OK)
         heft_fail(refusal, HEFT_UNSUPPORTED, w->json.where,
-                  "%s: only byte-level BPE as GPT-2 has it encodes texts", what);
+                  "%s: text can only be encoded by byte-level BPE as in GPT-2", what);
     if (is_fatal)
         *w->r->err = *refusal;
     return !is_fatal;
@@ -173,15 +173,15 @@ static bool check_scalar(struct walk *w, enum heft_json_token token)
 
     if (w->depth == 1 && token == HEFT_JSON_NUMBER)
         return heft_fail(w->r->err, HEFT_UNSUPPORTED, w->json.where,
-                         "tokens and ids without merges: name the folder that also has vocab.bpe "
-                         "or merges.txt");
+                         "tokens and ids without merges: give the directory that also has "
+                         "vocab.bpe or merges.txt");
     if (is_of_lists(w)) {
         note_list(w);
         return true;
     }
     if (strcmp(w->path, "config.pattern") == 0)
         return heft_fail(w->r->err, HEFT_UNSUPPORTED, w->json.where,
-                         "a tekken.json, which is not read; use the model's tokenizer.json");
+                         "a tekken.json is not supported; use the model's tokenizer.json");
     w->has_bytes |= is_type && token == HEFT_JSON_STRING &&
                     heft_str_is(w->json.text, "ByteLevel") &&
                     (heft_str_starts(heft_str_of(w->path), HEFT_STR("pre_tokenizer.")) ||
@@ -222,9 +222,9 @@ static bool check_added(struct walk *w, struct heft_listed *item, bool has_id)
 {
     if (!has_id || !item->word.p)
         return heft_vocab_fail(w->r, item->where,
-                               "an added token without id below 2^20, or content");
+                               "an added token lacks an id below 2^20 or content");
     if (item->word.n == 0 || item->word.n > HEFT_LONGEST)
-        return heft_vocab_fail(w->r, item->where, "an added token of 0 or more than 4096 bytes");
+        return heft_vocab_fail(w->r, item->where, "an added token must have 1 to 4096 bytes");
     if (!item->is_special && w->r->v->refusal.code == HEFT_OK)
         heft_fail(&w->r->v->refusal, HEFT_UNSUPPORTED, item->where,
                   "added_tokens: id %" PRIu32 " is not special, and texts are not searched for it: "
@@ -237,7 +237,7 @@ static bool check_added(struct walk *w, struct heft_listed *item, bool has_id)
 static bool fail_shape(struct walk *w)
 {
     return heft_fail(w->r->err, HEFT_UNSUPPORTED, w->json.where,
-                     "added_tokens: only a list of objects of scalars is read");
+                     "added_tokens: expected a list of objects of scalars");
 }
 
 static bool read_added_member(struct walk *w, struct heft_listed *item, bool *has_id)
@@ -325,7 +325,7 @@ static bool take_merges(struct walk *w)
     enum heft_json_token token;
 
     if (w->merges.p)
-        return heft_vocab_fail(w->r, w->json.where, "merges stand there twice");
+        return heft_vocab_fail(w->r, w->json.where, "duplicate merges");
     for (size_t depth = 1; depth > 0;) {
         token = heft_json_next(&w->json);
         if (token == HEFT_JSON_ERROR)
@@ -387,7 +387,7 @@ static bool walk(struct walk *w, struct heft_bytes text)
     if ((w->vocab.n == 0 || !w->merges.p) && w->r->v->refusal.code)
         *w->r->err = w->r->v->refusal; /* in place of the error there */
     else if (w->vocab.n == 0 || !w->merges.p)
-        return heft_vocab_fail(w->r, HEFT_NO_OFFSET, "no model.vocab, or no model.merges");
+        return heft_vocab_fail(w->r, HEFT_NO_OFFSET, "model.vocab or model.merges is missing");
     return w->r->err->code == HEFT_OK && check_forms(w);
 }
 
@@ -399,8 +399,8 @@ static bool check_number(struct walk *w, const struct heft_listed *item, uint32_
 {
     return item->id == number ||
            heft_fail(w->r->err, HEFT_UNSUPPORTED, item->where,
-                     "added_tokens: id %" PRIu32 " is %" PRIu32 " to the library that writes the "
-                     "file, which counts on from the vocabulary",
+                     "added_tokens: id %" PRIu32 " becomes %" PRIu32
+                     " in the tokenizers library, which numbers them after the vocabulary",
                      item->id, number);
 }
 
@@ -415,7 +415,7 @@ static bool join_added(struct walk *w)
     for (size_t i = 0; ok && i < w->added.n; i++) {
         ok = heft_strmap_add(words, w->added.items[i].word, (uint32_t)i, &found, w->r->err) &&
              (found == HEFT_MAP_NONE ||
-              heft_vocab_fail(w->r, w->added.items[i].where, "an added token stands there twice"));
+              heft_vocab_fail(w->r, w->added.items[i].where, "duplicate added token"));
     }
     for (size_t i = 0; ok && i < n; i++) {
         struct heft_listed *item = &w->vocab.items[i];
@@ -425,7 +425,7 @@ static bool join_added(struct walk *w)
         if (at == HEFT_MAP_NONE)
             continue;
         ok = item->id == w->added.items[at].id ||
-             heft_vocab_fail(w->r, item->where, "a token that added_tokens gives another id");
+             heft_vocab_fail(w->r, item->where, "a token has another id in added_tokens");
         w->added.items[at].is_special = false; /* it is placed with the others */
     }
     for (size_t i = 0, number = n; ok && i < w->added.n; i++)
@@ -453,9 +453,10 @@ static bool next_merge(struct walk *w, struct heft_json *json, struct heft_buf *
         heft_buf_str(line, json->text);
     if (token == HEFT_JSON_STRING && (!is_pair || heft_json_next(json) == HEFT_JSON_ARRAY_END))
         return heft_buf_ok(line, w->r->err);
-    return w->r->err->code ? false
-                           : heft_vocab_fail(w->r, json->where,
-                                             "model.merges: neither a string nor a pair of them");
+    return w->r->err->code
+               ? false
+               : heft_vocab_fail(w->r, json->where,
+                                 "model.merges: expected a string or a pair of strings");
 }
 
 static bool each_merge(struct walk *w, struct heft_buf *line, bool is_counting, size_t *n)

@@ -13,10 +13,11 @@ static bool read_listing(struct heft_vocab_reading *r, struct heft_bytes text,
 
     heft_json_begin(&json, text, 0, &r->v->mem, r->err);
     if (heft_json_next(&json) != HEFT_JSON_OBJECT)
-        return r->err->code ? false : heft_vocab_fail(r, 0, "no JSON object of tokens and ids");
+        return r->err->code ? false
+                            : heft_vocab_fail(r, 0, "expected a JSON object of tokens and ids");
     if (!heft_vocab_list(r, &json, list) || heft_json_next(&json) != HEFT_JSON_END)
         return false;
-    return list->n > 0 || heft_vocab_fail(r, 0, "no token at all");
+    return list->n > 0 || heft_vocab_fail(r, 0, "the object has no tokens");
 }
 
 bool heft_vocab_read_ids(struct heft_vocab_reading *r, struct heft_bytes text)

@@ -49,7 +49,7 @@ static bool check_pattern(const struct heft_vocab_options *how, struct heft_erro
 {
     return !how || !how->pattern || strcmp(how->pattern, "gpt2") == 0 ||
            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                     "option pattern %s: only gpt2 is built in; a tokenizer.json says its own",
+                     "option pattern %s: expected gpt2; a tokenizer.json has its own",
                      how->pattern);
 }
 

@@ -106,7 +106,7 @@ static bool list_lines(struct heft_vocab_reading *r, struct heft_str text,
             continue;
         if (!read_line(line, bytes, &n, &item.id) || n > LONGEST)
             return heft_vocab_fail(r, item.where,
-                                   "a line that is not a token of up to 128 bytes in base64, a "
+                                   "expected a line with a token of up to 128 bytes in base64, a "
                                    "space, and a rank below 2^20");
         item.word = (struct heft_str){(const char *)bytes, n};
         bytes += n; /* base64 is longer */
@@ -148,8 +148,7 @@ static bool place_ranks(struct heft_vocab_reading *r, const struct heft_listing 
             return false;
         if (found != HEFT_MAP_NONE)
             return heft_fail(r->err, HEFT_MALFORMED, item->where,
-                             "a token that has rank %" PRIu32 " and rank %" PRIu32, found,
-                             item->id);
+                             "a token has rank %" PRIu32 " and rank %" PRIu32, found, item->id);
     }
     return heft_vocab_place_bytes(r);
 }

@@ -21,7 +21,7 @@ bool heft_vocab_check_text(struct heft_vocab_reading *r, struct heft_bytes text)
 {
     const size_t bad = heft_utf8_check(text);
 
-    return bad == text.n || heft_vocab_fail(r, bad, "no UTF-8");
+    return bad == text.n || heft_vocab_fail(r, bad, "not valid UTF-8");
 }
 
 bool heft_vocab_validate(struct heft_vocab_reading *r)
@@ -80,13 +80,14 @@ static bool list_member(struct heft_vocab_reading *r, struct heft_json *json,
     uint64_t id;
 
     if (item.word.n > 2 * HEFT_LONGEST)
-        return heft_vocab_fail(r, item.where, "a token of more than 4096 characters");
+        return heft_vocab_fail(r, item.where, "a token has more than 4096 characters");
     if (heft_json_next(json) != HEFT_JSON_NUMBER || !heft_json_u64(json, &id))
-        return r->err->code ? false
-                            : heft_vocab_fail(r, json->where, "an id that is no whole number");
+        return r->err->code
+                   ? false
+                   : heft_vocab_fail(r, json->where, "an id is not a non-negative integer");
     if (id >= HEFT_MOST_IDS)
         return heft_fail(r->err, HEFT_LIMIT, json->where,
-                         "id %" PRIu64 "; ids are below 2^20 = 1048576", id);
+                         "id %" PRIu64 "; expected below 2^20 = 1048576", id);
     item.id = (uint32_t)id;
     return heft_vocab_add(r, list, &item);
 }
@@ -132,7 +133,7 @@ static bool place(struct heft_vocab_reading *r, struct heft_listed *item, uint8_
         return false;
     return found == HEFT_MAP_NONE ||
            heft_fail(r->err, HEFT_MALFORMED, item->where,
-                     "a token that has id %" PRIu32 " and id %" PRIu32, found, item->id);
+                     "a token has id %" PRIu32 " and id %" PRIu32, found, item->id);
 }
 
 bool heft_vocab_place_bytes(struct heft_vocab_reading *r)
@@ -143,7 +144,7 @@ bool heft_vocab_place_bytes(struct heft_vocab_reading *r)
 
         if (id == HEFT_MAP_NONE)
             return heft_fail(r->err, HEFT_MALFORMED, HEFT_NO_OFFSET,
-                             "no token for the single byte 0x%02x; each of the 256 needs one",
+                             "no token for the single byte 0x%02x; all 256 bytes must have one",
                              byte);
         r->v->byte_ids[byte] = id;
     }
@@ -261,17 +262,18 @@ static bool read_parts(struct heft_vocab_reading *r, struct heft_str line, uint6
                                    space ? line.n - left.n - 1 : line.n};
 
     if (line.n > HEFT_LONGEST)
-        return heft_vocab_fail(r, where, "a merge of more than 4096 bytes");
+        return heft_vocab_fail(r, where, "a merge has more than 4096 bytes");
     if (!space || !to_bytes(r, left, p->bytes, &p->left_n) ||
         !to_bytes(r, right, p->bytes + p->left_n, &p->right_n))
-        return heft_vocab_fail(
-            r, where, "a merge that is not two words of the alphabet with a space between");
+        return heft_vocab_fail(r, where,
+                               "expected a merge: two words of the alphabet with a space between");
     p->left = heft_vocab_ids_get(&r->ids, (struct heft_str){(const char *)p->bytes, p->left_n});
     p->right = heft_vocab_ids_get(
         &r->ids, (struct heft_str){(const char *)p->bytes + p->left_n, p->right_n});
     return (p->left != HEFT_MAP_NONE && p->right != HEFT_MAP_NONE) ||
-           heft_vocab_fail(r, where,
-                           "a merge of something that neither is a byte nor was merged before");
+           heft_vocab_fail(
+               r, where,
+               "a merge has a part that is neither a byte nor the result of an earlier merge");
 }
 
 /* Fast path: merges are mostly in the order of their ids, and special tokens have the last ones. */
@@ -299,7 +301,7 @@ bool heft_vocab_merge(struct heft_vocab_reading *r, struct heft_str line, uint64
     token = (struct heft_str){(const char *)p.bytes, p.left_n + p.right_n};
     id = has_ids ? heft_vocab_result(r, token) : 256 + v->n_merges;
     if (id == HEFT_MAP_NONE)
-        return heft_vocab_fail(r, where, "a merge whose result has no id");
+        return heft_vocab_fail(r, where, "the result of a merge has no id");
     if (!has_ids) {
         token.p = memcpy(r->to, token.p, token.n); /* shorter than its line */
         r->to += token.n;
@@ -307,7 +309,7 @@ bool heft_vocab_merge(struct heft_vocab_reading *r, struct heft_str line, uint64
         if (!heft_vocab_ids_add(&r->ids, id, &found, r->err))
             return false;
         if (found != HEFT_MAP_NONE)
-            return heft_vocab_fail(r, where, "a merge whose result another merge made before");
+            return heft_vocab_fail(r, where, "an earlier merge has the same result");
     }
     v->merges[v->n_merges++] = (struct heft_merge){p.left, p.right, id};
     return true;
@@ -317,7 +319,7 @@ bool heft_vocab_reserve(struct heft_vocab_reading *r, size_t merges)
 {
     if (merges >= HEFT_MOST_MERGES)
         return heft_fail(r->err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                         "%zu merges; fewer than 2^20 - 257 are read", merges);
+                         "%zu merges; expected fewer than 2^20 - 257", merges);
     r->v->merges = heft_arena_alloc(&r->v->mem, merges * sizeof *r->v->merges, r->err);
     return r->v->merges != NULL;
 }
@@ -331,7 +333,7 @@ static bool drop_open_line(struct heft_vocab_reading *r, struct heft_str *text, 
     while (n > 0 && text->p[n - 1] != '\n')
         n--;
     if (n < text->n && !has_ids)
-        return heft_vocab_fail(r, n, "a last line without its newline: the list may be cut off");
+        return heft_vocab_fail(r, n, "the last line has no newline: the list may be truncated");
     text->n = n;
     return true;
 }
@@ -368,8 +370,8 @@ bool heft_vocab_check_end(struct heft_vocab_reading *r, struct heft_str text)
         is_made(v, next))
         return true;
     return heft_fail(r->err, HEFT_MALFORMED, text.n,
-                     "the list ends after %" PRIu32 " merges, and id %" PRIu32
-                     " would be of two others, too: it is cut off, or no merge makes that id",
+                     "the list ends after %" PRIu32 " merges, but id %" PRIu32
+                     " is two tokens joined: the list is truncated, or the id is no merge's",
                      v->n_merges, next);
 }
 
@@ -384,7 +386,7 @@ bool heft_vocab_read_merges(struct heft_vocab_reading *r, struct heft_str text, 
     most = count_lines(text);
     if (most == 0 &&
         (!has_ids || text.n == 0)) /* with ids, an empty list is a vocabulary of bytes */
-        return heft_vocab_fail(r, 0, "no merges");
+        return heft_vocab_fail(r, 0, "the list has no merges");
     if (!heft_vocab_reserve(r, most) || (!has_ids && !number_tokens(r, most, text.n)))
         return false;
     while (merge_line(begin, &text, &line))

@@ -54,32 +54,32 @@ def text_samples():
     merges("good", "#version: 0.2\na b\nab c\n", "ok", "-")
     merges("empty", "", offset=0, text="no merges")
     merges("version-alone", "#version: 0.2\n", offset=0, text="no merges")
-    merges("no-last-newline", "#version: 0.2\na b\na c", offset=18, text="without its newline")
+    merges("no-last-newline", "#version: 0.2\na b\na c", offset=18, text="has no newline")
     for name, line in {"one-word": "ab", "two-blanks": "a  b", "blank-in-front": " a", "blank-behind": "a ",
                        "tab": "a\tb", "no-such-byte": "€ b", "three-words": "a b c"}.items():
-        merges(name, f"a b\n{line}\n", offset=4, text="not two words")
-    merges("unknown-part", "a b\nac b\n", offset=4, text="neither is a byte nor was merged before")
-    merges("twice", "a b\na b\n", offset=4, text="another merge made before")
-    merges("made-twice", "a b\nb c\nab c\na bc\n", offset=13, text="another merge made before")
-    merges("no-utf8", b"a b\n\xff c\n", offset=4, text="no UTF-8")
+        merges(name, f"a b\n{line}\n", offset=4, text="expected a merge: two words")
+    merges("unknown-part", "a b\nac b\n", offset=4, text="neither a byte nor the result of an earlier merge")
+    merges("twice", "a b\na b\n", offset=4, text="an earlier merge has the same result")
+    merges("made-twice", "a b\nb c\nab c\na bc\n", offset=13, text="an earlier merge has the same result")
+    merges("no-utf8", b"a b\n\xff c\n", offset=4, text="not valid UTF-8")
 
 
 def id_samples():
     ids("ids-good", '"ab":256', "ok", "-")
     ids("ids-taken", '"ab":255', text="id 255 belongs to another token")
-    ids("ids-two", '"a":256', text="a token that has id 64 and id 256")
+    ids("ids-two", '"a":256', text="a token has id 64 and id 256")
     for name, value in {"negative": "-1", "fraction": "1.5", "text": '"1"', "null": "null"}.items():
-        ids(f"ids-{name}", f'"ab":{value}', at=5, text="no whole number")
+        ids(f"ids-{name}", f'"ab":{value}', at=5, text="not a non-negative integer")
     ids("ids-2-to-20", '"ab":1048576', "limit", 5, "below 2^20")
-    ids("ids-huge", '"ab":99999999999999999999', at=5, text="no whole number")
-    ids("ids-no-result", '"ac":256', at=None, text="whose result has no id")
+    ids("ids-huge", '"ab":99999999999999999999', at=5, text="not a non-negative integer")
+    ids("ids-no-result", '"ac":256', at=None, text="result of a merge has no id")
     for name, lines, at in [("usual", "#version: 0.2\na b\na b\n", 18), ("other", "\na b\r\n\na b\n", 7)]:
-        ids(f"ids-merge-twice-{name}", '"ab":256', at=None, text="merge 2 is merge 1 once more", lines=lines)
+        ids(f"ids-merge-twice-{name}", '"ab":256', at=None, text="merge 2 repeats merge 1", lines=lines)
         ROWS[-1] = (*ROWS[-1][:2], hex(at), ROWS[-1][3])
     ids("ids-merges-cut", '"ab":256,"abc":257', at=None,
-        text="the list ends after 1 merges, and id 257 would be of two others, too: it is cut off, or no merge makes that id")
+        text="the list ends after 1 merges, but id 257 is two tokens joined: the list is truncated, or the id is no merge's")
     ROWS[-1] = (*ROWS[-1][:2], "0x4", ROWS[-1][3])
-    ids("ids-merges-cut-open", '"ab":256,"abc":257,"abcd":258', at=None, text="1 merges, and id 258", lines="a b\nab")
+    ids("ids-merges-cut-open", '"ab":256,"abc":257,"abcd":258', at=None, text="1 merges, but id 258", lines="a b\nab")
     ROWS[-1] = (*ROWS[-1][:2], "0x6", ROWS[-1][3])
     ids("ids-of-no-merge", '"ab":256,"<pad>":257,"abc":258', "ok", "-")
     ids("ids-no-byte", '"ab":256', at="-", text="no token for the single byte 0x41", without="A")
@@ -91,7 +91,7 @@ def rank_samples():
         ranks(f"ranks-{name}", end, "unsupported", "no split pattern in the file")
         ROWS[-1] = (*ROWS[-1][:2], "-", ROWS[-1][3])
     ranks("ranks-taken", "YWI= 255\n", text="rank 255 belongs to another token")
-    ranks("ranks-two", "YQ== 256\n", text="a token that has rank 97 and rank 256")
+    ranks("ranks-two", "YQ== 256\n", text="a token has rank 97 and rank 256")
     for name, line in {"padding": "YWI 256", "tail-bits": "YWJ= 256", "inner-padding": "Y=I= 256",
                        "letter": "YW\xc3\xa9 256", "nothing": "==== 256", "no-token": " 256"}.items():
         ranks(f"ranks-{name}", line + "\n", text="in base64")
@@ -143,22 +143,22 @@ def json_samples():
     tokenizer("json-behavior", split(PATTERN, "Removed"), text='behavior "Removed"')
     tokenizer("json-padding", put("padding", {"strategy": {"Fixed": 8}, "pad_token": "!"}), "ok")
     tokenizer("json-no-type", lambda whole: whole["model"].pop("type"), "ok")
-    for name, value, text in [("merge-word", ["a"], "not two words"), ("merge-one", [["a"]], "neither a string nor a pair"),
-                              ("merge-three", [["a", "b", "c"]], "neither a string nor a pair"),
-                              ("merge-number", [3], "neither a string nor a pair"),
-                              ("merge-result", ["a c"], "result has no id"), ("merge-twice", ["a b", "a b"], "once more")]:
+    for name, value, text in [("merge-word", ["a"], "expected a merge: two words"), ("merge-one", [["a"]], "expected a string or a pair"),
+                              ("merge-three", [["a", "b", "c"]], "expected a string or a pair"),
+                              ("merge-number", [3], "expected a string or a pair"),
+                              ("merge-result", ["a c"], "result of a merge has no id"), ("merge-twice", ["a b", "a b"], "repeats merge")]:
         tokenizer(f"json-{name}", put("model.merges", value), "malformed", text)
     whole = (HERE / "json-merge-twice.json").read_bytes()
-    ROWS[-1] = (*ROWS[-1][:2], hex(whole.index(b'"a b"]')), "merge 2 is merge 1 once more")
+    ROWS[-1] = (*ROWS[-1][:2], hex(whole.index(b'"a b"]')), "merge 2 repeats merge 1")
     tokenizer("json-merges", put("model.merges", 7), text="model.merges 7")
     for name, tokens, code, text in [
-            ("end", [{"id": 259, "content": "<|endoftext|>", "special": True}], "malformed", "gives another id"),
-            ("taken", [{"id": 257, "content": "<pad>", "special": True}], "unsupported", "id 257 is 259 to the library"),
+            ("end", [{"id": 259, "content": "<|endoftext|>", "special": True}], "malformed", "another id in added_tokens"),
+            ("taken", [{"id": 257, "content": "<pad>", "special": True}], "unsupported", "id 257 becomes 259 in the tokenizers library"),
             ("not-special", [{"id": 259, "content": "<pad>", "special": False}], "unsupported", "id 259 is not special"),
-            ("list-id", [{"id": [57], "content": "<pad>", "special": True}], "unsupported", "added_tokens: only"),
-            ("list-special", [{"id": 300, "content": "<pad>", "special": [True]}], "unsupported", "added_tokens: only"),
-            ("no-id", [{"content": "<pad>", "special": True}], "malformed", "without id below 2^20, or content"),
-            ("twice", [{"id": n, "content": "x", "special": True} for n in (300, 301)], "malformed", "stands there twice")]:
+            ("list-id", [{"id": [57], "content": "<pad>", "special": True}], "unsupported", "added_tokens: expected"),
+            ("list-special", [{"id": 300, "content": "<pad>", "special": [True]}], "unsupported", "added_tokens: expected"),
+            ("no-id", [{"content": "<pad>", "special": True}], "malformed", "lacks an id below 2^20 or content"),
+            ("twice", [{"id": n, "content": "x", "special": True} for n in (300, 301)], "malformed", "duplicate added token")]:
         tokenizer(f"json-added-{name}", added(*tokens), code, text)
 
 
@@ -167,7 +167,7 @@ def strangers():
     merges("pattern-other", "#version: 0.2\n" + "".join(f"{c} {d}\n" for c in ".;(" for d in "abcd"), "unsupported", "-",
            "12 of 12 merged tokens are no words of GPT-2's pattern")
     (HERE / "list.txt").write_text("#version: 0.2\na b\n")
-    row("list.txt", "unsupported", "-", "a list of merges without ids")
+    row("list.txt", "unsupported", "-", "a list of merges without vocab.json")
     for name, more, text in [("pair", {}, "no split pattern in the file"),
                              ("pair-added", {"added_tokens.json": "{}"}, "no split pattern in the file")]:
         folder = HERE / name
@@ -199,7 +199,7 @@ def config_samples():
             ("array", "[]", "malformed", "0x0", "the file is an array, must be an object"),
             ("behind", "{} 1", "malformed", "0x3", "JSON:"),
             ("cut", '{"add_prefix_space": true', "malformed", "0x19", "JSON:"),
-            ("no-utf8", b'{"x": "\xff"}', "malformed", "0x7", "no UTF-8"),
+            ("no-utf8", b'{"x": "\xff"}', "malformed", "0x7", "not valid UTF-8"),
             ("flag", '{"add_bos_token": {}}', "malformed", "0x12", "add_bos_token is an object, must be a boolean"),
             ("class", '{"tokenizer_class": true}', "malformed", "0x14", "tokenizer_class is true, must be a string"),
             ("decoder", '{"added_tokens_decoder": 1}', "malformed", "0x19", "added_tokens_decoder is a number"),
