@@ -208,18 +208,6 @@ static bool take_rows(struct heft_export_list *exports, const struct heft_conver
     return true;
 }
 
-/* Sets the attributes of the exported dictionary: OrderedDict or not, _metadata. */
-static void describe_root(struct heft_export_list *exports, const char *root)
-{
-    const struct heft_value *value = heft_value_below(exports->model->values, root ? root : "");
-    const struct heft_value *child = value ? value->first_child : NULL;
-
-    exports->is_ordered = heft_model_is_ordered(exports->model, heft_str_of(root ? root : ""));
-    while (child && strcmp(child->key, "_metadata") != 0)
-        child = child->next_sibling;
-    exports->modules = child;
-}
-
 bool heft_export_load(struct heft_export_list *out, const struct heft_model *model,
                       const struct heft_convert_options *options, struct heft_arena *mem,
                       struct heft_error *err)
@@ -228,7 +216,6 @@ bool heft_export_load(struct heft_export_list *out, const struct heft_model *mod
     bool ok;
 
     *out = (struct heft_export_list){.model = model, .mem = mem, .n_shards = 1};
-    describe_root(out, options->root);
     out->items = heft_arena_zero(mem, model->n_rows + 1, sizeof *out->items, err);
     ok = selected && out->items &&
          heft_select_rows(model, options->root, options->rules, options->n_rules, selected, err) &&

@@ -47,11 +47,7 @@ struct heft_export_list {
     const size_t *begins;
     uint32_t n_shards;
     uint64_t (*weigh)(const struct heft_export_item *item); /* format->weigh, or NULL */
-    /* Attributes of the exported dictionary: whether it is an OrderedDict, and its _metadata or
-     * NULL. */
-    bool is_ordered;
-    const struct heft_value *modules;
-    uint64_t total_size; /* the hub's metadata.total_size */
+    uint64_t total_size;                                    /* the hub's metadata.total_size */
     bool untied;
     bool keeps_tree; /* the single output file preserves the nesting and the values of the source */
 };

@@ -98,9 +98,8 @@ void heft_model_release(struct heft_model *model)
     heft_free(model->unreadable);
     heft_free(model->partial);
     heft_free(model->boxes);
-    heft_free(model->ordered);
     heft_free(model->blobs);
-    heft_free(model->layers);
+    heft_free(model->attachments);
     heft_strmap_release(&model->names);
     heft_strmap_release(&model->tie_names);
     heft_strmap_release(&model->blob_names);
@@ -524,33 +523,23 @@ bool heft_model_add_unreadable(struct heft_model *model, struct heft_str name, u
     return true;
 }
 
-bool heft_model_add_ordered(struct heft_model *model, struct heft_str path, struct heft_error *err)
+bool heft_model_attach(struct heft_model *model, struct heft_attachment attachment,
+                       struct heft_error *err)
 {
-    const char *copy = heft_arena_text(&model->mem, path, err);
-
-    if (!copy || !heft_grow(&model->ordered, &model->cap_ordered, model->n_ordered, 1,
-                            sizeof *model->ordered, err))
+    if (!heft_grow(&model->attachments, &model->cap_attachments, model->n_attachments, 1,
+                   sizeof *model->attachments, err))
         return false;
-    model->ordered[model->n_ordered++] = (struct heft_str){copy, path.n};
+    model->attachments[model->n_attachments++] = attachment;
     return true;
 }
 
-bool heft_model_add_layer(struct heft_model *model, const struct heft_model_layer *layer,
-                          struct heft_error *err)
+const struct heft_attachment *heft_model_attached(const struct heft_model *model, const void *kind,
+                                                  struct heft_str name)
 {
-    if (!heft_grow(&model->layers, &model->cap_layers, model->n_layers, 1, sizeof *model->layers,
-                   err))
-        return false;
-    model->layers[model->n_layers++] = *layer;
-    return true;
-}
-
-bool heft_model_is_ordered(const struct heft_model *model, struct heft_str path)
-{
-    for (size_t i = 0; i < model->n_ordered; i++)
-        if (heft_str_eq(model->ordered[i], path))
-            return true;
-    return false;
+    for (size_t i = 0; i < model->n_attachments; i++)
+        if (model->attachments[i].kind == kind && heft_str_eq(model->attachments[i].name, name))
+            return &model->attachments[i];
+    return NULL;
 }
 
 /* ---- finding ----------------------------------------------------------------------------- */

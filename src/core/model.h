@@ -186,12 +186,11 @@ struct heft_model_blob {
     size_t behind;        /* number of rows before it in the file's order */
 };
 
-/* Layer of a tensor, for files whose tensor names do not contain it (Keras; a layer may be a
- * model with layers of its own). Texts are in the model's memory. */
-struct heft_model_layer {
-    struct heft_str name; /* name of the row */
-    struct heft_str layer, weight;
-    bool is_listed; /* the layer is in the model's list of layers */
+/* Data that a format's reader keeps for the format's own writer; core does not look into it. */
+struct heft_attachment {
+    const void *kind;     /* address of a constant of the format: tells its attachments apart */
+    struct heft_str name; /* of a row or a dictionary, as the format likes; in the model's memory */
+    const void *data;     /* in the model's memory, or NULL */
 };
 
 struct heft_note {
@@ -257,7 +256,7 @@ static inline heft_storage_strings_fn *heft_storage_strings(const struct heft_st
 #define HEFT_MODEL_COUNTS                                                                          \
     uint64_t name_bytes; /* bytes of names of rows and blobs, plus long shapes */                  \
     size_t n_rows, n_storages, n_claims, n_metadata, n_ties, n_doubts, n_notes, n_unreadable;      \
-    size_t n_partial, n_boxes, n_trees, n_layers, n_ordered, n_blobs, n_wanted;                    \
+    size_t n_partial, n_boxes, n_trees, n_attachments, n_blobs, n_wanted;                          \
     uint32_t n_objects /* object numbers in use, see heft_row.object */
 
 struct heft_model_counts {
@@ -309,12 +308,10 @@ struct heft_model {
     /* filled while opening (core/provenance.h); NULL: not wanted */
     struct heft_provenance *provenance;
     struct heft_model_blob *blobs;
-    struct heft_model_layer *layers;
-    size_t cap_layers;
-    struct heft_str *ordered; /* paths of dictionaries with tensors that are OrderedDicts */
+    struct heft_attachment *attachments;
     size_t n_sources;
     size_t cap_sources, cap_rows, cap_storages, cap_claims, cap_metadata, cap_ties, cap_doubts,
-        cap_notes, cap_unreadable, cap_ordered, cap_blobs, cap_wanted;
+        cap_notes, cap_unreadable, cap_attachments, cap_blobs, cap_wanted;
     uint32_t n_files;
     struct heft_strmap names;      /* row name → index, after validation; empty if names_ascend */
     struct heft_strmap tie_names;  /* dropped name → index in ties, after validation */
@@ -430,14 +427,12 @@ HEFT_CHECKED bool heft_model_leave(struct heft_model *model, uint32_t source, ui
 HEFT_CHECKED bool heft_model_add_unreadable(struct heft_model *model, struct heft_str name,
                                             uint32_t source, uint64_t offset, const char *reason,
                                             struct heft_error *err);
-/* Records that the dictionary at a path ("": the root) is a collections.OrderedDict, which can
- * have attributes; writers of pickles preserve it. */
-HEFT_CHECKED bool heft_model_add_ordered(struct heft_model *model, struct heft_str path,
-                                         struct heft_error *err);
-HEFT_CHECKED bool heft_model_add_layer(struct heft_model *model,
-                                       const struct heft_model_layer *layer,
-                                       struct heft_error *err);
-bool heft_model_is_ordered(const struct heft_model *model, struct heft_str path);
+/* Keeps `data` for the format's writer. The name must be in the model's memory. */
+HEFT_CHECKED bool heft_model_attach(struct heft_model *model, struct heft_attachment attachment,
+                                    struct heft_error *err);
+/* The first attachment of that kind and name, or NULL. Linear: for single lookups. */
+const struct heft_attachment *heft_model_attached(const struct heft_model *model, const void *kind,
+                                                  struct heft_str name);
 
 /* ---- blobs.c ---- */
 

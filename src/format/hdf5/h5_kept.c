@@ -7,11 +7,15 @@
  * knows of them goes along. All or none: one file has one kind of names. */
 #include "format/hdf5/h5_parts.h"
 
-static bool map_layers(const struct heft_model *model, struct heft_strmap *map,
+const char heft_h5_place_kind = 0;
+
+/* Maps row names to attachments of places. */
+static bool map_places(const struct heft_model *model, struct heft_strmap *map,
                        struct heft_error *err)
 {
-    for (uint32_t i = 0; i < model->n_layers; i++)
-        if (!heft_strmap_set(map, model->layers[i].name, i, err))
+    for (uint32_t i = 0; i < model->n_attachments; i++)
+        if (model->attachments[i].kind == &heft_h5_place_kind &&
+            !heft_strmap_set(map, model->attachments[i].name, i, err))
             return false;
     return true;
 }
@@ -33,24 +37,22 @@ static bool find_place(const struct heft_export_list *exports, const struct heft
 {
     const struct heft_export_item *item = &exports->items[i];
     const uint32_t at = heft_strmap_get(map, item->row->name);
-    const struct heft_model_layer *layer;
 
     *found = at != HEFT_MAP_NONE && heft_str_eq(item->name, item->row->name);
     if (!*found)
         return true;
-    layer = &exports->model->layers[at];
-    *place = (struct heft_h5_place){
-        .layer = layer->layer, .weight = layer->weight, .is_listed = layer->is_listed};
+    *place = *(const struct heft_h5_place *)exports->model->attachments[at].data;
     return join(exports->mem, place, err);
 }
 
 bool heft_h5_keep(const struct heft_export_list *exports, const struct heft_h5_place **kept,
                   bool *lost, struct heft_error *err)
 {
-    const size_t n = exports->model->n_layers ? exports->n_items : 0;
-    struct heft_h5_place *places = heft_arena_zero(exports->mem, n, sizeof *places, err);
     struct heft_strmap map = {0};
-    bool ok = places && map_layers(exports->model, &map, err), all = n > 0;
+    const bool mapped = map_places(exports->model, &map, err);
+    const size_t n = map.count ? exports->n_items : 0;
+    struct heft_h5_place *places = heft_arena_zero(exports->mem, n, sizeof *places, err);
+    bool ok = mapped && places, all = n > 0;
 
     for (size_t i = 0; ok && all && i < n; i++)
         ok = find_place(exports, &map, i, &places[i], &all, err);

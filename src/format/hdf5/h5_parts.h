@@ -142,6 +142,7 @@ struct heft_h5_attributes {
     size_t n, cap;
 };
 /* Where an item's dataset is: in this layer, called so there. */
+extern const char heft_h5_place_kind; /* attachments of rows: their struct heft_h5_place */
 struct heft_h5_place {
     struct heft_str layer, weight;
     struct heft_str path;

@@ -230,15 +230,22 @@ static bool add_storages(struct adder *a)
 
 /* ---- rows -------------------------------------------------------------------------------- */
 
-static bool add_layer(const struct adder *a, const struct heft_h5_entry *entry,
-                      struct heft_str name)
+/* Keeps the layer and weight name of a row, which its own name does not tell, for the writer. */
+static bool attach_place(const struct adder *a, const struct heft_h5_entry *entry,
+                         struct heft_str name)
 {
-    const struct heft_model_layer layer = {.name = name,
-                                           .layer = entry->layer,
-                                           .weight = entry->weight,
-                                           .is_listed = entry->is_listed};
+    struct heft_model *const model = a->r->model;
+    struct heft_h5_place *place;
 
-    return !entry->weight.p || heft_model_add_layer(a->r->model, &layer, a->err);
+    if (!entry->weight.p)
+        return true;
+    place = heft_arena_zero(&model->mem, 1, sizeof *place, a->err);
+    if (!place)
+        return false;
+    *place = (struct heft_h5_place){
+        .layer = entry->layer, .weight = entry->weight, .is_listed = entry->is_listed};
+    return heft_model_attach(model, (struct heft_attachment){&heft_h5_place_kind, name, place},
+                             a->err);
 }
 
 static bool add_row(struct adder *a, uint32_t at)
@@ -260,7 +267,7 @@ static bool add_row(struct adder *a, uint32_t at)
     if (entry->why)
         return heft_model_add_unreadable(model, name, a->r->source, HEFT_NO_OFFSET, entry->why,
                                          a->err);
-    return heft_model_add_row(model, &row, a->err) && add_layer(a, entry, name);
+    return heft_model_add_row(model, &row, a->err) && attach_place(a, entry, name);
 }
 
 /* ---- claims ------------------------------------------------------------------------------ */

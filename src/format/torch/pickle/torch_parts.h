@@ -298,6 +298,9 @@ bool heft_torch_has_row(const struct heft_torch *t, uint32_t node, struct heft_s
 
 /* ---- torch_plain.c ---- */
 
+/* Attachments of paths ("": the root) of dictionaries that are a collections.OrderedDict, which can
+ * have attributes; the writer makes one again. Without data. */
+extern const char heft_torch_ordered_kind;
 /* True if a dictionary's _metadata has the form that modules write, so that it can be written again. */
 bool heft_torch_modules_fit(const struct heft_value *modules);
 /* True if the pickle's object is a flat dictionary of plain tensors, which torch_write_pickle.c writes unchanged. */

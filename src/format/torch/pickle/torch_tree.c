@@ -132,6 +132,8 @@ static bool push_frame(struct heft_torch_walk *w, const struct place *at, bool i
     return !taker_of(w) || taker_of(w)->open(w);
 }
 
+const char heft_torch_ordered_kind = 0;
+
 static bool is_ordered(const struct heft_torch_walk *w, uint32_t node)
 {
     const struct heft_torch_global *class;
@@ -145,10 +147,17 @@ static bool is_ordered(const struct heft_torch_walk *w, uint32_t node)
 /* Records what a writer needs to know of a dictionary with tensors, and of the root. */
 static bool keep_class(struct heft_torch_walk *w, const struct heft_torch_frame *f)
 {
+    const char *path;
+
     if ((!f->has_tensor && w->n_frames > 1) || !is_ordered(w, f->node))
         return true;
-    return heft_torch_spend_name(w, f->path) &&
-           heft_model_add_ordered(w->t->model, (struct heft_str){w->path.p, f->path}, w->err);
+    if (!heft_torch_spend_name(w, f->path))
+        return false;
+    path = heft_arena_text(&w->t->model->mem, (struct heft_str){w->path.p, f->path}, w->err);
+    return path &&
+           heft_model_attach(
+               w->t->model,
+               (struct heft_attachment){&heft_torch_ordered_kind, {path, f->path}, NULL}, w->err);
 }
 
 /* A dictionary omits values that contain only tensors; a list keeps their positions. */

@@ -40,6 +40,7 @@ struct heft_torch_out {
     size_t cap_origin, cap_alone;
     uint32_t *piece_of; /* per item: its piece */
     uint32_t *turn;     /* per piece: its position in the pickle, while the tree is written */
+    bool is_ordered;    /* the dictionary is an OrderedDict */
     const struct heft_value *modules; /* _metadata of the dictionary, or NULL */
     struct heft_buf pickle;           /* of the kept tree */
 };

@@ -3,12 +3,28 @@
 #include "format/torch/pickle/torch_parts.h"
 #include "format/torch/write/torch_write.h"
 
-/* Chooses _metadata. Only an OrderedDict has attributes, and only those that modules set are known to be harmless. */
+/* The _metadata of the selected dictionary, or NULL. */
+static const struct heft_value *find_modules(const struct heft_model *model, const char *root)
+{
+    const struct heft_value *const value = heft_value_below(model->values, root);
+    const struct heft_value *child = value ? value->first_child : NULL;
+
+    while (child && strcmp(child->key, "_metadata") != 0)
+        child = child->next_sibling;
+    return child;
+}
+
+/* Chooses the class of the dictionary and its _metadata. A shard is a plain dict. Only an OrderedDict has
+ * attributes, and only those that modules set are known to be harmless. */
 static bool choose_modules(struct heft_torch_out *out, struct heft_error *err)
 {
-    const struct heft_value *modules =
-        out->exports->is_ordered && out->exports->n_shards == 1 ? out->exports->modules : NULL;
+    const struct heft_model *const model = out->exports->model;
+    const char *const root = out->plan->request.root ? out->plan->request.root : "";
+    const struct heft_value *modules;
 
+    out->is_ordered = out->exports->n_shards == 1 &&
+                      heft_model_attached(model, &heft_torch_ordered_kind, heft_str_of(root));
+    modules = out->is_ordered ? find_modules(model, root) : NULL;
     if (modules && !heft_torch_modules_fit(modules))
         return heft_plan_note(out->plan, "left out: _metadata holds more than module versions",
                               err);

@@ -152,12 +152,10 @@ static bool put_all(struct heft_pickler *p, struct heft_error *err)
 {
     const struct heft_export_list *exports = p->out->exports;
     const size_t n = exports->n_items;
-    const bool ordered =
-        exports->is_ordered && exports->n_shards == 1; /* a shard is a plain dict */
-    const enum heft_pickler_batch batch = ordered ? HEFT_BATCH_PAIRS : HEFT_BATCH_DICT;
+    const enum heft_pickler_batch batch = p->out->is_ordered ? HEFT_BATCH_PAIRS : HEFT_BATCH_DICT;
 
     heft_buf_put(&p->buf, "\x80\x02", 2);
-    if (ordered) {
+    if (p->out->is_ordered) {
         heft_pickler_ordered_dict(p);
     } else {
         heft_pickler_op(p, '}');
