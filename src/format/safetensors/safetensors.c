@@ -23,6 +23,12 @@
 #define MIN_ENTRY  51                 /* "":{"dtype":"U8","shape":[],"data_offsets":[0,0]}, */
 #define MANY_TEXTS ((uint64_t)8 << 20) /* bytes of a header, of which names may be half */
 
+/* Where a tensor is described, and where the header says its bytes begin. */
+struct place {
+    uint64_t begin; /* in the byte buffer */
+    uint32_t where; /* of the name: bytes in the header */
+};
+
 struct reader {
     struct heft_model *model;
     struct heft_error *err;
@@ -33,8 +39,8 @@ struct reader {
     size_t first_storage;  /* … its first storage: each tensor has its own, … */
     size_t first_metadata; /* … and its first metadata entry */
     size_t n;              /* tensors */
-    uint32_t *where;       /* of each tensor's name: bytes in the header; on the heap */
-    size_t cap_where;
+    struct place *places;  /* of the tensors, in the order of the header; on the heap */
+    size_t cap_places;
     struct heft_buf key;         /* of the metadata entry whose value is being read */
     struct heft_strmap names;    /* → index of the tensor; filled only where it is needed */
     struct heft_strmap metadata; /* keys, to find duplicates */
@@ -213,7 +219,7 @@ static bool read_fields(struct reader *r, struct entry *entry)
 }
 
 /* The tensor becomes a storage of its own and a row. Offsets are checked later (check_tensors); until
- * then `off` and `len` may have wrapped around 2^64. */
+ * then `off` and `len` may have wrapped around 2^64, where begin + len is still the end. */
 static bool add_tensor(struct reader *r, struct entry *entry)
 {
     const uint64_t len = entry->end - entry->begin;
@@ -223,9 +229,9 @@ static bool add_tensor(struct reader *r, struct entry *entry)
                                          .source = r->source,
                                          .coding = HEFT_CODING_RAW};
 
-    if (!heft_grow(&r->where, &r->cap_where, r->n, 1, sizeof *r->where, r->err))
+    if (!heft_grow(&r->places, &r->cap_places, r->n, 1, sizeof *r->places, r->err))
         return false;
-    r->where[r->n++] = entry->where;
+    r->places[r->n++] = (struct place){entry->begin, entry->where};
     return heft_model_add_storage(r->model, &storage, &entry->row.storage, r->err) &&
            heft_model_add_row(r->model, &entry->row, r->err);
 }
@@ -385,7 +391,7 @@ static bool read_header(struct reader *r)
 /* File offset of the name of tensor i. */
 static uint64_t where_of(const struct reader *r, size_t i)
 {
-    return PREFIX + (uint64_t)r->where[i];
+    return PREFIX + (uint64_t)r->places[i].where;
 }
 
 /* Checks that dtype × shape is whole bytes, and as many as data_offsets have. The reference counts
@@ -423,7 +429,7 @@ static bool check_tensor(struct reader *r, size_t i, struct progress *at)
 {
     const struct heft_row *row = &r->model->rows[r->first + i];
     const struct heft_storage *storage = &r->model->storages[r->first_storage + i];
-    const uint64_t begin = storage->off - PREFIX - r->header_n, end = begin + storage->len;
+    const uint64_t begin = r->places[i].begin, end = begin + storage->len;
     const uint64_t where = where_of(r, i);
 
     if (end < begin || (begin != at->next && (begin != end || begin != at->begun))) {
@@ -518,11 +524,18 @@ static bool add_ties(struct reader *r)
 
 static bool begins_after(const void *ctx, uint32_t a, uint32_t b)
 {
-    const struct reader *r = ctx;
-    const struct heft_storage *const storages = r->model->storages + r->first_storage;
-    const uint64_t data = PREFIX + r->header_n; /* subtracted, as `off` may have wrapped around */
+    const struct place *const places = ctx;
 
-    return storages[a].off - data > storages[b].off - data;
+    return places[a].begin > places[b].begin;
+}
+
+static bool is_in_order(const uint32_t *order, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n && order[i] == i)
+        i++;
+    return i == n;
 }
 
 /* Rows and storages into that order, in place, a cycle of moves at a time; `order` is used up. */
@@ -536,8 +549,6 @@ static void put_in_order(struct reader *r, uint32_t *order)
         const struct heft_storage storage = storages[i];
         uint32_t at = i;
 
-        if (order[i] == i)
-            continue;
         while (order[at] != i) {
             const uint32_t from = order[at];
 
@@ -556,7 +567,7 @@ static void put_in_order(struct reader *r, uint32_t *order)
 
 static bool check_all(struct reader *r)
 {
-    uint32_t *const order = heft_sort_indices(r->n, begins_after, r, &r->scratch, r->err);
+    uint32_t *const order = heft_sort_indices(r->n, begins_after, r->places, &r->scratch, r->err);
 
     if (!order)
         return false;
@@ -567,7 +578,8 @@ static bool check_all(struct reader *r)
     }
     if (!add_ties(r))
         return false;
-    put_in_order(r, order);
+    if (!is_in_order(order, r->n))
+        put_in_order(r, order);
     return heft_safetensors_read_boxes(r->model, r->source, r->first, r->first_metadata, r->err) &&
            heft_model_claim(r->model, r->source, 0, PREFIX, "header length", r->err) &&
            heft_model_claim(r->model, r->source, PREFIX, r->header_n, "header", r->err);
@@ -585,7 +597,7 @@ static bool open_file(struct heft_model *model, uint32_t source, struct heft_err
 
     if (ok && !model->format)
         model->format = "safetensors";
-    heft_free(r.where);
+    heft_free(r.places);
     heft_buf_release(&r.key);
     heft_strmap_release(&r.names);
     heft_strmap_release(&r.metadata);
