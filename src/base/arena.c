@@ -1,23 +1,23 @@
-/* arena.c: pieces cut from blocks, released all at once.
+/* arena.c: arena allocator: pieces are cut from large blocks, and all blocks are freed at once.
  *
  *     newest block ─next→ older block ─next→ …
  *     [header | piece piece piece … free ]      `used` counts in the newest one
  *
- * A piece begins where its kind may (text anywhere) and ends where it ends. A large piece gets a
- * block of its own, linked behind the newest, which stays in use. */
+ * A piece is aligned as its type needs (text is not aligned) and is not padded at its end. A large
+ * piece gets a block of its own, linked after the newest block, which stays in use. */
 #include "base/mem.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-#define ALIGNMENT   ((size_t)16) /* of pieces that may hold anything */
+#define ALIGNMENT   ((size_t)16) /* alignment of pieces of any type */
 #define FIRST_BLOCK ((size_t)32 << 10)
 #define LAST_BLOCK  ((size_t)4 << 20)
 #define LARGE_PAGE  ((size_t)2 << 20)
 
 struct heft_arena_block {
     _Alignas(16) struct heft_arena_block *next;
-    size_t cap; /* bytes behind this header */
+    size_t cap; /* bytes after this header */
 };
 
 _Static_assert(sizeof(struct heft_arena_block) % 16 == 0, "pieces start aligned");
@@ -40,7 +40,8 @@ static struct heft_arena_block *new_block(struct heft_arena *arena, size_t cap,
     return block;
 }
 
-/* Room of the next ordinary block: twice the newest, within bounds. */
+/* Capacity of the next ordinary block: twice the newest one's, between FIRST_BLOCK and
+ * LAST_BLOCK. */
 static size_t next_cap(const struct heft_arena *arena)
 {
     const size_t last = arena->blocks ? arena->blocks->cap : 0;
@@ -50,7 +51,7 @@ static size_t next_cap(const struct heft_arena *arena)
     return last < LAST_BLOCK / 2 ? 2 * last : LAST_BLOCK;
 }
 
-/* A block that is full: behind the newest, which stays in use. */
+/* Links a full block after the newest one, which stays in use. */
 static void link_alone(struct heft_arena *arena, struct heft_arena_block *block)
 {
     if (arena->blocks) {
@@ -72,7 +73,7 @@ static void *alloc_alone(struct heft_arena *arena, size_t n, struct heft_error *
     return block_bytes(block);
 }
 
-/* A piece for which the newest block has no room. */
+/* Allocates a piece that does not fit into the newest block. */
 static void *alloc_elsewhere(struct heft_arena *arena, size_t n, struct heft_error *err)
 {
     const size_t cap = next_cap(arena);
@@ -93,8 +94,8 @@ static void *alloc_elsewhere(struct heft_arena *arena, size_t n, struct heft_err
     return block_bytes(block);
 }
 
-/* Where room for much may begin: at a large page that is not the block's header's, because what has
- * been written to is not made large any more. */
+/* Offset of the first huge page after the block's header. The header's own page has been written to
+ * already, and the kernel does not turn it into a huge page later. */
 static size_t skip_to_large(const uint8_t *bytes)
 {
     return (LARGE_PAGE - ((uintptr_t)bytes & (LARGE_PAGE - 1))) & (LARGE_PAGE - 1);
@@ -113,7 +114,7 @@ void *heft_arena_reserve(struct heft_arena *arena, size_t n, struct heft_error *
     return block_bytes(block) + arena->used;
 }
 
-/* `to` is a power of two. No two pieces begin at one place, also where n = 0. */
+/* `to` is a power of two. Every piece has an address of its own, also if n is 0. */
 static inline void *alloc_aligned(struct heft_arena *arena, size_t n, size_t to,
                                   struct heft_error *err)
 {
@@ -132,7 +133,7 @@ void *heft_arena_alloc(struct heft_arena *arena, size_t n, struct heft_error *er
     return alloc_aligned(arena, n, ALIGNMENT, err);
 }
 
-/* The link that points to the block that holds the piece and nothing else; NULL where none does. */
+/* Returns the link to the block that holds this piece alone; NULL if the piece shares its block. */
 static struct heft_arena_block **find_alone(struct heft_arena *arena, const void *piece, size_t n)
 {
     struct heft_arena_block **link = &arena->blocks;
@@ -160,7 +161,7 @@ void *heft_arena_widen(struct heft_arena *arena, void *piece, size_t old, size_t
     arena->total += wanted - old;
     block->cap = wanted;
     if (link == &arena->blocks)
-        arena->used = wanted; /* the newest block was full, and stays so */
+        arena->used = wanted; /* the newest block was full and stays full */
     *link = block;
     return block_bytes(block);
 }
@@ -201,7 +202,7 @@ char *heft_arena_text(struct heft_arena *arena, struct heft_str s, struct heft_e
 
 char *heft_arena_adopt(struct heft_arena *arena, char *text, size_t n, struct heft_error *err)
 {
-    const size_t cap = n + 1; /* what is allocated is far from SIZE_MAX */
+    const size_t cap = n + 1; /* cannot overflow: an allocated size is far below SIZE_MAX */
     struct heft_arena_block *block = heft_realloc(text, sizeof *block + cap, err);
     char *moved;
 

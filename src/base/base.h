@@ -48,14 +48,14 @@ static inline unsigned heft_log2(uint64_t x)
 }
 #endif
 
-/* Of a function that is called where the processor has an instruction that counts ones. */
+/* For functions called only where the processor has the POPCNT instruction. */
 #if defined(__GNUC__) && defined(__x86_64__)
 #define HEFT_COUNTING __attribute__((target("popcnt")))
 #else
 #define HEFT_COUNTING
 #endif
 
-/* How many bits of a number are 1, on any processor. */
+/* Number of 1 bits, on any processor. */
 static inline unsigned heft_count_ones(uint64_t x)
 {
     x -= x >> 1 & UINT64_C(0x5555555555555555);
@@ -64,13 +64,13 @@ static inline unsigned heft_count_ones(uint64_t x)
     return (unsigned)(x * UINT64_C(0x0101010101010101) >> 56);
 }
 
-/* The place of the lowest 1 of a number that is not 0. */
+/* Index of the lowest 1 bit of a number other than 0. */
 static inline unsigned heft_lowest_bit(uint64_t x)
 {
     return HEFT_LOWEST_BIT(x);
 }
 
-/* The place of the highest 1 of a number that is not 0. */
+/* Index of the highest 1 bit of a number other than 0. */
 static inline unsigned heft_highest_bit(uint64_t x)
 {
     return HEFT_HIGHEST_BIT(x);
@@ -78,7 +78,8 @@ static inline unsigned heft_highest_bit(uint64_t x)
 
 #define HEFT_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Borrowed views: passed by value, no terminator, the owner is named where they are stored. */
+/* Borrowed views, passed by value. Not NUL-terminated; the owner is named at the variable or field
+ * that stores one. */
 struct heft_bytes {
     const uint8_t *p;
     size_t n;
@@ -123,7 +124,7 @@ static inline bool heft_str_ends(struct heft_str s, const char *suffix)
     return s.n >= n && (n == 0 || memcmp(s.p + s.n - n, suffix, n) == 0);
 }
 
-/* Arithmetic on anything a file said. False (and *out untouched) on overflow. */
+/* Checked arithmetic for numbers from untrusted files: false on overflow, with *out unchanged. */
 HEFT_CHECKED static inline bool heft_add(uint64_t a, uint64_t b, uint64_t *out)
 {
     if (b > UINT64_MAX - a)
@@ -133,7 +134,8 @@ HEFT_CHECKED static inline bool heft_add(uint64_t a, uint64_t b, uint64_t *out)
 }
 HEFT_CHECKED static inline bool heft_mul(uint64_t a, uint64_t b, uint64_t *out)
 {
-    if ((a | b) > UINT32_MAX && a != 0 && b > UINT64_MAX / a) /* small ones need no division */
+    if ((a | b) > UINT32_MAX && a != 0 && b > UINT64_MAX / a) /* factors below 2^32 cannot
+                                                                 overflow */
         return false;
     *out = a * b;
     return true;
@@ -143,7 +145,7 @@ static inline bool heft_within(uint64_t off, uint64_t len, uint64_t size)
 {
     return off <= size && len <= size - off;
 }
-/* The one crossing from file sizes to memory sizes. */
+/* Converts a file size to a memory size; false if size_t is too small for it. */
 HEFT_CHECKED static inline bool heft_size(uint64_t n, size_t *out)
 {
     if (n > SIZE_MAX)
@@ -156,8 +158,8 @@ static inline uint64_t heft_min_u64(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
-/* The smaller of a memory size and any number: always a memory size, so nothing is cut off where
- * size_t has 32 bits. */
+/* The smaller of a memory size and any number: always a memory size, also where size_t has 32
+ * bits. */
 static inline size_t heft_min_size(size_t a, uint64_t b)
 {
     return a < b ? a : (size_t)b;

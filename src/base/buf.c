@@ -1,5 +1,5 @@
-/* buf.c: growing text. A failed allocation sticks: the room shrinks to what is filled, so that
- * every later append comes here and is turned away. */
+/* buf.c: growing text. After a failed allocation the capacity is set to the filled size, so that
+ * every later append arrives here and is refused. */
 #include "base/mem.h"
 
 #include <stdarg.h>
@@ -9,7 +9,7 @@ bool heft_buf_room(struct heft_buf *buf, size_t n)
 {
     struct heft_error ignored;
 
-    n += n == 0 && !buf->p; /* so that p + n is a place */
+    n += n == 0 && !buf->p; /* allocate at least one byte, so that p is not NULL */
     if (!buf->failed && heft_grow(&buf->p, &buf->cap, buf->n, n, 1, &ignored))
         return true;
     buf->failed = true;
@@ -71,7 +71,7 @@ bool heft_buf_ok(const struct heft_buf *buf, struct heft_error *err)
                      buf->n);
 }
 
-#define LARGE ((size_t)1 << 20) /* not worth to be held twice for a moment */
+#define LARGE ((size_t)1 << 20) /* bytes: from here on an extra copy costs too much memory */
 
 bool heft_buf_take(struct heft_buf *buf, struct heft_arena *arena, struct heft_str *out,
                    struct heft_error *err)
@@ -85,7 +85,7 @@ bool heft_buf_take(struct heft_buf *buf, struct heft_arena *arena, struct heft_s
     if (text)
         *out = (struct heft_str){text, n};
     if (text && n >= LARGE)
-        *buf = (struct heft_buf){0}; /* the arena has it */
+        *buf = (struct heft_buf){0}; /* owned by the arena now */
     heft_buf_release(buf);
     return text != NULL;
 }

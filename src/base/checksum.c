@@ -1,7 +1,7 @@
-/* checksum.c: CRCs through ISA-L, whose lengths are int, and their combination.
+/* checksum.c: CRCs by ISA-L, which takes lengths of type int, and their combination.
  *
- * ISA-L's crc32_gzip_refl is the CRC of zip and gzip with the inversions inside; its crc32_iscsi is
- * CRC-32C without them. */
+ * ISA-L's crc32_gzip_refl is the CRC-32 of zip and gzip including the initial and final inversion;
+ * its crc32_iscsi is CRC-32C without them. */
 #include "base/checksum.h"
 
 #include <isa-l/crc.h>
@@ -19,7 +19,7 @@ uint32_t heft_crc32(uint32_t crc, const void *p, size_t n)
 
 uint32_t heft_crc32c(uint32_t crc, const void *p, size_t n)
 {
-    /* ISA-L reads only, its prototype lacks the const. */
+    /* ISA-L only reads here, but its prototype lacks the const */
     uint8_t *at = (uint8_t *)(uintptr_t)p;
 
     crc = ~crc;
@@ -30,7 +30,8 @@ uint32_t heft_crc32c(uint32_t crc, const void *p, size_t n)
     return ~crc;
 }
 
-/* Polynomials over GF(2) modulo the CRC's, bit 31 being x^0 as the CRC keeps them. */
+/* Polynomials over GF(2), reduced modulo the CRC's polynomial. Bit 31 is the coefficient of x^0, as
+ * in the CRC itself. */
 #define ONE          0x80000000u
 #define POLYNOMIAL   0xedb88320u
 #define POLYNOMIAL_C 0x82f63b78u
@@ -47,11 +48,11 @@ static uint32_t times(uint32_t a, uint32_t b, uint32_t polynomial)
     return product;
 }
 
-/* Appending n bytes multiplies the CRC of what stands before by x^(8n); the inversions of both
- * pieces cancel out. */
+/* CRC combination (as zlib's crc32_combine): appending n bytes multiplies the CRC of the preceding
+ * bytes by x^(8n). The inversions of both parts cancel out. O(log n) multiplications. */
 static uint32_t combine(uint32_t crc_a, uint32_t crc_b, uint64_t len_b, uint32_t polynomial)
 {
-    uint32_t power = ONE >> 8; /* x^8, then its squares */
+    uint32_t power = ONE >> 8; /* x^8; squared in every round */
     uint32_t factor = ONE;
 
     while (len_b != 0) {

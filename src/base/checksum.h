@@ -1,5 +1,5 @@
-/* checksum.h: CRC-32 (zip) and CRC-32C (TensorFlow), through ISA-L, in pieces of any size.
- * Both start at 0 and chain: crc(ab) = crc(b, crc(a)). */
+/* checksum.h: CRC-32 (zip) and CRC-32C (TensorFlow) by ISA-L, incrementally. Both start at 0:
+ * crc(ab) = crc(b, crc(a)). */
 #ifndef HEFT_CHECKSUM_H
 #define HEFT_CHECKSUM_H
 
@@ -7,19 +7,19 @@
 
 uint32_t heft_crc32(uint32_t crc, const void *p, size_t n);
 uint32_t heft_crc32c(uint32_t crc, const void *p, size_t n);
-/* crc of a followed by b, from crc(a), crc(b) and the length of b: for pieces read by several
- * threads. Time grows with the number of bits of len_b. */
+/* CRC of a followed by b, computed from crc(a), crc(b) and the length of b: for ranges read by
+ * several threads. O(log len_b). */
 uint32_t heft_crc32_combine(uint32_t crc_a, uint32_t crc_b, uint64_t len_b);
 uint32_t heft_crc32c_combine(uint32_t crc_a, uint32_t crc_b, uint64_t len_b);
 
-/* The checksums that files store. */
+/* Checksums stored in files. */
 enum heft_sum {
     HEFT_SUM_NONE,
     HEFT_SUM_CRC32,
     HEFT_SUM_CRC32C,
-    HEFT_SUM_OWN /* a format's own, of more than the bytes in their order */
+    HEFT_SUM_OWN /* defined by the format, and not over the bytes in their order alone */
 };
-/* For the two CRCs. */
+/* Of the two CRCs only. */
 uint32_t heft_sum_of(enum heft_sum sum, const void *p, size_t n);
 uint32_t heft_sum_combine(enum heft_sum sum, uint32_t a, uint32_t b, uint64_t len_b);
 const char *heft_sum_name(enum heft_sum sum); /* "CRC-32C" */

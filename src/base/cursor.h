@@ -1,6 +1,7 @@
-/* cursor.h: a sticky reader of bytes in memory. A read past the end returns zero (or an empty view)
- * and sets `bad`; nothing moves after that. Check heft_cur_ok once a record, before acting on
- * counts. Nested lengths take a sub-cursor, which must be empty at its end. */
+/* cursor.h: a reader of bytes in memory with a sticky error. A read past the end returns zero (or
+ * an empty view), sets `bad`, and the position does not change any more. Check heft_cur_ok once for
+ * each record, before a count from the file is used. A nested length gets a cursor of its own,
+ * which must be empty at its end. */
 #ifndef HEFT_CURSOR_H
 #define HEFT_CURSOR_H
 
@@ -10,7 +11,7 @@
 struct heft_cur {
     const uint8_t *p;
     size_t n, at;
-    uint64_t base; /* file offset of p[0], for errors */
+    uint64_t base; /* file offset of p[0], for error messages */
     bool bad;
 };
 
@@ -31,7 +32,7 @@ static inline uint64_t heft_cur_where(const struct heft_cur *cur)
 {
     return cur->base + cur->at;
 }
-/* The next n bytes, or an empty view and `bad`. */
+/* Takes the next n bytes; an empty view, with `bad` set, if fewer are left. */
 static inline struct heft_bytes heft_cur_take(struct heft_cur *cur, uint64_t n)
 {
     struct heft_bytes view = {cur->p + cur->at, 0};

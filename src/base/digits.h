@@ -1,12 +1,12 @@
-/* digits.h: numbers of a few digits, all at once. */
+/* digits.h: parses short decimal numbers eight bytes at a time (SWAR). */
 #ifndef HEFT_DIGITS_H
 #define HEFT_DIGITS_H
 
 #include "base/endian.h"
 
-/* How many digits the number has that the eight bytes at p begin with: one to seven, of which the
- * first is no needless zero. 0: they begin with none that is like that. A carry can mark bytes
- * wrongly as no digits, but only above a right mark, and only the lowest one counts. */
+/* Parses the number at p, of which eight bytes must be readable. Returns how many digits it has, 1
+ * to 7; 0 if there is no digit, a needless leading zero, or a longer number. A carry can mark bytes
+ * wrongly as non-digits, but only above a correct mark, and only the lowest mark counts. */
 static inline unsigned heft_few_digits(const uint8_t *p, uint64_t *out)
 {
     const uint64_t each = UINT64_C(0x0101010101010101);
@@ -17,7 +17,7 @@ static inline unsigned heft_few_digits(const uint8_t *p, uint64_t *out)
 
     if (n == 0 || (n > 1 && *p == '0'))
         return 0;
-    number = x << (64 - 8 * n); /* zeros come first */
+    number = x << (64 - 8 * n); /* leading zeros */
     number = (number * 10 + (number >> 8)) & UINT64_C(0x00FF00FF00FF00FF);
     number = (number * 100 + (number >> 16)) & UINT64_C(0x0000FFFF0000FFFF);
     *out = (uint32_t)(number * 10000 + (number >> 32));

@@ -1,6 +1,6 @@
-/* error.c: filling and printing struct heft_error. Nothing here allocates: memory may just have run
+/* error.c: fills and prints struct heft_error. Nothing here allocates: memory may just have run
  * out. Text is formatted into a larger buffer first, then escaped piece by piece, so that neither
- * an escape nor a character is ever cut in two. */
+ * an escape nor a character is cut in two. */
 #include "base/error.h"
 
 #include <errno.h>
@@ -10,13 +10,13 @@
 #include "base/text.h"
 #include "heft/heft.h"
 
-/* A name in front of a message leaves at least half of the line to the message. */
+/* a name before a message leaves at least half of the line to the message */
 #define MAX_NAME 160
 
-/* Bounded text: a piece that does not fit whole is left out, and so is all that follows it. */
+/* Bounded text: a piece that does not fit as a whole is dropped, and so is everything after it. */
 struct line {
     char *p;
-    size_t n, cap; /* cap counts the NUL */
+    size_t n, cap; /* including the NUL */
     bool full;
 };
 
@@ -31,8 +31,8 @@ static void line_put(struct line *line, const char *p, size_t n)
     line->p[line->n] = '\0';
 }
 
-/* What is printable as it is goes there at once: whoever tries what a file may be makes many errors that
- * nobody reads. */
+/* Escapes s. Runs of printable text are copied at once: a probe of unknown files creates many
+ * errors that nobody reads. */
 static void line_escaped(struct line *line, struct heft_str s)
 {
     char piece[HEFT_ESCAPE_MAX];
@@ -69,7 +69,8 @@ bool heft_fail_args(struct heft_error *err, enum heft_code code, uint64_t offset
 
     n = wanted < 0 ? 0 : (size_t)wanted;
     if (n >= sizeof raw)
-        n = sizeof raw - 1; /* may end within a character, but the line is full long before */
+        n = sizeof raw - 1; /* a character may be cut in two here, but the line is full long
+                               before */
 
     err->code = code;
     err->offset = offset;
@@ -115,7 +116,7 @@ bool heft_error_file(struct heft_error *err, const char *path)
         return false;
     }
     path += n - (sizeof err->file - sizeof cut);
-    while (((unsigned char)*path & 0xc0) == 0x80) /* begin with a whole character */
+    while (((unsigned char)*path & 0xc0) == 0x80) /* skip to the begin of a character */
         path++;
     memcpy(err->file, cut, sizeof cut - 1);
     memcpy(err->file + sizeof cut - 1, path, strlen(path) + 1);

@@ -1,14 +1,14 @@
-/* glob.c: names against patterns. One place to come back to is enough: when `*` is met again, the
- * earlier one need never take more. So time is at most pattern × text, and there is no recursion.
- */
+/* glob.c: matches names against glob patterns by backtracking to the last `*` only: when another
+ * `*` is reached, the earlier one never needs to match more. Time is at most pattern × text; no
+ * recursion. */
 #include "base/text.h"
 
 struct glob {
     struct heft_str pattern, text;
-    size_t open_from; /* from here on no `[` has its `]`: it stands for itself */
+    size_t open_from; /* no `[` from here on has a closing `]`: it is an ordinary character */
 };
 
-/* Bytes of the character at s.p[at]: a whole UTF-8 one, or a single byte that is none. */
+/* Length in bytes of the character at s.p[at]: a UTF-8 sequence, or 1 for an invalid byte. */
 static size_t step(struct heft_str s, size_t at)
 {
     const uint8_t lead = (uint8_t)s.p[at];
@@ -20,7 +20,7 @@ static size_t step(struct heft_str s, size_t at)
     return length;
 }
 
-/* The character at *at, which moves behind it. Characters compare as their bytes do. */
+/* Takes the character at *at and advances *at. Characters compare as their bytes do. */
 static struct heft_str take(struct heft_str s, size_t *at)
 {
     const struct heft_str one = {s.p + *at, step(s, *at)};
@@ -29,7 +29,7 @@ static struct heft_str take(struct heft_str s, size_t *at)
     return one;
 }
 
-/* The same in a pattern, where a backslash quotes what follows it. */
+/* The same in a pattern, where a backslash quotes the next character. */
 static struct heft_str take_quoted(struct heft_str s, size_t *at)
 {
     if (s.p[*at] == '\\' && *at + 1 < s.n)
@@ -37,8 +37,8 @@ static struct heft_str take_quoted(struct heft_str s, size_t *at)
     return take(s, at);
 }
 
-/* Tries the set whose `[` stands at *at against one character. False where the set does not end;
- * else *at moves behind its `]` and *hit tells whether the character is in it. */
+/* Matches one character against the set whose `[` is at *at. False if the set has no end; else *at
+ * is advanced past its `]`, and *hit says whether the character is in the set. */
 static bool match_set(struct heft_str pattern, size_t *at, struct heft_str one, bool *hit)
 {
     size_t p = *at + 1;
@@ -66,7 +66,7 @@ static bool match_set(struct heft_str pattern, size_t *at, struct heft_str one, 
     return true;
 }
 
-/* Matches one character of the text with what stands at *p, which is not `*`; both move on. */
+/* Matches one character of the text against the pattern at *p, which is not `*`; advances both. */
 static bool match_one(struct glob *glob, size_t *p, size_t *t)
 {
     const struct heft_str one = take(glob->text, t);
@@ -89,7 +89,8 @@ bool heft_glob_match(struct heft_str pattern, struct heft_str text)
 {
     struct glob glob = {pattern, text, SIZE_MAX};
     size_t p = 0, t = 0;
-    size_t back_p = SIZE_MAX, back_t = 0; /* behind the last `*`, and where its run ends */
+    size_t back_p = SIZE_MAX, back_t = 0; /* after the last `*`, and where its run ends in the
+                                             text */
 
     while (p < pattern.n || t < text.n) {
         if (p < pattern.n && pattern.p[p] == '*') {

@@ -1,7 +1,7 @@
-/* inflate.c: raw deflate through ISA-L.
+/* inflate.c: raw deflate by ISA-L.
  *
- * ISA-L takes up to 8 bytes ahead of the symbol it is at. What a step does not need goes back to its
- * caller at once, since the next step may come with other memory. */
+ * ISA-L reads up to 8 bytes beyond the symbol it decodes. Each step returns the bytes it does not
+ * need to its caller, because the next step may bring other memory. */
 #include "base/inflate.h"
 
 #include <isa-l/igzip_lib.h>
@@ -28,8 +28,8 @@ void heft_inflate_reset(struct heft_inflate *z)
     z->is_broken = false;
 }
 
-/* Whole bytes among the bits that were read ahead, but for those of steps before: these were too few for
- * what came next, so that took them. */
+/* Returns whole bytes that were read ahead. Bytes of earlier steps stay in the bit buffer: fewer
+ * than a byte was left of them. */
 static void give_back(struct inflate_state *s, size_t taken)
 {
     const uint32_t whole = s->read_in_length > 0 ? (uint32_t)s->read_in_length / 8 : 0;
@@ -68,7 +68,7 @@ bool heft_inflate_step(struct heft_inflate *z, struct heft_bytes *in, uint8_t **
                          "the deflate stream has been found to be wrong before");
     if (*done)
         return true;
-    s->next_in = (uint8_t *)(uintptr_t)in->p; /* never written to */
+    s->next_in = (uint8_t *)(uintptr_t)in->p; /* ISA-L does not write to its input */
     s->avail_in = given;
     s->next_out = *out;
     s->avail_out = room;

@@ -1,9 +1,10 @@
-/* map.c: open addressing with linear probes, power-of-two tables at most 3/4 full.
+/* map.c: hash tables with open addressing and linear probing; table sizes are powers of two, at
+ * most 3/4 full.
  *
- * Strings are hashed with SipHash-1-3 under a key drawn once a process: names come from hostile
- * files, and a weaker hash lets a file choose names that all collide, whatever the key. A slot
- * keeps 32 bits of the hash, so growing never touches the strings, and is small, because in a large
- * table every look-up waits for memory. */
+ * Strings are hashed with SipHash-1-3 under a key drawn once in each process: names come from
+ * untrusted files, and with a weaker hash a file could choose names that all collide. A slot keeps
+ * 32 bits of the hash, so that growing does not touch the strings, and slots are small, because
+ * look-ups in a large table wait for memory. */
 #include "base/map.h"
 
 #include <stdatomic.h>
@@ -11,15 +12,16 @@
 
 #include "base/endian.h"
 
-/* Keys whose slots are fetched ahead together: enough to hide what memory takes. */
+/* keys whose slots are prefetched together: enough to hide the latency of memory */
 #define BATCH 64
 
 /* ---- seed ---------------------------------------------------------------------------------- */
 
-/* Zero = not drawn yet. */
+/* Zero: not drawn yet. */
 static atomic_uint_fast64_t drawn;
 
-/* From where the process was loaded and when it first asked; the same ever after. */
+/* Derived from the load address of the process and the time of the first call; constant
+ * afterwards. */
 static uint64_t draw_seed(void)
 {
     uint_fast64_t none = 0;
@@ -33,7 +35,7 @@ static uint64_t draw_seed(void)
     value = heft_mix(value) | 1;
     if (atomic_compare_exchange_strong(&drawn, &none, value))
         return value;
-    return none; /* another thread was first: its value */
+    return none; /* another thread was first: use its value */
 }
 
 static inline uint64_t seed(void)
@@ -91,7 +93,8 @@ static uint32_t hash_of(struct heft_str key)
 
     for (; n >= 8; n -= 8, p += 8)
         sip_word(&s, heft_le64(p));
-    if (n > 0 && key.n >= 8) /* the last 8 bytes, without those that went before */
+    if (n > 0 && key.n >= 8) /* the last 8 bytes, shifted so that bytes hashed already do not
+                                count again */
         last |= heft_le64(p + n - 8) >> 8 * (8 - n);
     else
         for (size_t i = 0; i < n; i++)
@@ -106,7 +109,7 @@ static uint32_t hash_of(struct heft_str key)
 /* ---- strings ------------------------------------------------------------------------------- */
 
 struct heft_strmap_slot {
-    uint32_t hash; /* 0: free */
+    uint32_t hash; /* 0 if the slot is free */
     uint32_t entry;
 };
 
@@ -121,7 +124,7 @@ static bool entry_is(const struct heft_strmap_entry *entry, struct heft_str key)
     return entry->n == key.n && (key.n == 0 || memcmp(entry->p, key.p, key.n) == 0);
 }
 
-/* The slot of the key, or the free one where it would go. There is always a free one. */
+/* The slot of the key, or the free slot for it. The table always has a free slot. */
 static struct heft_strmap_slot *strmap_slot(const struct heft_strmap *map, struct heft_str key,
                                             uint32_t hash)
 {
@@ -175,7 +178,7 @@ bool heft_strmap_reserve(struct heft_strmap *map, size_t count, struct heft_erro
                                                   count - map->count, sizeof *map->entries, err);
 }
 
-/* Room for one more, and the key's slot. */
+/* Makes room for one more entry and finds the key's slot. */
 static struct heft_strmap_slot *strmap_place(struct heft_strmap *map, struct heft_str key,
                                              uint32_t hash, struct heft_error *err)
 {
@@ -193,7 +196,7 @@ static struct heft_strmap_slot *strmap_place(struct heft_strmap *map, struct hef
 static void strmap_fill(struct heft_strmap *map, struct heft_strmap_slot *slot, struct heft_str key,
                         uint32_t hash, uint32_t value)
 {
-    const uint32_t entry = (uint32_t)map->count++; /* below 2^31: see reserve */
+    const uint32_t entry = (uint32_t)map->count++; /* below 2^31, see heft_strmap_reserve */
 
     *slot = (struct heft_strmap_slot){hash, entry};
     map->entries[entry] = (struct heft_strmap_entry){key.p, (uint32_t)key.n, value};
@@ -229,7 +232,8 @@ bool heft_strmap_add_column(struct heft_strmap *map, const struct heft_str *keys
     *twice = n;
     *found = HEFT_MAP_NONE;
     if (n > UINT32_MAX || !heft_strmap_reserve(map, map->count + n, err))
-        return n > UINT32_MAX && heft_strmap_reserve(map, n, err); /* which refuses it */
+        return n > UINT32_MAX &&
+               heft_strmap_reserve(map, n, err); /* heft_strmap_reserve refuses it */
     for (size_t i = 0; i < n; i += BATCH) {
         const size_t many = n - i < BATCH ? n - i : BATCH;
 
@@ -284,7 +288,8 @@ void heft_strmap_release(struct heft_strmap *map)
 
 /* ---- texts that differ --------------------------------------------------------------------- */
 
-/* Marks that a file chose to collide end in the map, whose hash is keyed. */
+/* A longer probe sequence means that a file chose its marks to collide: the text is then looked up
+ * in the map, whose hash is keyed. */
 #define MOST_PROBES 16
 
 bool heft_differ_reserve(struct heft_differ *differ, size_t count, struct heft_error *err)
@@ -338,7 +343,7 @@ void heft_differ_release(struct heft_differ *differ)
 
 /* ---- integers ------------------------------------------------------------------------------ */
 
-/* Values are kept inverted, so that zeroed memory is free: HEFT_MAP_NONE is no value. */
+/* Values are stored inverted, so that zeroed memory is free: HEFT_MAP_NONE is not a valid value. */
 struct heft_u32map_slot {
     uint32_t key, inverted;
 };
@@ -369,7 +374,8 @@ static bool u32map_grow_slots(struct heft_u32map *map, struct heft_error *err)
     return true;
 }
 
-/* The array grows to hold `key` only while it stays in proportion to what is in the map. */
+/* The array grows to hold `key` only while its size stays proportional to the number of keys in the
+ * map. */
 static bool u32map_grow_dense(struct heft_u32map *map, uint32_t key, struct heft_error *err)
 {
     const size_t old = map->dense_cap;
@@ -410,7 +416,7 @@ bool heft_u32map_set(struct heft_u32map *map, uint32_t key, uint32_t value, stru
         if (!u32map_grow_dense(map, key, err))
             return false;
     }
-    /* The key may have gone to the slots before the array reached it: it stays there. */
+    /* A key that went to the slots before the array reached it stays there. */
     if (HEFT_UNLIKELY(map->sparse != 0) && u32map_get_sparse(map, key) != HEFT_MAP_NONE)
         return u32map_set_sparse(map, key, value, err);
     map->count += map->dense[key] == 0;

@@ -1,10 +1,12 @@
-/* mem.c: the one door to malloc, with a counter and the N-th-failure hook, and growing arrays. */
+/* mem.c: the wrapper around malloc, with a counter and a hook that makes the n-th allocation fail,
+ * and growing arrays. */
 #include "base/mem.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* The only mutable state of the room: a counter, and the count at which tests want a failure. */
+/* The only global state: the number of allocations, and the number at which a test wants a
+ * failure. */
 static atomic_uint_fast64_t allocations;
 static atomic_uint_fast64_t failing;
 
@@ -12,7 +14,7 @@ static bool may_allocate(size_t n, struct heft_error *err)
 {
     const uint64_t count = atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed) + 1;
 
-    /* Sizes beyond PTRDIFF_MAX never succeed and never reach the allocator. */
+    /* Sizes beyond PTRDIFF_MAX fail without a call of malloc. */
     if (count != atomic_load_explicit(&failing, memory_order_relaxed) && n <= PTRDIFF_MAX)
         return true;
     return heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "out of memory: %zu bytes wanted", n);
@@ -39,13 +41,13 @@ void *heft_calloc(size_t n, size_t each, struct heft_error *err)
                   each);
         return NULL;
     }
-    const size_t size = n * each; /* does not wrap: checked above */
+    const size_t size = n * each; /* cannot overflow: checked above */
     if (!may_allocate(size, err))
         return NULL;
     return checked(calloc(1, size ? size : 1), size, err);
 }
 
-/* Large blocks begin where a large page may. */
+/* Large blocks are aligned to huge pages. */
 #define LARGE_PAGE  ((size_t)2 << 20)
 #define LARGE_BLOCK (2 * LARGE_PAGE)
 
@@ -73,7 +75,7 @@ uint64_t heft_alloc_count(void)
     return atomic_load(&allocations);
 }
 
-#define FIRST_ITEMS 32 /* an array that grows at all grows past a few soon */
+#define FIRST_ITEMS 32 /* an array that grows at all usually grows beyond a few items */
 
 bool heft_grow_now(void *items, size_t *cap, size_t count, size_t more, size_t each,
                    struct heft_error *err)

@@ -1,56 +1,55 @@
-/* mem.h: the one door to malloc, the arena that owns whatever an opened checkpoint needs, and
+/* mem.h: the wrapper around malloc, the arena that owns the memory of an opened checkpoint, and
  * growing arrays and text.
  *
- * heft_alloc … count every allocation; heft_alloc_fail_at(n) makes the n-th from now fail (0:
- * never), for the tests. Nothing that a file says reaches an allocator before a cap and a
- * fits-in-the-source check. */
+ * heft_alloc … count every allocation; heft_alloc_fail_at(n) makes the n-th allocation from now
+ * fail (0: none), for the tests. A size from a file reaches an allocator only after it has been
+ * compared with a limit and with the size of the source. */
 #ifndef HEFT_MEM_H
 #define HEFT_MEM_H
 
 #include "base/error.h"
 
-HEFT_CHECKED void *heft_alloc(size_t n,
-                              struct heft_error *err); /* uninitialised; n = 0 is lawful */
+HEFT_CHECKED void *heft_alloc(size_t n, struct heft_error *err); /* uninitialised; n may be 0 */
 HEFT_CHECKED void *heft_calloc(size_t n, size_t each,
-                               struct heft_error *err); /* zeroed, overflow checked */
+                               struct heft_error *err); /* zeroed; checks for overflow */
 HEFT_CHECKED void *heft_realloc(void *p, size_t n, struct heft_error *err);
 void heft_free(void *p);
 void heft_alloc_fail_at(uint64_t nth);
 uint64_t heft_alloc_count(void); /* allocations since the start of the process */
 
-/* Arena: memory that is released all at once. Zeroed is valid and empty. Not thread-safe. Pieces
- * are aligned to 16 bytes (numbers to 8, text not at all); blocks double from 64 KiB to 4 MiB;
- * large pieces get a block of their own. */
+/* Arena: memory that is released all at once. A zeroed arena is valid and empty. Not thread-safe.
+ * Pieces are aligned to 16 bytes (numbers to 8, text not at all); blocks double from 64 KiB to 4
+ * MiB; large pieces get a block of their own. */
 struct heft_arena_block;
 struct heft_arena {
     struct heft_arena_block *blocks;
-    size_t used;  /* in the newest block */
-    size_t total; /* bytes held from malloc */
+    size_t used;  /* bytes used of the newest block */
+    size_t total; /* bytes allocated by malloc */
 };
 HEFT_CHECKED void *heft_arena_alloc(struct heft_arena *arena, size_t n, struct heft_error *err);
-/* n bytes from which the next pieces are cut: where they begin. */
+/* Reserves n bytes, from which the next pieces are cut; returns their address. */
 HEFT_CHECKED void *heft_arena_reserve(struct heft_arena *arena, size_t n, struct heft_error *err);
-/* A piece of `old` bytes (0: none yet) made wider. A large piece has a block of its own and grows
- * with it; a small one is copied, and its old place stays taken until release. */
+/* Enlarges a piece of `old` bytes (0: there is none yet). A large piece has a block of its own,
+ * which is reallocated; a small piece is copied, and its old memory is unused until release. */
 HEFT_CHECKED void *heft_arena_widen(struct heft_arena *arena, void *piece, size_t old,
                                     size_t wanted, struct heft_error *err);
 HEFT_CHECKED void *heft_arena_zero(struct heft_arena *arena, size_t n, size_t each,
                                    struct heft_error *err);
-/* Room for n numbers: shapes, strides. */
+/* Allocates n numbers: shapes, strides. */
 HEFT_CHECKED uint64_t *heft_arena_u64(struct heft_arena *arena, size_t n, struct heft_error *err);
-/* A copy followed by a NUL that is not counted. */
+/* Copies a string and appends a NUL, which is not counted. */
 HEFT_CHECKED char *heft_arena_text(struct heft_arena *arena, struct heft_str s,
                                    struct heft_error *err);
-/* The same with the memory itself instead of a copy: n bytes that heft_alloc or heft_grow gave, which
- * are the arena's from then on. On failure they still are the caller's. */
+/* Takes over n bytes from heft_alloc or heft_grow instead of copying them. If it fails, they still
+ * belong to the caller. */
 HEFT_CHECKED char *heft_arena_adopt(struct heft_arena *arena, char *text, size_t n,
                                     struct heft_error *err);
 HEFT_CHECKED char *heft_arena_printf(struct heft_arena *arena, struct heft_error *err,
                                      const char *format, ...) HEFT_PRINTF(3, 4);
 void heft_arena_release(struct heft_arena *arena);
 
-/* Growing array: `items`, the address of an array's pointer, gets room for `more` than `count` items
- * of `each` bytes, and grows by half.
+/* Growing array: makes room for `more` items of `each` bytes after the first `count`. `items` is
+ * the address of the array's pointer. Capacity grows by half.
  *     if (heft_grow(&m->rows, &m->rows_cap, m->n_rows, 1, sizeof *m->rows, err))
  *         m->rows[m->n_rows++] = …
  * Free with heft_free. */
@@ -63,14 +62,14 @@ HEFT_CHECKED static inline bool heft_grow(void *items, size_t *cap, size_t count
            heft_grow_now(items, cap, count, more, each, err);
 }
 
-/* Growing text or bytes. Zeroed is valid. Errors stick: after one, appends do nothing and `failed`
- * is set, so that a writer checks once at the end with heft_buf_ok. */
+/* Growing text or bytes. A zeroed buffer is valid. Errors are sticky: after an error appends do
+ * nothing and `failed` is set, so that a writer checks once at the end with heft_buf_ok. */
 struct heft_buf {
     char *p;
     size_t n, cap;
     bool failed;
 };
-/* Room for n more bytes; false, and failed from then on, where there is no memory. */
+/* Makes room for n more bytes. False, and failed from then on, if out of memory. */
 bool heft_buf_room(struct heft_buf *buf, size_t n);
 static inline void heft_buf_put(struct heft_buf *buf, const void *p, size_t n)
 {
@@ -92,11 +91,11 @@ static inline void heft_buf_char(struct heft_buf *buf, char c)
     heft_buf_put(buf, &c, 1);
 }
 void heft_buf_u64(struct heft_buf *buf,
-                  uint64_t v); /* decimal, without printf: the hot path of lists */
+                  uint64_t v); /* decimal; without printf, which is too slow for long lists */
 void heft_buf_printf(struct heft_buf *buf, const char *format, ...) HEFT_PRINTF(2, 3);
 HEFT_CHECKED bool heft_buf_ok(const struct heft_buf *buf, struct heft_error *err);
-/* Moves the bytes into the arena (NUL after them, not counted). The buffer is released, also on
- * failure. */
+/* Moves the bytes into the arena and appends a NUL, which is not counted. The buffer is released,
+ * also on failure. */
 HEFT_CHECKED bool heft_buf_take(struct heft_buf *buf, struct heft_arena *arena,
                                 struct heft_str *out, struct heft_error *err);
 void heft_buf_release(struct heft_buf *buf);

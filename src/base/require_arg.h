@@ -1,4 +1,4 @@
-/* require_arg.h: what a caller of the public doors has to hand over; NULL is HEFT_USAGE there. */
+/* require_arg.h: checks of required arguments of public functions: NULL is HEFT_USAGE. */
 #ifndef HEFT_REQUIRE_ARG_H
 #define HEFT_REQUIRE_ARG_H
 
@@ -10,7 +10,7 @@ static inline bool heft_require_arg(bool is_there, const char *what, struct heft
            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "NULL, where %s is wanted", what);
 }
 
-/* n names of files. */
+/* Checks n file names. */
 static inline bool heft_require_paths(const char *const *paths, size_t n, struct heft_error *err)
 {
     if (!heft_require_arg(paths || n == 0, "a list of paths", err))

@@ -1,21 +1,21 @@
-/* size.c: sizes and counts as people and the hub write them.
+/* size.c: parses sizes and counts as people and the Hugging Face hub write them.
  *
  *     size   = spaces number spaces [unit ["B"]] spaces
  *     count  = spaces number spaces [unit] spaces
  *     number = ["+"] (digits ["." [digits]] | "." digits) [("e" | "E") ["+" | "-"] digits]
  *     unit   = K M G T (powers of 1000) | Ki Mi Gi Ti (powers of 1024), in any case
  *
- * A count is exact: 1.5K is 1500, and 1.5 is refused. A size may have a fraction of a byte.
- * The hub computes int(float(number) * unit). Whole numbers are computed exactly here, which is the
- * same below 2^53 and better above; fractions go through the same two roundings as there, so that
- * both come to the same byte. */
+ * A count must be a whole number: 1.5K is 1500, and 1.5 is refused. A size may have a fraction of a
+ * byte. The hub computes int(float(number) * unit). Here whole numbers are computed exactly, which
+ * gives the same result below 2^53 and a better one above; fractions are rounded in the same two
+ * steps as by the hub, so that both give the same number of bytes. */
 #include "base/text.h"
 
 struct decimal {
     uint64_t mantissa;
-    int64_t exponent; /* of ten */
-    bool full;        /* no more digits fit */
-    bool cut;         /* some that count were left out */
+    int64_t exponent; /* power of ten */
+    bool full;        /* no more digits fit into the mantissa */
+    bool cut;         /* significant digits were dropped */
 };
 
 static bool is_space(char c)
@@ -48,7 +48,8 @@ static bool accept(struct heft_str *s, char a, char b)
     return true;
 }
 
-/* Takes digits; scale is -1 behind the point. Leading zeros do not count towards the mantissa. */
+/* Takes digits; scale is -1 after the decimal point. Leading zeros do not count towards the
+ * mantissa. */
 static size_t take_digits(struct heft_str *s, struct decimal *out, int scale)
 {
     size_t n = 0;
@@ -71,7 +72,7 @@ static size_t take_digits(struct heft_str *s, struct decimal *out, int scale)
     return n;
 }
 
-/* An exponent where there is one; an E that no digit follows belongs to the unit. */
+/* Takes an exponent, if there is one. An E without digits belongs to the unit. */
 static void take_exponent(struct heft_str *s, struct decimal *out)
 {
     struct heft_str rest = *s;
@@ -105,7 +106,7 @@ static bool take_number(struct heft_str *s, struct decimal *out)
     return true;
 }
 
-/* K, Ki and so on; none is 1. */
+/* Parses K, Ki and so on; an empty unit is 1. */
 static bool unit_of(struct heft_str s, uint64_t *unit)
 {
     static const char letters[] = "kmgt";
@@ -124,14 +125,14 @@ static bool unit_of(struct heft_str s, uint64_t *unit)
     return false;
 }
 
-/* KB, KiB, or the unit alone. */
+/* Parses KB, KiB, or the unit alone. */
 static bool size_unit_of(struct heft_str s, uint64_t *unit)
 {
     s.n -= s.n > 1 && (s.p[s.n - 1] | 0x20) == 'b';
     return unit_of(s, unit);
 }
 
-static double power_of_ten(int64_t n) /* 0 … 22: exact */
+static double power_of_ten(int64_t n) /* 10^n for n of 0 to 22, where doubles are exact */
 {
     double power = 1;
 
@@ -147,7 +148,7 @@ static bool scale_fraction(const struct decimal *number, uint64_t unit, int64_t 
     uint64_t whole = number->mantissa;
 
     if (whole < UINT64_C(1) << 53 && places <= 22 && !number->cut) {
-        /* Both operands are exact, so the quotient is the double that a correct parser gives. */
+        /* Both operands are exact, so that the quotient is the correctly rounded double. */
         const double value = (double)whole / power_of_ten(places) * (double)unit;
 
         if (value >= 18446744073709551616.0)
@@ -155,7 +156,8 @@ static bool scale_fraction(const struct decimal *number, uint64_t unit, int64_t 
         *out = (uint64_t)value;
         return true;
     }
-    /* Longer than a double resolves: the unit's factors first, then digits drop off the end. */
+    /* More digits than a double has: cancel factors of ten with the unit first, then drop digits at
+     * the end. */
     while (places > 0 && unit % 10 == 0) {
         unit /= 10;
         places--;
@@ -181,7 +183,7 @@ static bool scale(struct decimal number, uint64_t unit, uint64_t *out)
     }
     if (number.exponent < 0)
         return scale_fraction(&number, unit, -number.exponent, out);
-    if (number.exponent > 0 && number.cut) /* what was left out did not fit into 64 bits */
+    if (number.exponent > 0 && number.cut) /* the dropped digits did not fit into 64 bits */
         return false;
     *out = number.mantissa;
     for (; number.exponent > 0; number.exponent--)
@@ -190,7 +192,8 @@ static bool scale(struct decimal number, uint64_t unit, uint64_t *out)
     return heft_mul(*out, unit, out);
 }
 
-/* The number at the front of a text that calls itself a `what`; *unit gets what follows it. */
+/* Parses the number at the begin of a text; `what` names the text in errors. *unit is the text
+ * after the number. */
 static bool parse_number(struct heft_str text, const char *what, struct decimal *number,
                          struct heft_str *unit, struct heft_error *err)
 {
@@ -232,7 +235,7 @@ bool heft_parse_size(struct heft_str text, uint64_t *out, struct heft_error *err
     return true;
 }
 
-/* Exactly, or false: what is cut off, or no whole number, is none. */
+/* Scales exactly; false if digits were dropped or the result is not a whole number. */
 static bool scale_exactly(struct decimal number, uint64_t unit, uint64_t *out)
 {
     if (number.mantissa == 0 && !number.cut) {

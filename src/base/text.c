@@ -1,4 +1,4 @@
-/* text.c: UTF-8, text made safe for terminals, JSON strings. */
+/* text.c: UTF-8, escaping for terminals, JSON strings. */
 #include "base/text.h"
 
 #include <stdio.h>
@@ -39,7 +39,7 @@ static bool second_allowed(uint8_t lead, uint8_t second)
     }
 }
 
-/* Bytes of the character at p (n > 0), 0 where there is no valid one. */
+/* Length of the character at p in bytes (n > 0); 0 if it is invalid. */
 static size_t character_length(const uint8_t *p, size_t n)
 {
     const uint8_t lead = p[0];
@@ -73,11 +73,11 @@ static uint64_t load_word(const uint8_t *p)
 {
     uint64_t word;
 
-    memcpy(&word, p, sizeof word); /* in the machine's order: only used on all bytes alike */
+    memcpy(&word, p, sizeof word); /* in native byte order: all bytes are treated alike */
     return word;
 }
 
-/* Of the bytes from the first on that are ASCII, as many as whole words have. */
+/* Length of the ASCII run at the begin, in whole words. */
 static size_t ascii_run(const uint8_t *p, size_t n)
 {
     size_t at = 0;
@@ -91,14 +91,14 @@ static size_t ascii_run(const uint8_t *p, size_t n)
     return at;
 }
 
-/* Whether a character of three bytes begins at the low end, with a lead that takes any second byte. */
+/* True if a three-byte character, whose lead byte allows any second byte, begins at the low end. */
 static bool is_three(uint64_t bytes)
 {
     return (bytes & 0xc0c0f0) == 0x8080e0 && (bytes & 0xff) != 0xe0 && (bytes & 0xff) != 0xed;
 }
 
-/* Of the bytes from the first on, those of such characters, as far as words can be read: most text of
- * East Asia is runs of them. */
+/* Length of the run of such characters at the begin, as far as whole words can be read. Most East
+ * Asian text consists of them. */
 static size_t three_run(const uint8_t *p, size_t n)
 {
     size_t at = 0;
@@ -113,7 +113,7 @@ static size_t three_run(const uint8_t *p, size_t n)
     return at;
 }
 
-/* Of the bytes from the first on, those of valid characters beyond ASCII. */
+/* Length of the run of valid non-ASCII characters at the begin. */
 static size_t wide_run(const uint8_t *p, size_t n)
 {
     size_t at = 0, length;
@@ -137,7 +137,7 @@ size_t heft_utf8_check(struct heft_bytes text)
         if (at == text.n)
             break;
         if (text.n - at < 8 && text.n >= 8 && !(load_word(text.p + text.n - 8) & EACH(0x80)))
-            return text.n; /* the rest, with some that were seen before, is ASCII */
+            return text.n; /* the last bytes, some of which were checked before, are ASCII */
         if (text.p[at] < 0x80) {
             at++;
             continue;
@@ -152,7 +152,7 @@ size_t heft_utf8_check(struct heft_bytes text)
 bool heft_text_mentions(struct heft_bytes part, const char *word)
 {
     const size_t n = strlen(word), usual = strspn(word, "archive/data/model");
-    const size_t rare = usual < n ? usual : 0; /* a letter that not each name has */
+    const size_t rare = usual < n ? usual : 0; /* search for a letter that is rare in names */
     const uint8_t *p = part.p, *const end = part.p + part.n;
 
     while ((size_t)(end - p) >= n) {
@@ -194,7 +194,7 @@ size_t heft_utf8_put(char *out, uint32_t point)
 
 static const char hex[] = "0123456789abcdef";
 
-/* Characters that move the cursor, break the line or reorder what is around them. */
+/* Characters that move the cursor, break the line, or reorder the text around them. */
 static bool is_unsafe(uint32_t point)
 {
     return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x61c ||
@@ -258,7 +258,7 @@ size_t heft_escape_char(struct heft_str s, char out[HEFT_ESCAPE_MAX], size_t *ou
     return length;
 }
 
-/* Non-zero where any byte of the word equals `byte`, all of the word being ASCII. */
+/* Non-zero if any byte of an all-ASCII word equals `byte`. */
 static uint64_t has_byte(uint64_t word, uint8_t byte)
 {
     const uint64_t x = word ^ EACH(byte);
@@ -308,7 +308,7 @@ void heft_buf_escaped(struct heft_buf *buf, struct heft_str s)
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
 
-/* The letter of a two-character escape, or 0. */
+/* The letter of a two-character escape; 0 if there is none. */
 static char json_letter(uint32_t point)
 {
     switch (point) {
@@ -342,7 +342,7 @@ static void put_json_point(struct heft_buf *buf, uint32_t point)
     heft_buf_put(buf, out, n);
 }
 
-/* One character that is not in a plain run; returns its length in s. */
+/* Appends the first character of s, which is not part of a plain run; returns its length in s. */
 static size_t put_json_char(struct heft_buf *buf, struct heft_str s, bool ascii)
 {
     static const uint8_t replacement[] = {0xef, 0xbf, 0xbd};
@@ -379,7 +379,8 @@ void heft_buf_json(struct heft_buf *buf, struct heft_str s, bool ascii)
 
 /* ---- numbers ----------------------------------------------------------------------------- */
 
-/* All that "%g" writes of a finite number but its point, which may be of several bytes. */
+/* All characters that "%g" writes for a finite number, except the decimal point, which may have
+ * several bytes. */
 static bool is_of_number(char c)
 {
     return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == 'e';
@@ -391,7 +392,7 @@ size_t heft_double_text(double number, char out[HEFT_DOUBLE_MAX])
 
     for (int digits = 15; digits <= 17; digits++) {
         (void)snprintf(out, HEFT_DOUBLE_MAX, "%.*g", digits, number);
-        if (strtod(out, NULL) == number) /* by the same locale */
+        if (strtod(out, NULL) == number) /* uses the same locale as snprintf */
             break;
     }
     for (size_t i = 0; out[i]; i++)

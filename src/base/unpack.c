@@ -1,13 +1,13 @@
-/* unpack.c: gzip through ISA-L, zstd through libzstd.
+/* unpack.c: gzip by ISA-L, zstd by libzstd.
  *
- * Heads of gzip's members are read here: ISA-L refuses all that have a checksum of their own, and
- * zeros behind the last member are padding to gzip and to Python.
+ * Headers of gzip members are parsed here: ISA-L refuses those with a header CRC, and zeros after
+ * the last member are padding to gzip and to Python.
  *
  *     1F 8B 08 FLAGS, 4 bytes time, 2 bytes more
- *     2 bytes length and so many        where FLAGS has 4
+ *     2 bytes length and so many        if FLAGS has 4
  *     name, 0                           8
  *     comment, 0                        16
- *     2 bytes of the head's CRC-32      2
+ *     2 bytes of the header's CRC-32    2
  *     deflate, CRC-32 of the data, 4 bytes length */
 #include "base/unpack.h"
 
@@ -18,20 +18,20 @@
 #include "base/checksum.h"
 
 #define PIECE       ((size_t)1 << 30) /* ISA-L counts in 32 bits */
-#define WINDOW_BITS 27                /* of a zstd frame: 128 MiB at most, as zstd -d has it */
+#define WINDOW_BITS 27                /* of a zstd frame: 128 MiB at most, as for zstd -d */
 
 enum part { PART_FIXED, PART_LENGTH, PART_EXTRA, PART_NAME, PART_COMMENT, PART_SUM, PART_DATA };
 
 struct head {
     enum part part;
-    uint32_t n; /* bytes of the part so far */
+    uint32_t n; /* bytes of this part consumed so far */
     uint32_t number, crc;
     uint8_t flags;
 };
 
 struct heft_unpack {
     enum heft_pack pack;
-    bool is_open; /* within a member */
+    bool is_open; /* inside a member */
     struct head head;
     struct inflate_state gzip;
     ZSTD_DCtx *zstd;
@@ -109,11 +109,11 @@ static bool is_over(const struct head *h, uint8_t c)
     case PART_COMMENT:
         return c == 0;
     default:
-        return h->n == 2; /* a number */
+        return h->n == 2; /* the part is a number */
     }
 }
 
-/* The next part that this head has. */
+/* Goes on to the next part that this header has. */
 static void go_on(struct head *h)
 {
     static const uint8_t flag_of[] = {0, 4, 4, 8, 16, 2};
@@ -145,7 +145,8 @@ static bool take_byte(struct head *h, uint8_t c, struct heft_error *err)
     return true;
 }
 
-/* Consumes as much of the head as there is; and the zeros in front of one that is not the first. */
+/* Consumes as much of the header as is available, including the zeros before a header that is not
+ * the first. */
 static bool step_head(struct heft_unpack *u, struct heft_bytes *in, struct heft_error *err)
 {
     while (in->n > 0 && u->head.part != PART_DATA) {
@@ -162,7 +163,7 @@ static bool step_head(struct heft_unpack *u, struct heft_bytes *in, struct heft_
 
 /* ---- data ----------------------------------------------------------------------------------- */
 
-/* Bytes that the bit reader took ahead and that begin the next member. */
+/* Returns bytes that the bit reader took ahead and that belong to the next member. */
 static void give_back(struct heft_unpack *u)
 {
     const int bits = u->gzip.read_in_length;
@@ -185,7 +186,7 @@ static bool step_gzip(struct heft_unpack *u, struct heft_bytes *in, uint8_t **ou
     if (u->head.part != PART_DATA)
         return true;
     given = (uint32_t)heft_min_u64(in->n, PIECE);
-    z->next_in = (uint8_t *)(uintptr_t)in->p; /* never written to */
+    z->next_in = (uint8_t *)(uintptr_t)in->p; /* ISA-L does not write to its input */
     z->avail_in = given;
     z->next_out = *out;
     z->avail_out = room;
@@ -236,7 +237,7 @@ static bool step_zstd(struct heft_unpack *u, struct heft_bytes *in, uint8_t **ou
     in->n -= from.pos;
     if (ZSTD_isError(left))
         return fail_zstd(left, err);
-    if (from.pos > 0 || to.pos > 0) /* asked at the end it has not begun another */
+    if (from.pos > 0 || to.pos > 0) /* at the end of the input no other frame has begun */
         u->is_open = left != 0;
     *out += to.pos;
     *out_n -= to.pos;

@@ -1,4 +1,4 @@
-/* varint.c: varints of any length. */
+/* varint.c: decodes varints of more than one byte. */
 #include "base/varint.h"
 
 unsigned heft_varint_get_long(const uint8_t *p, size_t n, uint64_t *out)

@@ -1,4 +1,4 @@
-/* journal.c: records appended and synced, whole ones count. */
+/* journal.c: appends records and syncs them; only complete records count. */
 #include "io/journal.h"
 
 #include <errno.h>
@@ -9,12 +9,13 @@
 
 static const char MAGIC[16] = "heft journal 1\n";
 
-#define HEAD    8 /* of a piece */
+#define HEAD    8 /* bytes before a piece */
 #define GOES_ON (UINT32_C(1) << 31)
 
 struct heft_journal {
     char *path;
-    uint64_t end; /* of the last whole record; while one is written, of its last piece */
+    uint64_t end; /* end of the last complete record; while a record is written, of its last
+                     piece */
     int fd;
     bool no_sync;
 };
@@ -49,8 +50,8 @@ struct reading {
     uint64_t size; /* of the file */
     uint8_t *buf;
     size_t cap;
-    size_t n;     /* of the piece in the buffer; SIZE_MAX: none was whole */
-    bool goes_on; /* it is not the record's last */
+    size_t n;     /* bytes of the piece in the buffer; SIZE_MAX: none was complete */
+    bool goes_on; /* another piece of this record follows */
 };
 
 static bool read_piece(struct reading *r, uint64_t at, struct heft_error *err)
@@ -76,7 +77,7 @@ static bool read_piece(struct reading *r, uint64_t at, struct heft_error *err)
     return true;
 }
 
-/* Where the record at j->end ends; 0 where it is not whole. */
+/* Finds the end of the record at j->end; 0 if it is incomplete. */
 static bool find_end(struct reading *r, uint64_t *end, struct heft_error *err)
 {
     uint64_t at = r->j->end;

@@ -1,13 +1,13 @@
-/* journal.h: how far a long piece of work has come, in a file beside its output, so that another
- * process may go on with it.
+/* journal.h: progress of long work, in a file beside its output, so that another process can resume
+ * it.
  *
  *     "heft journal 1\n\0"  16 bytes
- *     u32 n | u32 CRC-32C of the bytes | n bytes     a piece, and so on; bit 31 of n: the record goes
- *                                                    on in the next one
+ *     u32 n | u32 CRC-32C of the bytes | n bytes     a piece, and so on; bit 31 of n: the record
+ *                                                    continues in the next piece
  *
- * A record that append has returned from is on the disk. One that was cut off while it was written
- * does not count, whatever pieces of it are there, and is written over by the next. Whoever has a
- * journal open holds a lock on it. */
+ * When append returns, the record is on the disk. A record that was cut off while it was written
+ * does not count, whichever of its pieces are complete, and is overwritten by the next one. A
+ * process that has a journal open holds a lock on it. */
 #ifndef HEFT_JOURNAL_H
 #define HEFT_JOURNAL_H
 
@@ -16,32 +16,32 @@
 
 struct heft_journal;
 
-/* The journal at `path`, NULL in *out where there is none; made where `make` says so (HEFT_IO where
- * one is there already). HEFT_USAGE where another process has it. */
+/* Opens the journal at `path`; *out is NULL if there is none. With `make` it is created (HEFT_IO if
+ * it exists already). HEFT_USAGE if another process has it open. */
 HEFT_CHECKED bool heft_journal_open(const char *path, bool make, bool no_sync,
                                     struct heft_journal **out, struct heft_error *err);
-/* The pieces of whole records in their order. Once, before anything is added. */
+/* Receives the pieces of complete records in order. Call once, before anything is appended. */
 typedef bool heft_journal_fn(void *ctx, bool goes_on, struct heft_cur *piece,
                              struct heft_error *err);
 HEFT_CHECKED bool heft_journal_read(struct heft_journal *j, heft_journal_fn *each, void *ctx,
                                     struct heft_error *err);
-/* A piece of a record that goes on … */
+/* Writes a piece of a record that continues … */
 HEFT_CHECKED bool heft_journal_begin(struct heft_journal *j, const struct heft_buf *piece,
                                      struct heft_error *err);
-/* … its last one, or a record in one piece: from here on it counts. */
+/* … and its last piece, or a record of one piece: the record counts from here on. */
 HEFT_CHECKED bool heft_journal_append(struct heft_journal *j, const struct heft_buf *piece,
                                       struct heft_error *err);
-/* Takes the file away where `remove` says so. */
+/* Deletes the file if `remove`. */
 void heft_journal_close(struct heft_journal *j, bool remove);
 
-/* Numbers of a record, read by heft_cur_u64; texts with their length in front. */
+/* Numbers of a record, read by heft_cur_u64; texts are preceded by their length. */
 void heft_journal_u64(struct heft_buf *record, uint64_t v);
 void heft_journal_bytes(struct heft_buf *record, const void *p, size_t n);
 HEFT_CHECKED static inline struct heft_bytes heft_journal_take(struct heft_cur *record)
 {
     return heft_cur_take(record, heft_cur_u64(record));
 }
-/* False, and an error, where a record has less or more than was read. */
+/* False, with an error, if the record has more or fewer bytes than were read. */
 HEFT_CHECKED bool heft_journal_ends(const struct heft_cur *record, struct heft_error *err);
 
 #endif

@@ -1,27 +1,29 @@
-/* module.c: where modules lie, and opening one.
+/* module.c: finds and opens the modules, shared objects that belong to heft.
  *
  *     PREFIX/bin/heft          PREFIX/lib/heft/FILE      the command: an installation can be moved
  *     PREFIX/lib/libheft.so    PREFIX/lib/heft/FILE      the shared library, likewise
- *     any program + libheft.a  the folder of `make install PREFIX=`
+ *     any program + libheft.a  the directory of `make install PREFIX=`
  *
- * The build tree has the same shape. A module is code: it is never looked for in the current folder,
- * beside a program that is not installed, or where somebody else could have put it. */
+ * The build tree has the same layout. A module is code: it is never taken from the current
+ * directory, from beside a program that is not installed, or from a place where another user could
+ * have put it. */
 #include "io/module.h"
 
 #include <stdio.h>
 
 #include "io/os.h"
 
-#define ROOM 4096 /* of a path */
+#define ROOM 4096 /* bytes of a path */
 
 struct search {
     const char *file, *needs;
-    char home[ROOM];   /* of the program or library that heft is part of, where it is installed */
-    char folder[ROOM]; /* of modules, with a slash at its end */
+    char home[ROOM];   /* directory of the installed program or library that contains this code */
+    char folder[ROOM]; /* directory of modules, with a slash at its end */
     char path[ROOM];
 };
 
-/* The folder that belongs to where this code was loaded from; "" where that is no installation. */
+/* Finds the directory of modules relative to this code's location; "" if that is not an
+ * installation. */
 static void find_beside(struct search *s)
 {
     const struct heft_module_place *const place = &heft_module_place;
@@ -46,7 +48,7 @@ static bool has_file(struct search *s, const char *folder)
     return n > 0 && (size_t)n < sizeof s->path && heft_os->stat_path(s->path, &st) == 0;
 }
 
-/* What the user asked for is final, and trusted. */
+/* Uses the directory of HEFT_MODULES, which is trusted and is the only one. */
 static bool find_wanted(struct search *s, const char *wanted, struct heft_error *err)
 {
     const int n = snprintf(s->folder, sizeof s->folder, "%s/", wanted);
@@ -60,7 +62,8 @@ static bool find_wanted(struct search *s, const char *wanted, struct heft_error 
                      s->folder, s->needs);
 }
 
-/* Where a copy of the command lies in /tmp/bin, anybody could have made /tmp/lib/heft. */
+/* Refuses a directory that another user could have made: for a copy of the command in /tmp/bin
+ * anybody could make /tmp/lib/heft. */
 static bool is_ours(struct search *s, struct heft_error *err)
 {
     return (heft_os_is_private(s->path, s->home) && heft_os_is_private(s->folder, s->home)) ||

@@ -1,5 +1,5 @@
-/* module_place.c: one answer to where modules lie, compiled by CMakeLists.txt for each thing that
- * heft is linked to: the shared library, the static library, the command, the tests. */
+/* module_place.c: the location of modules, compiled by CMakeLists.txt for each binary that contains
+ * heft: the shared library, the static library, the command, the tests. */
 #include "io/module.h"
 
 const struct heft_module_place heft_module_place = {HEFT_PLACE_FROM, HEFT_PLACE_TO,

@@ -1,4 +1,4 @@
-/* ordered_pipeline.c: jobs worked on side by side, and taken in order. */
+/* ordered_pipeline.c: runs jobs in parallel and delivers their results in order. */
 #include "io/ordered_pipeline.h"
 
 #include "base/mem.h"
@@ -8,7 +8,7 @@ enum stage { FREE, FILLED, STARTED, WORKED };
 
 struct slot {
     enum stage stage;
-    unsigned worker; /* the last one: the slot's memory is near it */
+    unsigned worker; /* the last one: the slot's memory is in its cache */
     bool is_next;
     bool failed;
     struct heft_error err;
@@ -20,15 +20,15 @@ struct hand {
     pthread_t thread;
 };
 
-/* Jobs are counted from 0 and job n lies in slot n % slots. */
+/* Jobs are counted from 0; job n uses slot n % slots. */
 struct heft_pipeline {
     struct heft_pipeline_work work;
     struct slot *slots;
     struct hand *hands;
     unsigned n_hands; /* threads that were started */
     pthread_mutex_t mutex;
-    pthread_cond_t filled; /* hands wait for jobs … */
-    pthread_cond_t freed;  /* … and the caller, where there is none for it, for their end */
+    pthread_cond_t filled; /* threads wait for jobs … */
+    pthread_cond_t freed;  /* … and the caller waits for their end, if there is no job for it */
     uint64_t submitted, started, taken;
     bool taking, stopping, failed;
     struct heft_error first;
@@ -48,7 +48,7 @@ static void fail_line(struct heft_pipeline *line, const struct heft_error *err)
     pthread_cond_broadcast(&line->filled);
 }
 
-/* Takes what is worked on and next in order, unless another thread does so now. */
+/* Delivers the finished jobs that are next in order, unless another thread is doing so. */
 static void take_ready(struct heft_pipeline *line)
 {
     if (line->taking)
@@ -74,7 +74,8 @@ static void take_ready(struct heft_pipeline *line)
     line->taking = false;
 }
 
-/* The first that may be worked on, rather one whose slot the worker has had; NULL: there is none. */
+/* First job that may be started, preferably one whose slot this worker used last; NULL if there is
+ * none. */
 static struct slot *next_for(struct heft_pipeline *line, unsigned worker)
 {
     struct slot *best = NULL;
@@ -109,7 +110,7 @@ static bool work_on_next(struct heft_pipeline *line, unsigned worker)
     slot->failed = !ok;
     slot->err = err;
     slot->stage = WORKED;
-    if (line->started < line->submitted) /* it may have waited for this one */
+    if (line->started < line->submitted) /* another thread may have waited for this job */
         pthread_cond_broadcast(&line->filled);
     take_ready(line);
     return true;
@@ -131,7 +132,7 @@ static void *labour(void *ctx)
 
 /* ---- the caller ---------------------------------------------------------------------------- */
 
-/* The caller is worker 0. Where a thread cannot be had it goes without. */
+/* The caller is worker 0. If a thread cannot be started, fewer are used. */
 static void start_hands(struct heft_pipeline *line)
 {
     for (unsigned i = 0; i + 1 < line->work.threads; i++) {
@@ -176,7 +177,7 @@ static bool answer(struct heft_pipeline *line, struct heft_error *err)
     return ok;
 }
 
-/* Instead of waiting. */
+/* The caller works on a job instead of waiting. */
 static void lend_hand(struct heft_pipeline *line)
 {
     if (!work_on_next(line, 0))

@@ -1,6 +1,6 @@
-/* os_posix.c: the system calls, for POSIX with what Linux adds where it is there. The only file of
- * the library that includes system headers for files and memory. Its names begin with os_: POSIX
- * keeps posix_ for itself (posix_close is in musl's unistd.h). */
+/* os_posix.c: the system calls for POSIX, with Linux extensions where they exist. The only file of
+ * the library that includes system headers for files and memory. Its names begin with os_, because
+ * POSIX reserves posix_ (posix_close is in musl's unistd.h). */
 #define _GNU_SOURCE /* copy_file_range, fallocate, renameat2, sync_file_range, O_NOATIME, O_TMPFILE */
 #include "io/os.h"
 
@@ -26,13 +26,13 @@
 #include <sched.h>
 #endif
 
-/* What one call may move: Linux stops at 2^31 - 4096, others at INT_MAX. */
+/* Bytes of one read or write at most: Linux stops at 2^31 - 4096, others at INT_MAX. */
 #define MAX_TRANSFER ((size_t)1 << 30)
 
-/* Written at once. For larger writes Linux (6.18, ext4) looks for larger page-cache folios, and once
- * memory is fragmented spends its time on finding them: 4 GB took 1.1 to 1.9 s in writes of 128 KiB,
- * 2.3 to 3.2 s in writes of 256 KiB, 4.7 s in writes of 1 MiB; cp, which took 1.5 to 2.2 s, writes
- * as much as this. */
+/* Bytes of one write at most. For larger writes Linux (6.18, ext4) looks for larger page-cache
+ * folios, and once memory is fragmented spends its time on finding them: 4 GB took 1.1 to 1.9 s in
+ * writes of 128 KiB, 2.3 to 3.2 s in writes of 256 KiB, 4.7 s in writes of 1 MiB. cp, which took
+ * 1.5 to 2.2 s, writes as much at a time as this. */
 #define MAX_WRITE ((size_t)128 << 10)
 
 static size_t transfer(size_t n)
@@ -58,7 +58,7 @@ static int os_open_read(const char *path)
     const int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY;
 
 #ifdef O_NOATIME
-    /* Only a file's owner may ask for it. It saves a seventh of the time of small reads. */
+    /* Only the owner of a file may use O_NOATIME. It saves a seventh of the time of small reads. */
     const int fd = open_retrying(path, flags | O_NOATIME, 0);
 
     if (fd >= 0 || errno != EPERM)
@@ -116,7 +116,8 @@ static int os_temp(void)
 
 static int os_close(int fd)
 {
-    /* Never retried: after EINTR the descriptor is gone on Linux, and may be another's by now. */
+    /* Never retried: on Linux the descriptor is closed after EINTR, and another thread may have
+     * reused its number. */
     return close(fd) == 0 || errno == EINTR ? 0 : -1;
 }
 
@@ -162,7 +163,7 @@ static int os_stat_link(const char *path, struct heft_os_stat *out)
 
 /* ---- bytes --------------------------------------------------------------------------------- */
 
-/* Offsets are off_t at the border; the largest is refused rather than wrapped. */
+/* Offsets become off_t here; larger ones are refused rather than wrapped. */
 static bool offset_fits(uint64_t off, size_t n)
 {
     if (off <= INT64_MAX && n <= INT64_MAX - off)
@@ -171,7 +172,7 @@ static bool offset_fits(uint64_t off, size_t n)
     return false;
 }
 
-/* A pipe that somebody made non-blocking is waited for. */
+/* Waits for data also from a pipe that was made non-blocking. */
 static int64_t os_read(int fd, void *dst, size_t n)
 {
     for (;;) {
@@ -254,9 +255,10 @@ static int os_reserve(int fd, uint64_t size)
     if (!offset_fits(size, 0))
         return -1;
 #ifdef __linux__
-    /* So a full disk is found before any work is done; and it costs nothing: 1 GB written by two
-     * threads and synced took 0.70 s, after ftruncate 0.86 s (ext4, medians). fallocate, not
-     * posix_fallocate: where the file system cannot, glibc's emulation writes every block. */
+    /* Allocating the space finds a full disk before any work is done, and costs nothing: 1 GB
+     * written by two threads and synced took 0.70 s, after ftruncate 0.86 s (ext4, medians).
+     * fallocate, not posix_fallocate: if the file system cannot do it, glibc's emulation writes
+     * every block. */
     int result = 0;
 
     if (size > 0)
@@ -300,7 +302,8 @@ static int os_rename(const char *from, const char *to)
     return rename(from, to);
 }
 
-/* A hard link refuses an existing name; where there are no hard links a look beforehand must do. */
+/* link(2) refuses an existing name. On file systems without hard links the target is checked before
+ * the rename. */
 static int rename_by_link(const char *from, const char *to)
 {
     struct stat st;
@@ -347,7 +350,7 @@ static int os_rmdir(const char *path)
     return rmdir(path);
 }
 
-#define MAX_DEPTH 64 /* of folders that are deleted */
+#define MAX_DEPTH 64 /* levels of directories that are deleted */
 
 static int delete_at(int folder, const char *name, int depth);
 
@@ -368,7 +371,7 @@ static int delete_entries(int fd, int depth)
     return result;
 }
 
-/* Descriptors, not paths: nobody can put a link in a folder's place meanwhile. */
+/* Uses descriptors, not paths: nobody can replace a directory by a link meanwhile. */
 static int delete_at(int folder, const char *name, int depth)
 {
     int fd;
@@ -396,7 +399,7 @@ static int os_sync_dir(const char *path)
     result = os_sync(fd);
     number = errno;
     (void)close(fd);
-    /* Some file systems cannot sync folders, and say so: nothing more can be done there. */
+    /* Some file systems cannot sync directories and report it; this is ignored. */
     if (result != 0 && (number == EINVAL || number == EROFS || number == ENOTSUP))
         return 0;
     errno = number;
@@ -472,8 +475,8 @@ static const void *os_module(const char *path, const char *symbol)
 
 /* ---- charsets ------------------------------------------------------------------------------- */
 
-/* The character of one byte alone; 0 if it has none. The second call of iconv makes a charset with
- * combining marks (cp1255) hand over the letter that it holds back. */
+/* The character of a single byte; 0 if it has none. The second call of iconv flushes a letter that
+ * a charset with combining marks (cp1255) holds back. */
 static uint32_t convert_byte(iconv_t cd, uint8_t byte)
 {
     char in = (char)byte, out[16], *from = &in, *to = out;
@@ -586,7 +589,7 @@ struct own_object {
     bool is_first;
 };
 
-/* The first object that is listed is the program, whatever its argv[0] says. */
+/* The first object in the list is the program, whatever its argv[0] is. */
 static int find_own(struct dl_phdr_info *info, size_t size, void *ctx)
 {
     struct own_object *own = ctx;
@@ -620,7 +623,7 @@ static const char *loaded_from(void)
 }
 #endif
 
-/* A relative path is of a folder that may not be the current one any longer. */
+/* A relative path could refer to a directory that is no longer the current one. */
 void heft_os_home(char *out, size_t n)
 {
     const char *path = loaded_from();

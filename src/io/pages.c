@@ -1,5 +1,5 @@
-/* pages.c: memory on large pages, which begin at a multiple of their size: what is before the first
- * stays unused. Small ones there would take as long to get, each of them. */
+/* pages.c: memory on huge pages, which begin at a multiple of their size. The memory before the
+ * first one stays unused: small pages there would take as long to map as a huge one, each. */
 #include "io/pages.h"
 
 bool heft_pages_reserve(struct heft_arena *arena, size_t n, struct heft_error *err)
@@ -30,5 +30,5 @@ void *heft_pages_zero(size_t n, void **block, struct heft_error *err)
         return NULL;
     p = (uint8_t *)*block + (-(uintptr_t)*block & (align - 1));
     heft_pages_large(p, n);
-    return memset(p, 0, n); /* not calloc: it may write in front of them */
+    return memset(p, 0, n); /* not calloc: it may write before the block */
 }

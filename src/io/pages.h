@@ -1,19 +1,20 @@
-/* pages.h: advice to the system about memory. */
+/* pages.h: huge pages. */
 #ifndef HEFT_PAGES_H
 #define HEFT_PAGES_H
 
 #include "base/mem.h"
 
 #define HEFT_PAGE_LARGE ((size_t)2 << 20)
-#define HEFT_PAGE_LEAST ((size_t)64) /* what smaller blocks are aligned to: a line of the cache */
+#define HEFT_PAGE_LEAST ((size_t)64) /* alignment of smaller blocks: a cache line */
 
-/* [p, p+n) will be filled soon and walked often: large pages pay there. No more than advice; small
- * blocks and systems that know no such thing pass it over. */
+/* Advises the system that [p, p+n) will be filled soon and accessed often, so that huge pages pay
+ * off. Ignored for small blocks and on systems without the advice. */
 void heft_pages_large(void *p, size_t n);
-/* n bytes from which the arena's next pieces are cut, on large pages as far as they fill them: to
- * get one takes as long as to get a few dozen small ones. Less than a quarter of one: nothing is done. */
+/* Reserves n bytes in the arena, from which its next pieces are cut, on huge pages as far as they
+ * fill them: mapping a huge page takes as long as mapping a few dozen small ones. Does nothing for
+ * less than a quarter of a huge page. */
 HEFT_CHECKED bool heft_pages_reserve(struct heft_arena *arena, size_t n, struct heft_error *err);
-/* n bytes of zeros on large pages; *block is to be freed. */
+/* n zeroed bytes on huge pages; the caller frees *block. */
 HEFT_CHECKED void *heft_pages_zero(size_t n, void **block, struct heft_error *err);
 
 #endif

@@ -1,22 +1,22 @@
-/* path_inside.c: whether a relative path stays inside of its folder where sub-folders are symbolic
- * links. Links to files are followed: a Hugging Face cache is made of them. */
+/* path_inside.c: checks that a relative path stays inside its directory, also through symbolic
+ * links to directories. Links to files are followed: a Hugging Face cache consists of them. */
 #include "io/os.h"
 #include "io/source.h"
 
-enum { MOST_UP = 64 }; /* folders between a linked one and the folder it may stand in */
+enum { MOST_UP = 64 }; /* levels between a linked directory and the one that must contain it */
 
 static bool same_folder(const struct heft_os_stat *a, const struct heft_os_stat *b)
 {
     return a->device == b->device && a->inode == b->inode;
 }
 
-/* Whether `at`, a folder, lies somewhere below `home`: its parents are asked, one by one. */
+/* Compares the parents of the directory `at` with `home`, up to the root. */
 static bool lies_below(struct heft_buf *at, const struct heft_os_stat *home)
 {
     struct heft_os_stat here, last = {0};
 
     for (unsigned i = 0; i < MOST_UP; i++) {
-        heft_buf_put(at, "/..", sizeof "/.."); /* with its NUL */
+        heft_buf_put(at, "/..", sizeof "/.."); /* including its NUL */
         if (at->failed || heft_os->stat_path(at->p, &here) != 0)
             return false;
         at->n--;
@@ -29,7 +29,7 @@ static bool lies_below(struct heft_buf *at, const struct heft_os_stat *home)
     return false;
 }
 
-/* *inside: whether the folder of that path, which may be a link, lies below `home`. */
+/* *inside: whether the directory of that path, which may be a link, is below `home`. */
 static bool check_folder(const char *path, size_t n, const struct heft_os_stat *home, bool *inside,
                          struct heft_error *err)
 {

@@ -1,4 +1,4 @@
-/* pool.c: threads over numbered jobs, and the lock. */
+/* pool.c: a thread pool for numbered jobs, and locks. */
 #include "io/pool.h"
 
 #include <stdatomic.h>
@@ -25,7 +25,7 @@ struct heft_lock *heft_lock_new(struct heft_error *err)
     return lock;
 }
 
-/* Taking and dropping a valid, initialised mutex cannot fail. */
+/* Locking and unlocking a valid, initialised mutex cannot fail. */
 void heft_lock_take(struct heft_lock *lock)
 {
     (void)pthread_mutex_lock(&lock->mutex);
@@ -44,12 +44,12 @@ void heft_lock_free(struct heft_lock *lock)
     heft_free(lock);
 }
 
-/* What the threads of one run share. */
+/* State shared by the threads of one run. */
 struct crew {
     const struct heft_pool_work *work;
-    atomic_uint_fast64_t next; /* the next job to be handed out */
+    atomic_uint_fast64_t next; /* number of the next job */
     atomic_bool failed;
-    struct heft_lock *lock; /* guards first */
+    struct heft_lock *lock; /* guards `first` */
     struct heft_error first;
 };
 
@@ -97,7 +97,7 @@ static bool run_inline(const struct heft_pool_work *work, struct heft_error *err
     return true;
 }
 
-/* members[0] is the calling thread. Threads that cannot be started are done without. */
+/* members[0] is the calling thread. If threads cannot be started, fewer are used. */
 static void run_crew(struct member *members, unsigned n)
 {
     unsigned started = 1;
@@ -134,8 +134,8 @@ bool heft_pool_run(const struct heft_pool_work *work, struct heft_error *err)
     return false;
 }
 
-#define DEFAULT_THREADS 4  /* copying is bound by memory long before */
-#define MAX_THREADS     16 /* each takes buffers of its own */
+#define DEFAULT_THREADS 4  /* more threads do not help: copying is bound by memory bandwidth */
+#define MAX_THREADS     16 /* each has buffers of its own */
 
 unsigned heft_pool_threads(unsigned asked, uint64_t jobs)
 {

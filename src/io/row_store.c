@@ -1,6 +1,6 @@
-/* row_store.c: a page of rows in memory, the others in a temporary file.
+/* row_store.c: one page of rows in memory, the others in a temporary file.
  *
- *     file   page 0 │ page 1 │ …      of PAGE bytes, whole rows from each one's begin */
+ *     file   page 0 │ page 1 │ …      each of PAGE bytes, with whole rows from its begin */
 #include "io/row_store.h"
 
 #include "base/mem.h"
@@ -22,7 +22,7 @@ static bool write_page(struct heft_row_store *rows, struct heft_error *err)
            heft_temp_write(rows->fd, rows->page, PAGE, rows->number * PAGE, rows->what, err);
 }
 
-/* What lies behind the file's end are zeros, and so is all where there is no file. */
+/* Reads zeros beyond the end of the file, and if there is no file. */
 static bool read_page(struct heft_row_store *rows, uint64_t number, struct heft_error *err)
 {
     size_t got = 0;
@@ -35,8 +35,8 @@ static bool read_page(struct heft_row_store *rows, uint64_t number, struct heft_
     return true;
 }
 
-/* Where row `first` is in memory, and with it so many of the *n from there on as are on its page; NULL
- * on failure. */
+/* Loads the page of row `first` and returns the row's address; *n is cut to the rows on this page.
+ * NULL on failure. */
 static uint8_t *find(struct heft_row_store *rows, uint64_t first, size_t *n, struct heft_error *err)
 {
     const uint64_t each = PAGE / rows->width, number = first / each, row = first % each;

@@ -1,13 +1,13 @@
-/* sink.c: files that appear whole or not at all.
+/* sink.c: files that appear complete or not at all.
  *
- *     whole    create the folder .NAME.heft-PID-N beside NAME; what is added in NAME is made there
+ *     whole    create the directory .NAME.heft-PID-N beside NAME; files in NAME are created in it
  *     add      create .NAME.heft-PID-N beside NAME, reserve its size
- *     write    pwrite anywhere in it; large pieces start on their way to the disk at once
- *     commit   sync files → set old files aside → rename → sync folders → delete old files
- *     free     unlink what was not renamed, remove folders that were made
+ *     write    pwrite anywhere in it; start writing back large pieces at once
+ *     commit   sync files → set old files aside → rename → sync directories → delete old files
+ *     free     unlink files that were not renamed, remove directories that were made
  *
  * A set may have more files than a process may have descriptors: beyond MAX_OPEN an idle file is
- * closed and opened again when it is written to next. */
+ * closed, and opened again for its next write. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -17,13 +17,12 @@
 
 #define MAX_OPEN 128
 
-/* So many bytes of a file are written before they are sent on to the disk, which then works while
- * the rest is being written: 1 GB and its sync took 0.70 s, without this 0.79 s. 4 and 64 MiB do as
- * well. */
+/* Bytes of a file after which writing back is started, so that the disk works while the rest is
+ * being written: 1 GB and its sync took 0.70 s, without this 0.79 s. 4 and 64 MiB give the same. */
 #define FLUSH_BYTES ((uint64_t)16 << 20)
 
-/* Name of a temporary file: the target's, cut to leave room for what is added within the 255 bytes
- * that file systems allow. */
+/* Bytes of the target's name in a temporary name: cut to leave room for the suffix within the 255
+ * bytes that file systems allow. */
 #define MAX_STEM 180
 
 bool heft_sink_add_name(struct heft_sink_names *list, const char *name, struct heft_error *err)
@@ -68,7 +67,7 @@ void heft_sink_split(struct heft_str path, struct heft_str *folder, struct heft_
     *name = (struct heft_str){path.p + n, path.n - n};
 }
 
-/* Whether it is the folder that appears whole, or something in it. */
+/* True for the directory that appears as a whole, and for everything in it. */
 static bool is_in_whole(const struct heft_sink *sink, const char *path)
 {
     const size_t n = sink->whole ? strlen(sink->whole) : 0;
@@ -76,7 +75,7 @@ static bool is_in_whole(const struct heft_sink *sink, const char *path)
     return sink->whole && strncmp(path, sink->whole, n) == 0 && (path[n] == '/' || path[n] == '\0');
 }
 
-/* Where it stands until commit. */
+/* Current path: before commit that of the temporary directory. */
 static const char *now_at(struct heft_sink *sink, const char *path, struct heft_error *err)
 {
     if (!is_in_whole(sink, path))
@@ -85,7 +84,8 @@ static const char *now_at(struct heft_sink *sink, const char *path, struct heft_
                              path + strlen(sink->whole));
 }
 
-/* Remembers that the folder `path` stands in is to be synced, and deletes what dead runs left there. */
+/* Notes that the directory of `path` must be synced, and deletes the temporary files of dead
+ * processes in it. */
 bool heft_sink_note_folder(struct heft_sink *sink, const char *path, struct heft_error *err)
 {
     struct heft_str folder, name;
@@ -105,7 +105,8 @@ bool heft_sink_note_folder(struct heft_sink *sink, const char *path, struct heft
            heft_sink_delete_stale(copy, sink->process, err);
 }
 
-/* One level. The list gets its room first: what was made is never forgotten. */
+/* Makes one level. Memory for the list is allocated first, so that a directory that was made is
+ * always recorded. */
 static bool make_folder(struct heft_sink *sink, const char *path, struct heft_error *err)
 {
     struct heft_sink_names *made = &sink->made_folders;
@@ -169,7 +170,7 @@ static bool check_whole(const char *path, struct heft_error *err)
     return heft_error_file(err, path);
 }
 
-/* A new name beside `path`, the n-th try: ".NAME.heft-PID-n". */
+/* The n-th candidate for a temporary name beside `path`: ".NAME.heft-PID-n". */
 const char *heft_sink_temp_name(struct heft_sink *sink, const char *path, uint64_t process,
                                 unsigned n, struct heft_error *err)
 {
@@ -233,8 +234,7 @@ bool heft_sink_close_file(struct heft_sink *sink, struct heft_sink_file *file,
     return heft_os->close(fd) == 0 || heft_sink_fails(err, "cannot be closed", file->path);
 }
 
-/* Under the lock: closes an idle file where there are too many, the one that waits longest first.
- */
+/* Under the lock: closes the file that has been idle longest, if too many are open. */
 static bool make_room(struct heft_sink *sink, struct heft_error *err)
 {
     for (size_t seen = 0; sink->open_files >= MAX_OPEN && seen < sink->n_files; seen++) {
@@ -261,7 +261,7 @@ bool heft_sink_open_again(struct heft_sink *sink, struct heft_sink_file *file,
     return true;
 }
 
-/* Under the lock: the file, when it exists and the bytes lie in it. */
+/* Under the lock: returns the file if it exists and the bytes are within its size. */
 static struct heft_sink_file *check_write(const struct heft_sink *sink, uint32_t index,
                                           uint64_t off, uint64_t n, struct heft_error *err)
 {
@@ -280,7 +280,7 @@ static struct heft_sink_file *check_write(const struct heft_sink *sink, uint32_t
     return NULL;
 }
 
-/* The file with its descriptor open for this thread, until release. */
+/* Opens the file's descriptor for this thread, until release. */
 static struct heft_sink_file *acquire(struct heft_sink *sink, uint32_t index, uint64_t off,
                                       uint64_t n, struct heft_error *err)
 {
@@ -296,15 +296,16 @@ static struct heft_sink_file *acquire(struct heft_sink *sink, uint32_t index, ui
     return file;
 }
 
-/* Gives the file back after n bytes were written at `off`. Flushing is a hint: where it fails the
- * sync at the end tells. */
+/* Releases the file after n bytes were written at `off`. Flushing is a hint; a failure is found by
+ * the sync at the end. */
 static void release(struct heft_sink *sink, struct heft_sink_file *file, uint64_t off, uint64_t n)
 {
     bool flush;
 
     heft_lock_take(sink->lock);
     file->unsent += n;
-    file->end = heft_max_u64(file->end, off + n); /* a file's size at most */
+    file->end = heft_max_u64(file->end, off + n); /* bytes written so far are within the file's
+                                                     size */
     file->is_new = true;
     flush = file->unsent >= FLUSH_BYTES && !sink->options.no_sync;
     if (flush)
@@ -314,7 +315,8 @@ static void release(struct heft_sink *sink, struct heft_sink_file *file, uint64_
     heft_lock_drop(sink->lock);
     if (!flush)
         return;
-    (void)heft_os->flush_range(file->fd, 0, file->size); /* still a user: it stays open */
+    (void)heft_os->flush_range(file->fd, 0, file->size); /* this thread is still a user, so the
+                                                            file stays open */
     heft_lock_take(sink->lock);
     file->users--;
     heft_lock_drop(sink->lock);
@@ -322,7 +324,7 @@ static void release(struct heft_sink *sink, struct heft_sink_file *file, uint64_
 
 /* ---- adding -------------------------------------------------------------------------------- */
 
-/* What stands at the target already: refused, or its permissions kept. */
+/* Refuses an existing target, or keeps its permissions. */
 bool heft_sink_check_target(const struct heft_sink *sink, const char *path, uint32_t *mode,
                             struct heft_error *err)
 {
@@ -366,7 +368,7 @@ static bool create_temp(struct heft_sink *sink, struct heft_sink_file *file, uin
     return true;
 }
 
-/* A file that is another name of one that is there: of the very one that the source has open. */
+/* A file that becomes a hard link to the file that a source has open. */
 struct twin {
     const struct heft_source *source;
     const char *path;
@@ -380,7 +382,7 @@ static bool is_twin(const char *path, const struct heft_source *source)
            a.device == b.device && a.inode == b.inode && a.size == source->size;
 }
 
-/* False where it cannot be: the file is then written as any other. */
+/* *linked is false if no link can be made: the file is then written like any other. */
 static bool make_link(struct heft_sink *sink, struct heft_sink_file *file, const struct twin *twin)
 {
     struct heft_error ignored = {0};
@@ -440,7 +442,7 @@ static bool add_file(struct heft_sink *sink, const char *path, uint64_t size,
 {
     struct heft_str folder, name;
     const char *copy, *now;
-    uint32_t mode = 0666; /* the system takes the umask off */
+    uint32_t mode = 0666; /* the system subtracts the umask */
     bool ok;
 
     heft_sink_split(heft_str_of(path), &folder, &name);
@@ -498,8 +500,8 @@ bool heft_sink_retire(struct heft_sink *sink, const char *path, struct heft_erro
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-/* One thread writes at a time. The system lets no two write to a file at once: those that wait there
- * spin, and take the core from the thread that would read on, and from the writeback. */
+/* One thread writes at a time. The kernel serialises writes to a file: waiting threads spin, and
+ * take the core from the thread that would read on and from writing back. */
 bool heft_sink_write(struct heft_sink *sink, uint32_t file, uint64_t off, const void *p, size_t n,
                      struct heft_error *err)
 {
@@ -551,7 +553,7 @@ void heft_sink_free(struct heft_sink *sink)
         if (!sink->committed)
             abandon_file(sink, sink->files[i]);
     for (size_t i = sink->made_folders.n; i-- > 0 && !sink->committed && !sink->keep;)
-        (void)heft_os->rmdir(sink->made_folders.items[i]); /* stays where something is in it */
+        (void)heft_os->rmdir(sink->made_folders.items[i]); /* stays if it is not empty */
     heft_lock_free(sink->lock);
     heft_lock_free(sink->writing);
     heft_strmap_release(&sink->targets);

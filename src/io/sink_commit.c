@@ -1,14 +1,14 @@
 /* sink_commit.c: gives the files of a sink their final names.
  *
  *     1  sync and close the new files
- *     2  old files that would be replaced one by one → temporary names, the last one (an index) first
- *     3  new files → final names, in the order added (an index last), a whole folder after them
- *     4  retired files → temporary names
- *     5  sync the folders
- *     6  delete what has been set aside
+ *     2  rename old files that are replaced one by one to temporary names, the last one (an index) first
+ *     3  rename new files to final names, in the order added (an index last), then a whole directory
+ *     4  rename retired files to temporary names
+ *     5  sync the directories
+ *     6  delete the files that were set aside
  *
- * A failure before step 6 puts the old files back. A crash leaves the old set, the new set, or a set
- * with files missing, never one of old and new files. */
+ * A failure before step 6 restores the old files. A crash leaves the old set, the new set, or an
+ * incomplete set, never a mixture of old and new files. */
 #include <errno.h>
 
 #include "io/sink_parts.h"
@@ -72,8 +72,8 @@ static bool is_replaced(const struct heft_sink_file *file)
     return !file->in_whole && !file->renamed && heft_os->stat_link(file->path, &st) == 0;
 }
 
-/* Old files that are replaced one after the other would stand beside new ones for a while. Where the
- * last new file is the only one to replace an old file, its rename does it all at once. */
+/* If several files are replaced, old ones would be beside new ones for a while, so they are set
+ * aside first. If only the last new file replaces an old one, its rename does it atomically. */
 static bool set_old_aside(struct heft_sink *sink, struct heft_error *err)
 {
     size_t first = sink->n_files;
@@ -103,7 +103,7 @@ static bool set_retired_aside(struct heft_sink *sink, struct heft_error *err)
     return true;
 }
 
-/* A file that cannot be deleted stays under its temporary name, as after a crash. */
+/* A file that cannot be deleted keeps its temporary name, as after a crash. */
 static void delete_old(struct heft_sink *sink)
 {
     for (size_t i = 0; i < sink->n_aside; i++)
@@ -146,7 +146,7 @@ static bool rename_whole(struct heft_sink *sink, struct heft_error *err)
     return heft_error_file(err, sink->whole);
 }
 
-/* A file that is kept gets its temporary name again. */
+/* Gives a file that is kept its temporary name again. */
 static void take_file_back(const struct heft_sink *sink, struct heft_sink_file *file)
 {
     file->renamed = !sink->keep || heft_os->rename(file->path, file->temp) != 0;
@@ -154,8 +154,8 @@ static void take_file_back(const struct heft_sink *sink, struct heft_sink_file *
         (void)heft_os->unlink(file->path);
 }
 
-/* Undoes a commit that failed, the new index first, the old index last. Where the last new file has
- * replaced an old one, which is gone, the new files stay: they are whole. */
+/* Undoes a failed commit: the new index first, the old index last. If the last new file has
+ * replaced an old one, which is lost then, the new files stay: they are complete. */
 static void take_back(struct heft_sink *sink)
 {
     const struct heft_sink_file *last = sink->n_files ? sink->files[sink->n_files - 1] : NULL;
@@ -174,7 +174,8 @@ static void take_back(struct heft_sink *sink)
 
 /* ---- folders ------------------------------------------------------------------------------- */
 
-/* Folders in the whole one before it gets its name, all others afterwards. */
+/* in_whole: syncs the directories in the whole one, before it is renamed; else all others,
+ * afterwards. */
 bool heft_sink_sync_folders(struct heft_sink *sink, bool in_whole, struct heft_error *err)
 {
     const size_t n = sink->whole ? strlen(sink->whole_temp) : 0;
@@ -189,7 +190,8 @@ bool heft_sink_sync_folders(struct heft_sink *sink, bool in_whole, struct heft_e
     return true;
 }
 
-/* Two runs that overwrite one set take turns, where the file system has locks for folders. */
+/* Makes two runs that overwrite the same set take turns, if the file system can lock
+ * directories. */
 static int hold_folder(const struct heft_sink *sink)
 {
     return sink->options.overwrite && sink->to_sync.n > 0 && !sink->whole

@@ -1,4 +1,4 @@
-/* sink_parts.h: what sink.c and sink_save.c share. */
+/* sink_parts.h: shared by sink.c, sink_commit.c and sink_save.c. */
 #ifndef HEFT_SINK_PARTS_H
 #define HEFT_SINK_PARTS_H
 
@@ -6,25 +6,25 @@
 #include "io/os.h"
 #include "io/sink.h"
 
-#define HEFT_SINK_TRIES   100                   /* names for a temporary file */
-#define HEFT_SINK_GROWING ((uint64_t)INT64_MAX) /* the size of a file that grows as it is written */
+#define HEFT_SINK_TRIES   100                   /* attempts to find a free temporary name */
+#define HEFT_SINK_GROWING ((uint64_t)INT64_MAX) /* size of a file that grows as it is written */
 
 struct heft_sink_file {
-    const char *path; /* final */
+    const char *path; /* final path */
     const char *temp;
     uint64_t size;
-    int fd;          /* -1: not open now */
-    unsigned users;  /* threads writing to it now */
-    uint64_t unsent; /* written since the last flush */
-    uint64_t end;    /* of what was written */
+    int fd;          /* -1 if closed at the moment */
+    unsigned users;  /* threads that write to it at the moment */
+    uint64_t unsent; /* bytes written since the last flush */
+    uint64_t end;    /* end of the bytes written */
     uint64_t process;
-    unsigned number; /* of its temporary name */
+    unsigned number; /* number in its temporary name */
     bool made, renamed;
-    bool replaces;  /* its rename has replaced an old file: only of the last one */
-    bool in_whole;  /* stands under its name in the folder that will be renamed */
-    bool is_linked; /* another's bytes: there is nothing to sync */
-    bool is_new;    /* something of it may not be on the disk yet */
-    bool saved;     /* a record names it */
+    bool replaces;  /* set for the last file only: its rename has replaced an old file */
+    bool in_whole;  /* it is in the directory that is renamed as a whole, under its final name */
+    bool is_linked; /* hard link to another file: nothing to sync */
+    bool is_new;    /* dirty: parts of it may not be on the disk yet */
+    bool saved;     /* named in a record of the journal */
 };
 
 struct heft_sink_names {
@@ -39,18 +39,21 @@ struct heft_sink_aside {
 
 struct heft_sink {
     struct heft_sink_options options;
-    struct heft_arena arena;       /* names */
-    struct heft_sink_file **files; /* in the arena: they stay where they are while the list grows */
+    struct heft_arena arena;       /* of names */
+    struct heft_sink_file **files; /* the files are in the arena, so that their addresses stay
+                                      valid while the list grows */
     size_t n_files, files_cap;
     struct heft_sink_names made_folders, retired, to_sync;
     struct heft_sink_aside *aside;
     size_t n_aside, aside_cap;
     struct heft_strmap targets, folders; /* path → index of files; folder → index of to_sync */
-    struct heft_lock *lock;              /* guards the list of files, and who has them open */
+    struct heft_lock *lock;              /* guards the list of files and their users */
     struct heft_lock *writing;           /* held by the one thread that writes */
     size_t open_files, hand;
-    const char *whole, *whole_temp; /* the folder that appears whole, and what it is called now */
-    uint64_t process;               /* in temporary names: of what was loaded, 0: this one */
+    const char *whole, *whole_temp; /* the directory that appears as a whole, and its temporary
+                                       name */
+    uint64_t process;               /* process ID in temporary names: of the run that was loaded;
+                                       0: this process */
     bool committed, keep;
 };
 
@@ -65,9 +68,9 @@ HEFT_CHECKED bool heft_sink_check_target(const struct heft_sink *sink, const cha
                                          uint32_t *mode, struct heft_error *err);
 const char *heft_sink_temp_name(struct heft_sink *sink, const char *path, uint64_t process,
                                 unsigned n, struct heft_error *err);
-/* ".STEM.heft-PID-N"; false for any other name. */
+/* Parses ".STEM.heft-PID-N"; false for any other name. */
 bool heft_sink_parse_temp(const char *name, struct heft_str *stem, uint64_t *process);
-/* A new file of the list; `path` stays. NULL on failure. */
+/* Appends a file to the list; `path` is borrowed. NULL on failure. */
 struct heft_sink_file *heft_sink_list(struct heft_sink *sink, const char *path, uint64_t size,
                                       struct heft_error *err);
 HEFT_CHECKED bool heft_sink_open_again(struct heft_sink *sink, struct heft_sink_file *file,

@@ -1,6 +1,7 @@
-/* sink_save.c: files that survive a crash, to be gone on with (io/journal.h).
+/* sink_save.c: saves the state of files in a journal, so that another process can resume after a
+ * crash (io/journal.h).
  *
- * A record of what was saved: u64 files that follow, and of each
+ * Record: u64 number of files that follow, and for each
  *     u64 index | u64 bytes | u64 PID | u64 N | u64 n, name */
 #include <errno.h>
 
@@ -37,7 +38,7 @@ bool heft_sink_save(struct heft_sink *sink, struct heft_buf *record, struct heft
         return false;
     for (size_t i = 0; i < sink->n_files; i++) {
         sink->files[i]->saved = true;
-        sink->files[i]->is_new = false; /* also without a sync */
+        sink->files[i]->is_new = false; /* set also if syncing is off */
     }
     return true;
 }
@@ -155,7 +156,7 @@ bool heft_sink_sweep(const struct heft_sink *sink, struct heft_str folder,
     return ok && !s.failed;
 }
 
-/* The crash came between the first rename and the last. */
+/* True if the crash happened during the renames of a commit. */
 static bool was_renamed(const struct heft_sink_file *file)
 {
     struct heft_os_stat temp, st;

@@ -1,14 +1,14 @@
-/* sink_stale.c: deletes the temporary files that killed runs have left in a folder.
+/* sink_stale.c: deletes temporary files that killed runs have left in a directory.
  *
- *     .NAME.heft-PID-N       deleted where no process PID exists
- *     .NAME.heft-journal     unlocked: a run that --resume can continue; nothing in its folder is deleted */
+ *     .NAME.heft-PID-N       deleted if no process PID exists
+ *     .NAME.heft-journal     unlocked: --resume can continue; nothing in its directory is deleted */
 #include <errno.h>
 
 #include "io/sink_parts.h"
 
 #define MARK ".heft-"
 
-/* The last MARK of a name, NULL if there is none. */
+/* Last MARK in a name; NULL if there is none. */
 static const char *find_mark(const char *name)
 {
     const char *found = NULL;
@@ -43,7 +43,7 @@ struct listing {
     struct heft_arena mem;
     struct heft_sink_names names;
     const char *folder;
-    uint64_t kept; /* this process's files stay, too */
+    uint64_t kept; /* files of this process stay, too */
     struct heft_error *err;
     bool failed, can_resume;
 };
@@ -56,7 +56,7 @@ static const char *path_of(struct listing *l, const char *name)
     return path;
 }
 
-/* An unlocked journal: its run has ended and left its files to a later one. */
+/* An unlocked journal: its run has ended and left its files for --resume. */
 static bool is_resumable(struct listing *l, const char *name)
 {
     const char *mark = name[0] == '.' ? find_mark(name) : NULL;
@@ -89,7 +89,8 @@ bool heft_sink_delete_stale(const char *folder, uint64_t kept, struct heft_error
 {
     struct listing l = {.folder = folder, .kept = kept, .err = err};
 
-    (void)heft_os->list_dir(folder, list_stale, &l); /* a folder may be writable and not readable */
+    (void)heft_os->list_dir(folder, list_stale, &l); /* a directory may be writable but not
+                                                        readable */
     for (size_t i = 0; !l.failed && !l.can_resume && i < l.names.n; i++)
         (void)heft_os->delete_tree(l.names.items[i]);
     heft_free(l.names.items);

@@ -1,4 +1,4 @@
-/* source.c: files, memory and slices as bytes by position; mappings; what stands under a path. */
+/* source.c: random access to files, memory and slices; mappings; file kinds of paths. */
 #include "io/source.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static bool file_read(const struct heft_source *src, uint64_t off, void *dst, si
 
 static void file_close(struct heft_source *src)
 {
-    (void)heft_os->close(src->fd); /* opened for reading: nothing can be lost */
+    (void)heft_os->close(src->fd); /* opened for reading: a failure loses nothing */
 }
 
 static const struct heft_source_ops file_ops = {file_read, file_close};
@@ -77,7 +77,8 @@ static bool memory_read(const struct heft_source *src, uint64_t off, void *dst, 
                         struct heft_error *err)
 {
     (void)err;
-    memcpy(dst, (const uint8_t *)src->self + off, n); /* the wrapper checked the range */
+    memcpy(dst, (const uint8_t *)src->self + off, n); /* the caller heft_source_read has checked
+                                                         the range */
     return true;
 }
 
@@ -96,13 +97,15 @@ void heft_source_open_memory(struct heft_source *out, struct heft_bytes bytes, c
 
 /* ---- slices -------------------------------------------------------------------------------- */
 
-/* self is the source at the root: a slice of a slice has the same, with the bases added up. */
+/* `self` is the root source: a slice of a slice refers to the same root, with the offsets added
+ * up. */
 static bool slice_read(const struct heft_source *src, uint64_t off, void *dst, size_t n,
                        struct heft_error *err)
 {
     const struct heft_source *root = src->self;
 
-    return root->ops->read(root, src->base + off, dst, n, err); /* inside: checked at the opening */
+    return root->ops->read(root, src->base + off, dst, n, err); /* within the range: checked when
+                                                                   the slice was opened */
 }
 
 static const struct heft_source_ops slice_ops = {slice_read, NULL};
@@ -134,8 +137,8 @@ bool heft_source_open_slice(struct heft_source *out, const struct heft_source *p
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-/* A slice that bears its file's name gives positions in that file; one with a name of its own,
- * positions in itself. */
+/* A slice labelled with its file's name reports offsets in that file; one with a label of its own,
+ * offsets in itself. */
 static uint64_t shown_base(const struct heft_source *src)
 {
     const struct heft_source *root = is_slice(src) ? src->self : src;
@@ -193,7 +196,7 @@ bool heft_source_zeros(const struct heft_source *src, uint64_t off, uint64_t n, 
     for (uint64_t at = 0; at < n && *zeros;) {
         const size_t some = (size_t)heft_min_u64(n - at, sizeof piece);
 
-        if (!heft_source_read(src, off + at, piece, some, err)) /* which checks the range */
+        if (!heft_source_read(src, off + at, piece, some, err)) /* checks the range */
             return false;
         for (size_t i = 0; i < some; i++)
             *zeros = *zeros && piece[i] == 0;
@@ -222,7 +225,7 @@ void heft_source_close(struct heft_source *src)
 static bool map_file(int fd, uint64_t off, size_t n, struct heft_mapping *out,
                      struct heft_error *err)
 {
-    const size_t before = (size_t)(off % heft_os_page()); /* a mapping begins on a page */
+    const size_t before = (size_t)(off % heft_os_page()); /* a mapping begins at a page */
     void *address;
 
     if (n > SIZE_MAX - before)

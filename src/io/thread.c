@@ -1,9 +1,9 @@
-/* thread.c: a thread inherits the signals that are blocked where it is started. */
+/* thread.c: a new thread inherits the signal mask of the thread that starts it. */
 #include "io/thread.h"
 
 #include <signal.h>
 
-/* What a thread does itself must reach it. */
+/* Signals raised by the thread's own faults stay unblocked. */
 static void fill(sigset_t *signals)
 {
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
