@@ -1,37 +1,36 @@
-/* hdf5_child.c: the process that runs libhdf5 on files of others, which may be hostile. libhdf5 has
- * crashed, looped and run out of memory on files with a single wrong byte; here that ends a process
- * that has nothing to lose, and heft says that the file is wrong.
+/* hdf5_child.c: the process that runs libhdf5 on untrusted files. libhdf5 has crashed, looped and
+ * run out of memory on files with a single wrong byte; here this only ends a process without access
+ * to anything, and heft reports that the file is damaged.
  *
  *     heft ── fork ──► child   a copy of the memory, the open file, and no other descriptor of the
- *      │                │      program; no threads but one; limits: memory, time of the processor;
- *      │                │      no output, no core, no files, no processes, no signals
- *      └──── socket ────┘      WALK, READ ──►   ◄── DATASET …, VALUE …, NOTE …, DONE or FAILED
- */
+ *      │                │      program; a single thread; limits on memory and processor time;
+ *      │                │      no output, no core dump, no files, no processes, no signals
+ *      └──── socket ────┘      WALK, READ ──►   ◄── DATASET …, VALUE …, NOTE …, DONE or FAILED */
 #include "hdf5_parts.h"
 
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define METADATA_READS 64 /* times a file's size that may be read of it in all while it is walked */
+#define METADATA_READS 64 /* multiple of a file's size that a walk may read */
 #define METADATA_FREE  ((uint64_t)1 << 20)
-/* Of processor time. A walk has so much in all, and one more for every 16 MiB of the file. */
+/* Processor time: of a walk in total, and one second more for every 16 MiB of the file. */
 #define WALK_SECONDS 8
 #define WALK_SHARE   ((uint64_t)16 << 20)
-#define MOST_SECONDS 1000000 /* that can be asked for */
+#define MOST_SECONDS 1000000 /* largest limit that can be set */
 #define STEPS                                                                                      \
-    20 /* one call of libhdf5 has this share of it: libhdf5 follows some circles forever */
-#define BYTE_NANOS 20 /* … and so much for each byte that it handles */
+    20 /* share of that time for one call of libhdf5, which follows some cycles for ever */
+#define BYTE_NANOS 20 /* … and this much for each byte that it handles */
 #define READ_PIECE ((size_t)1 << 20)
-/* A fixed piece of work, and what it takes where a second of a processor is worth a second. */
+/* A fixed amount of work, and its time on a processor of normal speed. */
 #define WORK       ((uint32_t)40000)
 #define WORK_NANOS ((uint64_t)150000)
 #define MOST_SLOW  200
 
 /* ---- limits ------------------------------------------------------------------------------ */
 
-static uint64_t walk_seconds; /* as the caller has them, on a processor of the usual speed */
-static uint64_t slow;         /* how many times slower this one is, or what emulates it */
+static uint64_t walk_seconds; /* as set by the caller, for a processor of normal speed */
+static uint64_t slow;         /* how many times slower this processor or emulator is */
 
 static uint64_t time_work(uint8_t *table)
 {
@@ -45,7 +44,7 @@ static uint64_t time_work(uint8_t *table)
     return hdf5_process_nanos() - begin;
 }
 
-/* Time limits are meant for work. valgrind takes thirty times the time for it, an emulator ten. */
+/* Time limits count work: valgrind takes thirty times as long for it, an emulator ten times. */
 static uint64_t measure_slowness(void)
 {
     static uint8_t table[4096];
@@ -64,7 +63,7 @@ static uint64_t clip_seconds(uint64_t asked)
     return asked == 0 ? WALK_SECONDS : asked < MOST_SECONDS ? asked : MOST_SECONDS;
 }
 
-/* The process ends where one step takes longer. */
+/* Ends the process if one step takes longer. */
 void hdf5_step(uint64_t bytes)
 {
     const uint64_t micros = walk_seconds * (1000000 / STEPS) +
@@ -73,7 +72,7 @@ void hdf5_step(uint64_t bytes)
     hdf5_process_timer(micros * slow);
 }
 
-/* Address space: what there is, and some. Where it cannot be told, there is no such limit. */
+/* Address space in use, and a margin. No limit if it is unknown. */
 static uint64_t find_memory(void)
 {
     FILE *file = fopen("/proc/self/statm", "re");
@@ -113,7 +112,7 @@ bool hdf5_open(struct hdf5_file *file, const struct heft_h5_input *input, struct
         return hdf5_blame(file, err, "a file driver cannot be made");
     file->id = H5Fopen("heft", H5F_ACC_RDONLY, access);
     ok = file->id >= 0 || hdf5_blame(file, err, "the file cannot be opened");
-    (void)H5Pclose(access); /* after which libhdf5 has forgotten what was wrong */
+    (void)H5Pclose(access); /* which clears libhdf5's error stack */
     return ok;
 }
 
@@ -202,7 +201,7 @@ static void serve_walk(struct hdf5_file *file, struct hdf5_pipe *in, struct hdf5
     answer(out, ok, &err);
 }
 
-/* Piece by piece: an error may come behind some. */
+/* Sends piece by piece: an error may follow some of them. */
 static void serve_read(struct hdf5_file *file, struct hdf5_pipe *in, struct hdf5_pipe *out)
 {
     uint64_t address = 0, off = 0, n = 0;
@@ -212,7 +211,7 @@ static void serve_read(struct hdf5_file *file, struct hdf5_pipe *in, struct hdf5
     uint8_t *piece = ok ? hdf5_alloc(1, READ_PIECE, &err) : NULL;
 
     hdf5_limit(RLIMIT_CPU, RLIM_INFINITY);
-    file->budget = UINT64_MAX; /* of walking only: data is bounded by what is asked for */
+    file->budget = UINT64_MAX; /* the budget is for walking only: data is limited by the request */
     ok = piece != NULL;
     while (ok && n > 0) {
         const size_t now = n < READ_PIECE ? (size_t)n : READ_PIECE;
@@ -256,11 +255,11 @@ void hdf5_serve(const struct hdf5_process *process, int socket, const struct hef
     slow = measure_slowness();
     hdf5_process_confine(find_memory());
     ok = hdf5_enter(&entry, &err);
-    hdf5_step(0); /* from here on the file has a say */
+    hdf5_step(0); /* from here on the file is parsed */
     ok = ok && hdf5_open(&file, input, &err);
     answer(&out, ok, &err);
     if (ok)
         serve(&file, &in, &out);
     (void)hdf5_flush(&out);
-    _exit(0); /* libhdf5's state dies with the process: closing it may never end */
+    _exit(0); /* libhdf5's state ends with the process: closing it might never return */
 }

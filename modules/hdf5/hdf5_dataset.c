@@ -1,10 +1,10 @@
-/* hdf5_dataset.c: what a dataset is: shape, type, and whether heft reads it: plainly, unpacked, or
- * not at all, and why. */
+/* hdf5_dataset.c: properties of a dataset: shape, type, and whether heft reads it directly,
+ * decoded, or not at all, and why. */
 #include "hdf5_parts.h"
 
 #include <stdio.h>
 
-/* What a dataset may unpack to, however little is stored; and how much more than what is stored. */
+/* Decoded bytes allowed for any dataset; and their multiple of the stored bytes. */
 #define BOMB_BYTES ((uint64_t)256 << 20)
 #define BOMB_RATIO 1100
 
@@ -30,7 +30,7 @@ bool hdf5_shape_of(hid_t dataset, struct hdf5_shape *out)
 
 /* ---- how it is stored -------------------------------------------------------------------- */
 
-/* A filter that this libhdf5 has not got. */
+/* Names a filter that this libhdf5 lacks. */
 static bool judge_filters(hid_t list, char *why, size_t room)
 {
     const int n = H5Pget_nfilters(list);
@@ -96,7 +96,7 @@ static bool judge_layout(hid_t dataset, hid_t list, const struct hdf5_shape *sha
     return true;
 }
 
-/* Where a contiguous dataset's bytes are in the file. */
+/* Position of a contiguous dataset's bytes in the file. */
 static uint64_t place_of(hid_t dataset, hid_t list, uint64_t bytes)
 {
     const haddr_t at =

@@ -1,17 +1,17 @@
-/* hdf5_driver.c: libhdf5's file driver over heft's bytes. It reads from an input, or keeps in
- * memory what is written; no file of the system is ever opened, and no second one behind links.
+/* hdf5_driver.c: libhdf5's file driver for heft's bytes. It reads from an input, or stores what is
+ * written in an image; it never opens a file of the system, and no second one by a link.
  *
- *     input:  0 ──────────────────────────────────── size     read at, never written
+ *     input:  0 ──────────────────────────────────── size     read-only
  *     image:  what was written, else zeros (hdf5_image.c)
  *
- * An image holds a new file's metadata only: nobody writes the data of its datasets. */
+ * An image contains only a new file's metadata: the data of its datasets is not written. */
 #include "hdf5_parts.h"
 
 #if H5_VERSION_GE(1, 13, 0)
 #include <H5FDdevelop.h>
 #endif
 
-#define CACHE_BYTES ((size_t)2 << 20)   /* of metadata that libhdf5 holds */
+#define CACHE_BYTES ((size_t)2 << 20)   /* of metadata cached by libhdf5 */
 #define MOST_CACHE  ((size_t)128 << 20) /* libhdf5's own limit */
 
 struct driver_file {
@@ -48,7 +48,7 @@ static herr_t driver_close(H5FD_t *base)
     return 0;
 }
 
-/* libhdf5 asks whether two open files are one. */
+/* libhdf5 compares two open files. */
 static int driver_cmp(const H5FD_t *a, const H5FD_t *b)
 {
     return (a > b) - (a < b);
@@ -57,7 +57,7 @@ static int driver_cmp(const H5FD_t *a, const H5FD_t *b)
 static herr_t driver_query(const H5FD_t *base, unsigned long *flags)
 {
     (void)base;
-    *flags = 0; /* no buffer for small data: what is not written must not be read */
+    *flags = 0; /* no buffer for small data: unwritten data must not be read */
     return 0;
 }
 
@@ -93,7 +93,7 @@ static herr_t read_input(const struct hdf5_config *config, uint64_t off, void *d
                1;
     if (n > *config->budget)
         return hdf5_fail(config->failed, HEFT_LIMIT,
-                         "libhdf5 reads its structures over and over: do they refer to each other "
+                         "libhdf5 reads its structures repeatedly: do they refer to each other "
                          "in a circle?") -
                1;
     *config->budget -= n;
@@ -143,11 +143,12 @@ static const H5FD_class_t driver = {
     .fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
-/* libhdf5 counts what it holds by what it takes in the file: in memory it is some times that.
+/* libhdf5 counts cached metadata by its size in the file, which is several times smaller than in
+ * memory.
  *
- * The names of a group are one entry, which every member needs. In a cache with less room it would be
- * written and read again for each of them, in time quadratic in the members: the cache grows for a
- * large entry, and for nothing else. */
+ * The names of a group are one entry, which every member needs. In a cache with less room it would
+ * be written and read again for each member, in quadratic time: the cache grows for a large entry
+ * only. */
 static void limit_cache(H5AC_cache_config_t *config)
 {
     config->set_initial_size = 1;
@@ -180,7 +181,7 @@ void hdf5_shrink_cache(hid_t file)
     (void)H5Fset_mdc_config(file, &config);
 }
 
-/* Of chunks that are unpacked, one of the largest: bands of it are read one by one. */
+/* Keeps one decoded chunk of the largest size: bands of it are read one by one. */
 static bool keep_chunks(hid_t access)
 {
     int unused;
@@ -200,7 +201,7 @@ hid_t hdf5_access(const struct hdf5_config *config)
                     set_cache(access) && keep_chunks(access);
 
     if (number >= 0)
-        (void)H5FDunregister(number); /* the list refers to it, then the file */
+        (void)H5FDunregister(number); /* still referenced by the list, then by the file */
     if (!ok && access >= 0)
         (void)H5Pclose(access);
     return ok ? access : -1;

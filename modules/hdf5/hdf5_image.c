@@ -1,5 +1,6 @@
-/* hdf5_image.c: the metadata of a new file, in an unlinked temporary file at the offsets of the new
- * file. What is not written are holes. Memory holds none of it: a group is some hundred bytes. */
+/* hdf5_image.c: metadata of a new file, in a temporary file without a name, at the offsets of the
+ * new file. Unwritten ranges are holes. None of it is held in memory: a group has several hundred
+ * bytes. */
 #include "hdf5_parts.h"
 
 #include <errno.h>
@@ -41,7 +42,7 @@ struct heft_h5_image *hdf5_image_new(struct heft_error *err)
     image->fd = open_unlinked();
     if (image->fd >= 0)
         return image;
-    fail(err, "a temporary file for the metadata cannot be made");
+    fail(err, "a temporary file for the metadata cannot be created");
     free(image);
     return NULL;
 }
@@ -76,7 +77,7 @@ bool hdf5_image_read(const struct heft_h5_image *image, uint64_t off, void *dst,
             continue;
         if (got < 0)
             return fail(err, "the metadata cannot be read from a temporary file");
-        if (got == 0) { /* behind the last byte that was written */
+        if (got == 0) { /* after the last byte written */
             memset(p, 0, n);
             return true;
         }

@@ -1,4 +1,5 @@
-/* hdf5_module.c: the table that heft opens, the lock around libhdf5, and its errors as ours. */
+/* hdf5_module.c: the table of functions for heft, the lock around libhdf5, and the translation of
+ * its errors. */
 #include "hdf5_parts.h"
 
 #include <pthread.h>
@@ -28,7 +29,8 @@ struct cause {
     enum heft_code code;
 };
 
-/* The innermost entry comes first and says what was found; any may say that it is too new. */
+/* The innermost entry comes first and describes the problem; any entry may say that a version is
+ * too new. */
 static herr_t judge(unsigned n, const H5E_error2_t *entry, void *ctx)
 {
     struct cause *cause = ctx;

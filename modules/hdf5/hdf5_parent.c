@@ -1,6 +1,6 @@
-/* hdf5_parent.c: heft's side of the process that runs libhdf5 (hdf5_child.c). What it says is
- * checked: it may have been turned by the file. A process that breaks down is reported as a file
- * that is wrong. */
+/* hdf5_parent.c: heft's side of the process that runs libhdf5 (hdf5_child.c). Its messages are
+ * validated: the file may have taken control of it. A process that fails is reported as a damaged
+ * file. */
 #include "hdf5_parts.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #define MOST_TEXT ((uint64_t)64 << 20) /* bytes of one text, or elements of one list */
 
 struct heft_h5_file {
-    pthread_mutex_t lock; /* one question at a time */
+    pthread_mutex_t lock; /* one request at a time */
     struct hdf5_process process;
     bool is_dead;
     struct hdf5_pipe in, out;
@@ -28,24 +28,24 @@ static struct hdf5_end end_child(struct heft_h5_file *file, bool by_force)
     return hdf5_process_end(&file->process, by_force);
 }
 
-/* The socket has failed, or what came over it is nonsense. */
+/* The socket has failed, or a message is invalid. */
 static bool broke_down(struct heft_h5_file *file, struct heft_error *err)
 {
     const bool was_dead = file->is_dead;
     const struct hdf5_end end = end_child(file, false);
 
     if (was_dead)
-        return hdf5_fail(err, HEFT_MALFORMED, "libhdf5 broke down over this file before");
+        return hdf5_fail(err, HEFT_MALFORMED, "libhdf5 crashed on this file before");
     if (end.out_of_time)
-        return hdf5_fail(err, HEFT_LIMIT, "libhdf5 does not come to an end with this file");
+        return hdf5_fail(err, HEFT_LIMIT, "libhdf5 does not finish reading this file");
     if (end.signal)
         return hdf5_fail(err, HEFT_MALFORMED,
-                         "libhdf5 broke down over this file (signal %d): its structures are wrong",
+                         "libhdf5 crashed on this file (signal %d): its structures are damaged",
                          end.signal);
-    return hdf5_fail(err, HEFT_MALFORMED, "libhdf5 broke down over this file");
+    return hdf5_fail(err, HEFT_MALFORMED, "libhdf5 crashed on this file");
 }
 
-/* An error of the child. Memory ends where we have set it. */
+/* Takes an error of the child. Out of memory there means that the limit was reached. */
 static bool take_error(struct heft_h5_file *file, struct heft_error *err)
 {
     struct heft_error found;
@@ -57,8 +57,7 @@ static bool take_error(struct heft_h5_file *file, struct heft_error *err)
     if (found.code <= HEFT_OK || found.code > HEFT_USAGE)
         return broke_down(file, err);
     if (found.code == HEFT_NOMEM)
-        return hdf5_fail(err, HEFT_LIMIT,
-                         "libhdf5 wants more than the %llu bytes of memory that heft gives it",
+        return hdf5_fail(err, HEFT_LIMIT, "libhdf5 needs more than its memory limit of %llu bytes",
                          (unsigned long long)HDF5_MEMORY);
     *err = found;
     return false;
@@ -73,7 +72,7 @@ static bool take_answer(struct heft_h5_file *file, struct heft_error *err)
     return word == HDF5_DONE || take_error(file, err);
 }
 
-/* Forks while nobody is inside of libhdf5, so that the child finds it as it was left. */
+/* Forks while no thread is inside libhdf5, so that the child finds it in a consistent state. */
 static bool start_child(struct heft_h5_file *file, int theirs, const struct heft_h5_input *input)
 {
     bool ok;
@@ -95,14 +94,15 @@ struct heft_h5_file *hdf5_start(const struct heft_h5_input *input, struct heft_e
     if (!file)
         return NULL;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
-        hdf5_fail(err, HEFT_IO, "no socket for libhdf5's process: system error %d", errno);
+        hdf5_fail(err, HEFT_IO,
+                  "cannot create a socket for the process of libhdf5: system error %d", errno);
         free(file);
         return NULL;
     }
     (void)pthread_mutex_init(&file->lock, NULL);
     file->in.socket = file->out.socket = sockets[0];
     ok = start_child(file, sockets[1], input) ||
-         hdf5_fail(err, HEFT_IO, "no process for libhdf5: system error %d", errno);
+         hdf5_fail(err, HEFT_IO, "cannot create a process for libhdf5: system error %d", errno);
     (void)close(sockets[1]);
     if (ok && take_answer(file, err))
         return file;
@@ -127,7 +127,7 @@ struct hearing {
     struct heft_error *err;
 };
 
-/* To be freed; NULL: the pipe has failed, or memory. */
+/* The caller frees the text; NULL: the pipe failed, or out of memory. */
 static char *take_text(struct hearing *h, struct heft_h5_text *out)
 {
     struct hdf5_pipe *in = &h->file->in;
@@ -257,7 +257,7 @@ static bool hear(struct hearing *h)
         if (!of[word](h))
             break;
     }
-    /* A visitor, or memory, has said why; else the child is at fault. */
+    /* the error is a callback's or out of memory; otherwise the child is at fault */
     return h->err->code != HEFT_OK ? false : broke_down(h->file, h->err);
 }
 
@@ -282,7 +282,7 @@ bool hdf5_ask_walk(struct heft_h5_file *file, const struct heft_h5_visitor *visi
 
 static bool take_pieces(struct heft_h5_file *file, uint8_t *dst, size_t n, struct heft_error *err)
 {
-    const size_t most = (size_t)1 << 20; /* as the child cuts them */
+    const size_t most = (size_t)1 << 20; /* size of the child's pieces */
 
     while (n > 0) {
         const size_t now = n < most ? n : most;

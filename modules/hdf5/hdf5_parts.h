@@ -1,4 +1,4 @@
-/* hdf5_parts.h: what the files of the HDF5 module share. */
+/* hdf5_parts.h: shared by the files of the HDF5 module. */
 #ifndef HEFT_HDF5_PARTS_H
 #define HEFT_HDF5_PARTS_H
 
@@ -10,11 +10,11 @@
 
 #include "format/hdf5/h5_module.h"
 
-struct hdf5_file; /* one that is read, in its own process */
+struct hdf5_file; /* a file being read, in a process of its own */
 
 /* ---- hdf5_module.c: the lock, errors ---- */
 
-/* libhdf5 has one state for a whole process, and so one lock. */
+/* libhdf5 has one state for a whole process, and therefore one lock. */
 void hdf5_lock(void);
 void hdf5_unlock(void);
 
@@ -23,26 +23,26 @@ struct hdf5_entry {
     void *report_ctx;
     unsigned plugins;
 };
-/* Around every use of libhdf5: no printing, no plugins. What a program that shares the library had
- * set is put back. The caller holds the lock. */
+/* Around every use of libhdf5: no printing, no plugins. Restores the settings of a program that
+ * uses the library, too. The caller holds the lock. */
 bool hdf5_enter(struct hdf5_entry *entry, struct heft_error *err);
 void hdf5_leave(const struct hdf5_entry *entry);
 
 /* Both return false. */
 bool hdf5_fail(struct heft_error *err, enum heft_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* What libhdf5's error stack says; what the input's reader said where that failed. */
+/* Reports libhdf5's error stack, or the error of the input's reader. */
 bool hdf5_blame(const struct hdf5_file *file, struct heft_error *err, const char *what);
 void *hdf5_alloc(size_t n, size_t each, struct heft_error *err); /* zeroed */
-/* Room for one more. items is the address of an array's pointer. */
+/* Makes room for one more item. `items` is the address of an array's pointer. */
 bool hdf5_grow(void *items, size_t *cap, size_t count, size_t each, struct heft_error *err);
 
 /* ---- hdf5_image.c: the metadata of a new file ---- */
 
 struct heft_h5_image {
-    int fd;                   /* an unlinked temporary file */
+    int fd;                   /* a temporary file without a name */
     uint64_t size;            /* of the new file */
-    struct heft_error failed; /* of a write; libhdf5 only learns that it failed */
+    struct heft_error failed; /* of a write: libhdf5 itself only knows that it failed */
 };
 
 struct heft_h5_image *hdf5_image_new(struct heft_error *err);
@@ -53,15 +53,15 @@ bool hdf5_image_read(const struct heft_h5_image *image, uint64_t off, void *dst,
 /* ---- hdf5_driver.c: file drivers ---- */
 
 struct hdf5_config {
-    const struct heft_h5_input *input; /* to be read; else */
-    struct heft_h5_image *image;       /* to be made */
-    struct heft_error *failed;         /* what the input's reader said */
-    uint64_t *budget;                  /* bytes that may still be read as metadata */
-    bool *is_open;                     /* one file: links to others find it taken */
+    const struct heft_h5_input *input; /* set if a file is read; else … */
+    struct heft_h5_image *image;       /* … the image to be written */
+    struct heft_error *failed;         /* error of the input's reader */
+    uint64_t *budget;                  /* bytes of metadata that may still be read */
+    bool *is_open;                     /* only one file may be open: links to others fail */
 };
-/* The property list of a file that is opened so, or -1. The config must outlive the file. */
+/* Property list for opening the file, or -1. The config must outlive the file. */
 hid_t hdf5_access(const struct hdf5_config *config);
-/* Gives up the room that the cache got for the names of a group. */
+/* Releases the room that the cache got for the names of a group. */
 void hdf5_shrink_cache(hid_t file);
 
 /* ---- hdf5_types.c ---- */
@@ -69,19 +69,19 @@ void hdf5_shrink_cache(hid_t file);
 struct hdf5_type {
     enum heft_dtype dtype;
     bool is_big, is_text;
-    const char *why; /* it is none that heft reads: static; else NULL */
+    const char *why; /* reason why heft does not read it (static text); else NULL */
 };
-/* `object`: the dataset, whose attribute tells what opaque bytes are. */
+/* `object`: the dataset, whose attribute gives the type of opaque bytes. */
 struct hdf5_type hdf5_type_of(hid_t type, hid_t object);
-hid_t hdf5_type_new(enum heft_dtype dtype); /* -1 where HDF5 has none */
+hid_t hdf5_type_new(enum heft_dtype dtype); /* -1 if HDF5 has no such type */
 
 /* ---- hdf5_values.c ---- */
 
-/* Tells all attributes of an object. *left: of the bytes that texts may still take. */
+/* Reports all attributes of an object. *left: bytes that texts may still take. */
 bool hdf5_tell_attributes(const struct hdf5_file *file, hid_t object, struct heft_h5_text path,
                           const struct heft_h5_visitor *visitor, uint64_t *left,
                           struct heft_error *err);
-/* Tells a dataset of strings. *told: false where it is too large. */
+/* Reports a dataset of strings. *told: false if it is too large. */
 bool hdf5_tell_strings(const struct hdf5_file *file, hid_t dataset, struct heft_h5_text path,
                        const struct heft_h5_visitor *visitor, uint64_t *left, bool *told,
                        struct heft_error *err);
@@ -95,8 +95,8 @@ struct hdf5_shape {
     uint64_t dims[HDF5_RANK];
     uint64_t elements;
 };
-bool hdf5_shape_of(hid_t dataset, struct hdf5_shape *out); /* false: none that is simple */
-/* Fills all but path and address. False only where nothing can be said of it. */
+bool hdf5_shape_of(hid_t dataset, struct hdf5_shape *out); /* false: not a simple dataspace */
+/* Sets all fields except path and address. False only if the dataset cannot be described. */
 bool hdf5_describe(const struct hdf5_file *file, hid_t dataset, struct hdf5_shape *shape,
                    struct heft_h5_dataset *out, bool *is_text, char *why, size_t room,
                    struct heft_error *err);
@@ -104,10 +104,10 @@ bool hdf5_describe(const struct hdf5_file *file, hid_t dataset, struct hdf5_shap
 /* ---- hdf5_read.c: datasets that do not lie plainly ---- */
 
 #define HDF5_BANDS 4
-#define HDF5_BAND  ((uint64_t)16 << 20) /* bytes of all bands that are kept */
-#define HDF5_CHUNK ((uint64_t)48 << 20) /* the most that a chunk may have: it is unpacked whole */
+#define HDF5_BAND  ((uint64_t)16 << 20) /* bytes of all cached bands */
+#define HDF5_CHUNK ((uint64_t)48 << 20) /* largest chunk: it is decoded as a whole */
 
-/* Some whole rows of chunks, unpacked. */
+/* Some whole rows of chunks, decoded. */
 struct hdf5_band {
     uint64_t address, first, n; /* elements [first, first+n) of that dataset */
     uint8_t *bytes;
@@ -124,43 +124,43 @@ struct hdf5_file {
     struct hdf5_config config;
     struct hdf5_band bands[HDF5_BANDS];
     uint64_t clock;
-    hid_t dataset; /* the one last read, or 0 */
+    hid_t dataset; /* the one that was read last, or 0 */
     uint64_t dataset_address;
 };
 
 /* ---- os_process.c: processes ---- */
 
-/* Memory that both processes have. */
+/* Memory shared by both processes. */
 struct hdf5_shared {
-    volatile sig_atomic_t out_of_time; /* the child has ended itself */
+    volatile sig_atomic_t out_of_time; /* the child ended itself because its time was over */
 };
 struct hdf5_process {
     pid_t child; /* 0: this is the child; -1: there is none */
-    int handle;  /* a pidfd of it, or -1 */
+    int handle;  /* its pidfd, or -1 */
     struct hdf5_shared *shared;
 };
 struct hdf5_end {
-    int signal; /* that ended it; 0: none, or the program has taken its end before */
+    int signal; /* signal that ended it; 0: none, or the program has collected its status before */
     bool out_of_time;
 };
-/* Forks; false with errno. The child has all signals blocked until hdf5_process_enter. */
+/* Forks; false with errno. In the child all signals are blocked until hdf5_process_enter. */
 bool hdf5_process_start(struct hdf5_process *process);
 /* Waits for its end. */
 struct hdf5_end hdf5_process_end(struct hdf5_process *process, bool by_force);
-/* In the child, before anything else, and nothing is allocated: of its parent's descriptors a and b
- * (or -1) remain, and nothing of its signal handlers. It writes no files, makes no processes, gets no
- * rights, leaves no core. */
+/* Call in the child before anything else; allocates nothing. Of the parent's descriptors only a and
+ * b (or -1) stay open; its signal handlers are removed. The process cannot write files, create
+ * processes, gain rights, or dump core. */
 void hdf5_process_enter(const struct hdf5_process *process, int a, int b);
-/* From here on no descriptors are opened; memory: bytes of address space, 0: any. */
+/* From here on no descriptor can be opened; memory: bytes of address space, 0: unlimited. */
 void hdf5_process_confine(uint64_t memory);
-void hdf5_limit(int what, uint64_t most); /* the soft limit, as far as the hard one allows */
-/* The process ends after so much more processor time. */
+void hdf5_limit(int what, uint64_t most); /* sets the soft limit, within the hard one */
+/* Ends the process after so much more processor time. */
 void hdf5_process_timer(uint64_t micros);
-uint64_t hdf5_process_nanos(void); /* of processor time so far */
+uint64_t hdf5_process_nanos(void); /* processor time so far */
 
 /* ---- hdf5_child.c: reading, in a process of its own ---- */
 
-#define HDF5_MEMORY ((uint64_t)168 << 20) /* bytes that it may take beyond its parent's */
+#define HDF5_MEMORY ((uint64_t)168 << 20) /* bytes that it may use beyond its parent's */
 
 enum hdf5_word {
     HDF5_DONE,
@@ -171,10 +171,10 @@ enum hdf5_word {
     HDF5_WALK,
     HDF5_READ
 };
-/* Before a call of libhdf5 that handles so many bytes: how long it may take. */
+/* Sets the time limit of the next call of libhdf5, which handles so many bytes. */
 #define HDF5_STEP_MOST ((uint64_t)1 << 30)
 void hdf5_step(uint64_t bytes);
-/* The child's life: opens the input, and serves what is asked for on the socket until it is closed. */
+/* Runs the child: opens the input, and answers requests on the socket until it is closed. */
 void hdf5_serve(const struct hdf5_process *process, int socket, const struct heft_h5_input *input)
     __attribute__((noreturn));
 
@@ -183,10 +183,10 @@ void hdf5_serve(const struct hdf5_process *process, int socket, const struct hef
 struct hdf5_pipe {
     int socket;
     bool failed;
-    size_t at, n; /* of what is held: to be sent, or not taken yet */
+    size_t at, n; /* of the buffer: to be sent, or not taken yet */
     uint8_t held[1 << 16];
 };
-/* Failures stick. */
+/* Errors are sticky. */
 void hdf5_put(struct hdf5_pipe *pipe, const void *p, size_t n);
 void hdf5_put_u64(struct hdf5_pipe *pipe, uint64_t value);
 void hdf5_put_text(struct hdf5_pipe *pipe, struct heft_h5_text text);
@@ -207,7 +207,7 @@ bool hdf5_ask_read(struct heft_h5_file *file, uint64_t address, uint64_t off, vo
 bool hdf5_open(struct hdf5_file *file, const struct heft_h5_input *input, struct heft_error *err);
 bool hdf5_read(struct hdf5_file *file, uint64_t address, uint64_t off, void *dst, size_t n,
                struct heft_error *err);
-/* Bytes that are unpacked where all of a dataset is read from front to back. */
+/* Bytes that are decoded to read all of a dataset sequentially. */
 uint64_t hdf5_work(hid_t list, const struct hdf5_shape *shape, size_t each);
 void hdf5_bands_release(struct hdf5_file *file);
 bool hdf5_walk(struct hdf5_file *file, const struct heft_h5_visitor *visitor,

@@ -1,5 +1,5 @@
-/* hdf5_pipe.c: what goes over the socket between heft and the process that runs libhdf5: numbers of
- * 64 bits as the machine has them, and texts behind their lengths. Both sides are one program. */
+/* hdf5_pipe.c: messages between heft and the process that runs libhdf5: 64-bit numbers in native
+ * byte order, and texts preceded by their lengths. Both sides are the same program. */
 #include "hdf5_parts.h"
 
 #include <errno.h>
@@ -68,7 +68,7 @@ static ssize_t receive(struct hdf5_pipe *pipe, void *p, size_t n)
     return got;
 }
 
-/* Large pieces go past what is held. */
+/* Large pieces bypass the buffer. */
 bool hdf5_take(struct hdf5_pipe *pipe, void *p, size_t n)
 {
     uint8_t *dst = p;

@@ -1,10 +1,11 @@
-/* hdf5_read.c: datasets in chunks, compact ones, ones that were never written: through libhdf5.
+/* hdf5_read.c: reads chunked, compact and never written datasets with libhdf5.
  *
  *     elements in row-major order:   [ band 0 ][ band 1 ][ band 2 ] …
  *
- * A band is as many whole rows (of the first dimensions) as one row of chunks covers, unpacked once
- * and kept: reads come piece by piece. Where even one row of chunks is larger than what is kept, a
- * band is a part of a single row, and chunks of more than one row are unpacked once for each. */
+ * A band contains the whole rows (of the first dimensions) that one row of chunks covers. It is
+ * decoded once and cached, because reads come piece by piece. If even one row of chunks is larger
+ * than the cache, a band is a part of a single row, and chunks of several rows are decoded once for
+ * each of them. */
 #include "hdf5_parts.h"
 
 struct box {
@@ -15,7 +16,7 @@ struct reading {
     struct hdf5_file *file;
     hid_t dataset, type;
     struct hdf5_shape shape;
-    uint64_t chunk[HDF5_RANK]; /* 1 everywhere where it is not in chunks */
+    uint64_t chunk[HDF5_RANK]; /* all 1 if not chunked */
     size_t each;
     uint64_t address;
 };
@@ -69,7 +70,7 @@ static bool reading_begin(struct reading *r, struct heft_error *err)
 
 /* ---- boxes ------------------------------------------------------------------------------- */
 
-/* The elements below one index of dimension d. */
+/* Number of elements below one index of dimension d. */
 static uint64_t below(const struct reading *r, unsigned d)
 {
     uint64_t n = 1;
@@ -79,8 +80,8 @@ static uint64_t below(const struct reading *r, unsigned d)
     return n;
 }
 
-/* The largest box that begins at element `at` and whose elements follow each other: a run of
- * dimension d, whole in all behind it. */
+/* The largest box (n-d view) that begins at element `at` and is contiguous: a range of dimension d,
+ * and all of the inner dimensions. */
 static uint64_t box_at(const struct reading *r, uint64_t at, uint64_t n, struct box *box)
 {
     unsigned d = 0;
@@ -99,8 +100,8 @@ static uint64_t box_at(const struct reading *r, uint64_t at, uint64_t n, struct 
     return box->count[d] * step;
 }
 
-/* In memory the box has the same shape: libhdf5 would make a list of narrow chunks' elements where
- * shapes differ, which takes more memory and time than the elements. */
+/* The box has the same shape in memory: for different shapes libhdf5 makes a list of the elements
+ * of narrow chunks, which takes more memory and time than the elements. */
 static bool read_box(const struct reading *r, const struct box *box, uint64_t n, uint8_t *dst,
                      struct heft_error *err)
 {
@@ -123,7 +124,7 @@ static bool read_box(const struct reading *r, const struct box *box, uint64_t n,
     return ok;
 }
 
-/* Elements [at, at+n). */
+/* Reads elements [at, at+n). */
 static bool read_run(const struct reading *r, uint64_t at, uint64_t n, uint8_t *dst,
                      struct heft_error *err)
 {
@@ -142,7 +143,7 @@ static bool read_run(const struct reading *r, uint64_t at, uint64_t n, uint8_t *
 
 /* ---- bands ------------------------------------------------------------------------------- */
 
-/* How many elements a band has: one row of chunks, more of them where they are small. */
+/* Number of elements of a band: one row of chunks, or several if they are small. */
 static uint64_t band_length(const struct reading *r)
 {
     const uint64_t most = HDF5_BAND / HDF5_BANDS / r->each, kept = HDF5_BAND / r->each;
@@ -156,7 +157,7 @@ static uint64_t band_length(const struct reading *r)
         return most / length * length;
     if (length <= kept)
         return length;
-    for (unsigned d = 0; d < r->shape.rank; d++) { /* whole rows of a dimension further in */
+    for (unsigned d = 0; d < r->shape.rank; d++) { /* whole rows of an inner dimension */
         row = below(r, d);
         if (row > 0 && row <= most)
             return most / row * row;
@@ -169,8 +170,8 @@ static uint64_t times(uint64_t a, uint64_t b)
     return b && a > UINT64_MAX / b ? UINT64_MAX : a * b;
 }
 
-/* The elements of the chunks that a band takes a part of: a run of rows of one dimension, so of all
- * before it one row of chunks. */
+/* Number of elements in the chunks that a band touches: a range of rows of one dimension, and for
+ * all outer dimensions one row of chunks. */
 static uint64_t band_chunks(const struct reading *r, uint64_t length)
 {
     uint64_t n = 1, rows;
@@ -182,7 +183,7 @@ static uint64_t band_chunks(const struct reading *r, uint64_t length)
     return times(times(n, rows > r->chunk[d] ? rows : r->chunk[d]), below(r, d));
 }
 
-/* The next band finds them unpacked where libhdf5 can keep them all. */
+/* If libhdf5 can cache all chunks, the next band finds them decoded. */
 uint64_t hdf5_work(hid_t list, const struct hdf5_shape *shape, size_t each)
 {
     struct reading r = {.shape = *shape, .each = each};
@@ -214,7 +215,7 @@ static void drop(struct hdf5_band *band)
     *band = (struct hdf5_band){0};
 }
 
-/* The band that was used longest ago, emptied; all are where the new one would not fit beside the
+/* Empties the band that was used least recently; all bands if the new one does not fit beside the
  * others. */
 static struct hdf5_band *make_room(struct hdf5_file *file, size_t size)
 {

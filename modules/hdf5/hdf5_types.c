@@ -1,15 +1,16 @@
-/* hdf5_types.c: HDF5's datatypes as heft's, and back. What h5py, Keras and PyTables write:
+/* hdf5_types.c: translates between HDF5's datatypes and heft's dtypes. As written by h5py, Keras
+ * and PyTables:
  *
  *     integer of 1, 2, 4, 8 bytes        I8 … U64       either byte order
  *     IEEE float of 2, 4, 8 bytes        F16 F32 F64
  *     float 1+8+7                        BF16
- *     enum of int8 {FALSE 0, TRUE 1}     BOOL           h5py's
- *     compound {r, i} of two floats      C64 C128       h5py's
- *     opaque, attribute dtype            BF16 …         Keras 3's
+ *     enum of int8 {FALSE 0, TRUE 1}     BOOL           h5py
+ *     compound {r, i} of two floats      C64 C128       h5py
+ *     opaque, attribute dtype            BF16 …         Keras 3
  *     string                             a value */
 #include "hdf5_parts.h"
 
-/* Where the bits of a float are. */
+/* Bit layout of a float. */
 struct layout {
     size_t bytes, sign, exponent, exponent_bits, mantissa, mantissa_bits, bias;
     enum heft_dtype dtype;
@@ -26,7 +27,7 @@ static struct hdf5_type refuse(const char *why)
     return (struct hdf5_type){.why = why};
 }
 
-/* Whether all bits count; VAX's order is none. */
+/* True if all bits are used; VAX byte order is not supported. */
 static bool is_plain(hid_t type, bool *is_big)
 {
     const H5T_order_t order = H5Tget_order(type);
@@ -47,7 +48,7 @@ static struct hdf5_type integer(hid_t type)
     struct hdf5_type out = {0};
 
     if (n > 8 || of[is_signed][n] == HEFT_BOOL || !is_plain(type, &out.is_big))
-        return refuse("its elements are integers of a rare size");
+        return refuse("its elements are integers of an unsupported size");
     out.dtype = of[is_signed][n];
     out.is_big = out.is_big && n > 1;
     return out;
@@ -73,7 +74,7 @@ static struct hdf5_type number(hid_t type)
                 out.dtype = layouts[i].dtype;
                 return out;
             }
-    return refuse("its elements are floats of a rare form");
+    return refuse("its elements are floats of an unsupported format");
 }
 
 static bool member_is(hid_t type, unsigned index, const char *name)
@@ -130,7 +131,7 @@ static struct hdf5_type complex_number(hid_t type)
 
 /* ---- opaque ------------------------------------------------------------------------------ */
 
-/* The text of the attribute "dtype". */
+/* Reads the text of the attribute "dtype". */
 static bool read_dtype_name(hid_t object, char *out, size_t room)
 {
     const hid_t attribute =
@@ -200,7 +201,7 @@ struct hdf5_type hdf5_type_of(hid_t type, hid_t object)
     case H5T_STRING:
         return (struct hdf5_type){.is_text = true};
     case H5T_VLEN:
-        return refuse("its elements are of varying length");
+        return refuse("its elements are of variable length");
     case H5T_ARRAY:
         return refuse("its elements are arrays");
     case H5T_REFERENCE:
@@ -208,7 +209,7 @@ struct hdf5_type hdf5_type_of(hid_t type, hid_t object)
     case H5T_BITFIELD:
         return refuse("its elements are bit fields");
     default:
-        return refuse("its elements are of a class that heft does not know");
+        return refuse("its elements are of an unknown class");
     }
 }
 

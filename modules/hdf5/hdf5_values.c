@@ -1,14 +1,16 @@
-/* hdf5_values.c: attributes and datasets of strings, told as texts and numbers.
+/* hdf5_values.c: reports attributes and datasets of strings as texts and numbers.
  *
- * Strings come in two forms: of fixed length (padded by NULs or spaces), and of varying length,
- * which libhdf5 allocates one by one: how many bytes these may have is checked where they are
- * handed out. An empty list of h5py is a list of no F64s: a list of nothing. */
+ * Strings have two forms: of fixed length (padded by NULs or spaces), and of variable length, which
+ * libhdf5 allocates one by one: their total size is limited in the allocation function. An empty
+ * list of h5py is an empty list of F64: it is reported as an empty list. */
 #include "hdf5_parts.h"
 
 #include <stdio.h>
 
 #define MOST_ATTRIBUTES 4096 /* of one object */
-#define NODE_BYTES      24 /* that each element counts beside its own: it becomes a value of a tree */
+#define NODE_BYTES                                                                                 \
+    24 /* cost of each element besides its own bytes: it becomes a node of a
+                              tree */
 
 struct teller {
     const struct hdf5_file *file;
@@ -25,29 +27,28 @@ static bool tell(struct teller *t, const struct heft_h5_value *value)
     return t->visitor->value(t->visitor->ctx, t->path, t->name, value, t->err);
 }
 
-/* Takes n elements of what may be told. */
+/* Counts n elements against the limit. */
 static bool take(struct teller *t, uint64_t n, uint64_t each)
 {
     if (n > *t->left / (each + NODE_BYTES))
-        return hdf5_fail(t->err, HEFT_LIMIT,
-                         "attributes and strings of more bytes than the limit allows");
+        return hdf5_fail(t->err, HEFT_LIMIT, "attributes and strings exceed the limit in bytes");
     *t->left -= n * (each + NODE_BYTES);
     return true;
 }
 
-/* What a text of varying length has beside its element. */
+/* Counts the bytes of a text of variable length. */
 static bool take_text(struct teller *t, uint64_t n)
 {
     if (n > *t->left)
-        return hdf5_fail(t->err, HEFT_LIMIT, "strings of more bytes than the limit allows");
+        return hdf5_fail(t->err, HEFT_LIMIT, "strings exceed the limit in bytes");
     *t->left -= n;
     return true;
 }
 
 /* ---- texts ------------------------------------------------------------------------------- */
 
-/* Without its padding. Of a text that NULs fill up only the last ones are that: others are bytes of it,
- * as they are to h5py, which may keep a pickle there. */
+/* Length without padding. In a NUL-padded text only the last NULs are padding: others are data, as
+ * for h5py, which may store a pickle there. */
 static size_t fixed_length(const char *p, size_t n, H5T_str_t pad)
 {
     const char *end = pad == H5T_STR_NULLTERM ? memchr(p, '\0', n) : NULL;
@@ -107,7 +108,7 @@ struct found {
     bool is_list;
 };
 
-/* An empty list is one; what is of a type that is not told is neither a list nor empty. */
+/* An empty list is reported as one; a value of an unsupported type is neither a list nor empty. */
 static bool tell_nothing(struct teller *t, const struct found *a)
 {
     const struct heft_h5_value nothing = {.kind = HEFT_H5_NOTHING,
@@ -134,7 +135,7 @@ static bool attribute_texts(struct teller *t, const struct found *a)
     return ok;
 }
 
-/* Numbers without a sign that 63 bits do not hold look negative. */
+/* Unsigned numbers of more than 63 bits look negative. */
 static bool has_negative(const int64_t *numbers, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -238,7 +239,7 @@ bool hdf5_tell_attributes(const struct hdf5_file *file, hid_t object, struct hef
 
 /* ---- datasets of strings ------------------------------------------------------------------ */
 
-/* libhdf5 takes the memory of strings here: each has its length in front. */
+/* libhdf5 allocates strings here: each is preceded by its length. */
 static void *string_alloc(size_t n, void *ctx)
 {
     uint64_t *left = ctx;

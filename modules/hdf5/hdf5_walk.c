@@ -1,17 +1,17 @@
-/* hdf5_walk.c: from the root through all groups, without recursion, in the order of names, or of
- * creation where a group keeps that, as h5py goes through them:
+/* hdf5_walk.c: walks from the root through all groups, without recursion, in the order of names, or
+ * of creation if a group tracks that, as h5py does:
  *
- *     stack of what is to be told ──► group: its attributes are told, its links go on the stack
- *                                 ──► dataset: told, with attributes
+ *     stack of pending links ──► group: its attributes are reported, its links are pushed
+ *                            ──► dataset: reported, with attributes
  *
- * A group is entered once, however many links lead to it, so that neither circles nor groups that
- * multiply cost more than links. A dataset is told at each link: they are names of one storage. Soft
- * links are followed inside the file; all others are told and never followed. */
+ * A group is entered once, however many links lead to it, so that cycles and groups that multiply
+ * cost no more than links. A dataset is reported for each link: these are names of one storage.
+ * Soft links are followed inside the file; all others are reported and never followed. */
 #include "hdf5_parts.h"
 
 #include <stdio.h>
 
-#define MOST_PATHS (32 << 20) /* bytes of what is on the stack */
+#define MOST_PATHS (32 << 20) /* bytes of paths on the stack */
 
 struct link {
     char *path;
@@ -26,11 +26,11 @@ struct walker {
     struct heft_error *err;
     struct link *stack;
     size_t n_stack, cap_stack;
-    uint64_t *entered; /* groups, open addressing, 0: free (address + 1) */
+    uint64_t *entered; /* hash table of groups with open addressing, 0: free (address + 1) */
     size_t n_entered, n_slots;
-    struct link parent; /* whose links are listed now */
+    struct link parent; /* group whose links are being listed */
     uint64_t links, left, path_bytes;
-    hid_t lookup; /* how links are followed: not out of the file */
+    hid_t lookup; /* access list for links: they must not leave the file */
     bool failed;
 };
 
@@ -116,7 +116,7 @@ static bool push(struct walker *w, const struct link *link)
         return false;
     w->path_bytes += link->n;
     if (w->path_bytes > MOST_PATHS)
-        return hdf5_fail(w->err, HEFT_LIMIT, "paths of more than %d bytes wait to be told",
+        return hdf5_fail(w->err, HEFT_LIMIT, "the pending paths have more than %d bytes",
                          MOST_PATHS);
     w->stack[w->n_stack++] = *link;
     return true;
@@ -130,7 +130,7 @@ static bool refuse_link(struct walker *w, const struct link *link, const char *w
     return w->visitor->dataset(w->visitor->ctx, &lost, w->err);
 }
 
-/* Follows a soft or hard link. *push_it: there is something to be told. */
+/* Follows a soft or hard link. *push_it: its target must be reported. */
 static bool resolve(struct walker *w, hid_t group, const char *name, bool is_soft,
                     struct link *link, bool *push_it)
 {
@@ -138,7 +138,7 @@ static bool resolve(struct walker *w, hid_t group, const char *name, bool is_sof
 
     if (H5Oget_info_by_name2(group, name, &info, H5O_INFO_BASIC, w->lookup) < 0) {
         if (is_soft)
-            return note(w, link, "a soft link that leads nowhere in this file");
+            return note(w, link, "a soft link without a target in this file");
         return hdf5_blame(w->file, w->err, link->path);
     }
     link->address = info.addr;
@@ -149,7 +149,7 @@ static bool resolve(struct walker *w, hid_t group, const char *name, bool is_sof
     return *push_it || note(w, link, "neither a group nor a dataset");
 }
 
-/* Sets *push_it where the link is to be told later. */
+/* Sets *push_it if the link is to be processed later. */
 static bool judge_link(struct walker *w, hid_t group, const char *name, const H5L_info_t *info,
                        struct link *link, bool *push_it)
 {
@@ -162,7 +162,7 @@ static bool judge_link(struct walker *w, hid_t group, const char *name, const H5
         return resolve(w, group, name, info->type == H5L_TYPE_SOFT, link, push_it);
     if (info->type == H5L_TYPE_EXTERNAL)
         return refuse_link(w, link, "an external link: heft opens no second file");
-    return refuse_link(w, link, "a link of a kind that heft does not know");
+    return refuse_link(w, link, "a link of an unknown kind");
 }
 
 static herr_t each_link(hid_t group, const char *name, const H5L_info_t *info, void *ctx)
@@ -181,7 +181,7 @@ static herr_t each_link(hid_t group, const char *name, const H5L_info_t *info, v
     return ok ? 0 : 1;
 }
 
-/* A link out of the file behind a soft one. */
+/* Refuses external links behind soft ones. */
 static herr_t stay_inside(const char *parent_file, const char *parent_group, const char *file,
                           const char *object, unsigned *flags, hid_t access, void *ctx)
 {

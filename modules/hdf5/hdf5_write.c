@@ -1,11 +1,11 @@
-/* hdf5_write.c: lays out a new file: libhdf5 makes datasets and attributes in an image, gives each
- * dataset its place at once and writes nothing into it. What comes out is all but the data.
+/* hdf5_write.c: lays out a new file: libhdf5 creates datasets and attributes in an image, allocates
+ * each dataset immediately and writes no data. The result is everything except the data.
  *
- * Equal wishes give equal images: no times are kept. The oldest forms that hold them are used, as
- * h5py does, so that every libhdf5 reads them. */
+ * Deterministic: no times are stored. The oldest suitable versions of structures are used, as by
+ * h5py, so that every libhdf5 can read them. */
 #include "hdf5_parts.h"
 
-/* Data of some size begins where it can be mapped as any element. */
+/* Data from this size on is aligned, so that it can be mapped as elements of any type. */
 #define ALIGNED_FROM 512
 #define ALIGNMENT    64
 
@@ -87,7 +87,8 @@ static size_t longest(const struct heft_h5_names *list)
     return n;
 }
 
-/* Names of fixed length, as older h5py writes them: libhdf5 has room for more of them. */
+/* Writes names with fixed length, as older versions of h5py do: more of them fit into libhdf5's
+ * limit. */
 static bool write_names(hid_t object, const struct heft_h5_names *list, struct heft_error *err)
 {
     const size_t each = longest(list);

@@ -1,5 +1,5 @@
-/* os_process.c: what the HDF5 module asks of the system about processes: what the child keeps of its
- * parent's descriptors and signals, its limits, and how its end is waited for. */
+/* os_process.c: process functions of the system for the HDF5 module: descriptors and signals that
+ * the child keeps, its limits, and waiting for its end. */
 #define _DEFAULT_SOURCE /* syscall, MAP_ANONYMOUS */
 #include "hdf5_parts.h"
 
@@ -19,8 +19,8 @@
 
 /* ---- the parent: starting and ending ------------------------------------------------------- */
 
-/* A handle of a child of ours: its number is another's once the program, which may wait for any child
- * of its own, has taken its end. -1 where the system has none (before Linux 5.3). */
+/* Handle of a child: its process ID may be reused once the program, which may wait for any child,
+ * has collected its status. -1 if the system has no such handles (before Linux 5.3). */
 static int open_handle(pid_t child)
 {
 #ifdef SYS_pidfd_open
@@ -63,8 +63,8 @@ static void end_by_force(const struct hdf5_process *process)
     (void)kill(process->child, SIGKILL);
 }
 
-/* Only this child is waited for. Where the program has taken its end already (waitpid(-1), SIGCHLD
- * ignored), there is no status. */
+/* Waits for this child only. If the program has collected its status already (waitpid(-1), SIGCHLD
+ * ignored), there is none. */
 static int take_end(const struct hdf5_process *process)
 {
     siginfo_t info = {0};
@@ -98,7 +98,7 @@ struct hdf5_end hdf5_process_end(struct hdf5_process *process, bool by_force)
 
 /* ---- the child: descriptors ---------------------------------------------------------------- */
 
-/* One by one where there is no close_range (before Linux 5.9). */
+/* One by one if there is no close_range (before Linux 5.9). */
 static void close_between(unsigned from, unsigned to)
 {
     const long most = sysconf(_SC_OPEN_MAX);
@@ -113,8 +113,7 @@ static void close_between(unsigned from, unsigned to)
         (void)close((int)fd);
 }
 
-/* What a library says while it breaks down is for nobody: where 0, 1 and 2 are not the kept ones, they
- * become /dev/null. */
+/* Discards messages of libraries: descriptors 0, 1 and 2 become /dev/null, unless they are kept. */
 static void be_silent(void)
 {
     int nowhere;
@@ -149,15 +148,15 @@ static void on_time(int number)
     _exit(1);
 }
 
-/* It ends with its socket: what a terminal or a supervisor sends to all of a program is for the
- * program. */
+/* The child ends with its socket: signals that a terminal or a supervisor sends to a process group
+ * are for the program. */
 static void set_signals(void)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
     sigset_t none;
 
     for (int number = 1; number < NSIG; number++)
-        (void)signal(number, SIG_IGN); /* some are no signals, or cannot be ignored */
+        (void)signal(number, SIG_IGN); /* some numbers are not signals, or cannot be ignored */
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         (void)signal(faults[i], SIG_DFL);
     (void)signal(SIGXCPU, on_time);
@@ -177,7 +176,7 @@ void hdf5_limit(int what, uint64_t most)
     (void)setrlimit(what, &now);
 }
 
-/* For good. */
+/* Sets hard and soft limit to 0. */
 static void forbid(int what)
 {
     const struct rlimit nothing = {0, 0};

@@ -1,4 +1,4 @@
-/* checkpoint.h: what a struct heft_checkpoint is; shared by the files behind the door. */
+/* checkpoint.h: struct heft_checkpoint, shared by the implementations of the public API. */
 #ifndef HEFT_CHECKPOINT_H
 #define HEFT_CHECKPOINT_H
 
@@ -9,15 +9,16 @@ struct heft_checkpoint {
     struct heft_model model;
     struct heft_reader reader;
     struct heft_lock *lock;        /* guards maps, is_checked */
-    bool is_checked;               /* the checksums of whole sources were compared, and are right */
-    struct heft_mapping *maps;     /* a source: its whole file, mapped on first use; or … */
-    struct heft_mapping *row_maps; /* … a row: its pages, where the file cannot be mapped whole */
-    const uint32_t *shared; /* a storage: its number among those with several rows, or HEFT_NONE;
-                                  NULL where each row has its own */
-    const uint32_t *file_sources; /* a file: its source */
+    bool is_checked;               /* the checksums of whole sources have been compared and match */
+    struct heft_mapping *maps;     /* for each source its whole file, mapped on first use; or … */
+    struct heft_mapping *row_maps; /* … for each row its pages, if the file cannot be mapped as a
+                                      whole */
+    const uint32_t *shared; /* for each storage its number among those used by several rows, or
+                               HEFT_NONE; NULL if no storage is shared */
+    const uint32_t *file_sources; /* source of each file */
 };
 
-/* Where the byte `offset` of a storage lies. */
+/* Location of the byte `offset` of a storage. */
 struct heft_place {
     size_t file;
     uint64_t offset, stored_bytes;
@@ -31,13 +32,13 @@ const struct heft_row *heft_checkpoint_row(const struct heft_checkpoint *c, size
                                            struct heft_error *err);
 
 struct heft_provenance;
-/* heft_open_many, which asks the readers for a provenance (core/provenance.h) where `provenance` is not NULL. */
+/* heft_open_many; the readers record provenance (core/provenance.h) if `provenance` is not NULL. */
 HEFT_CHECKED struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_paths,
                                                           const struct heft_open_options *options,
                                                           struct heft_provenance *provenance,
                                                           struct heft_error *err);
 
-/* The first of the files that an input means, in `mem` or `path` itself. NULL: an error. */
+/* Path of the first file of an input, in `mem` or `path` itself. NULL on failure. */
 HEFT_CHECKED const char *heft_checkpoint_locate(const char *path,
                                                 const struct heft_open_options *options,
                                                 struct heft_arena *mem, struct heft_error *err);

@@ -1,4 +1,4 @@
-/* heft.c: the other side of the door: opening, what a checkpoint holds, reading tensors. */
+/* heft.c: the public API for opening checkpoints, listing their contents, and reading tensors. */
 #include "heft/heft.h"
 
 #include "base/require_arg.h"
@@ -11,7 +11,9 @@
 #include "core/tree.h"
 #include "core/usage.h"
 
-#define STREAM_PIECE (4u << 20) /* bytes, at most: pieces hold whole blocks of the dtype */
+#define STREAM_PIECE                                                                               \
+    (4u << 20) /* bytes of a piece at most; pieces consist of whole blocks of
+                                   the dtype */
 
 const char *heft_version(void)
 {
@@ -25,7 +27,7 @@ unsigned heft_version_number(void)
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
-/* Numbers the storages that several rows look into. */
+/* Numbers the storages that several rows use. */
 static bool find_shared(struct heft_checkpoint *c, struct heft_error *err)
 {
     struct heft_model *model = &c->model;
@@ -222,8 +224,8 @@ static bool lacks_part(const struct heft_checkpoint *c, const struct heft_parts 
     return false;
 }
 
-/* Member by member: what is put together elsewhere first has to be copied, and this is asked for
- * each line of a list. */
+/* Sets member by member: assigning a whole struct would copy it once more, and this is called for
+ * each line of a listing. */
 bool heft_tensor_at(const struct heft_checkpoint *c, size_t index, struct heft_tensor *out)
 {
     if (!(c && out))
@@ -293,7 +295,7 @@ bool heft_tensor_part_at(const struct heft_checkpoint *c, size_t index, size_t p
         .negated = (p->flags & HEFT_ROW_NEG) != 0,
     };
     if (!heft_row_size((enum heft_dtype)row->dtype, row->rank, p->extent, &bytes))
-        return false; /* settled: it has a size */
+        return false; /* after validation the row has a size */
     out->bytes = bytes;
     return true;
 }
@@ -443,8 +445,8 @@ const struct heft_row *heft_checkpoint_row(const struct heft_checkpoint *c, size
 {
     if (index < c->model.n_rows)
         return &c->model.rows[index];
-    heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "there is no tensor number %zu, only %zu", index,
-              c->model.n_rows);
+    heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "tensor number %zu does not exist, there are %zu",
+              index, c->model.n_rows);
     return NULL;
 }
 
@@ -453,7 +455,7 @@ static bool read_row(struct heft_checkpoint *c, const struct heft_row *row, void
 {
     if (size != row->bytes)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "a buffer of %zu bytes for a tensor of %" PRIu64, size, row->bytes);
+                         "the buffer has %zu bytes, the tensor has %" PRIu64, size, row->bytes);
     return heft_reader_row(&c->reader, row, 0, dst, size, err) ||
            heft_error_about(err, "tensor", row->name);
 }
@@ -468,7 +470,7 @@ bool heft_tensor_read(struct heft_checkpoint *c, size_t index, void *dst, size_t
     return row && read_row(c, row, dst, size, err);
 }
 
-/* The slice of a tensor as a row in `mem`; the tensor itself where no ranges are given. */
+/* The slice of a tensor as a row in `mem`; the tensor itself if there are no ranges. */
 static bool slice_row(const struct heft_checkpoint *c, size_t index,
                       const struct heft_range *ranges, size_t n_ranges, struct heft_arena *mem,
                       struct heft_row *out, struct heft_error *err)
@@ -579,7 +581,7 @@ bool heft_tensor_strings(struct heft_checkpoint *c, size_t index,
     if (storage->is_missing) {
         heft_reader_refuse_missing(&c->model, row->storage, err);
     } else if (row->dtype != HEFT_STRING || !heft_storage_strings(storage)) {
-        heft_fail(err, HEFT_UNSUPPORTED, storage->off, "%s: it holds no strings",
+        heft_fail(err, HEFT_UNSUPPORTED, storage->off, "%s: the dtype is not a string",
                   heft_dtype_name((enum heft_dtype)row->dtype));
     } else if (heft_storage_strings(storage)(&c->model, storage, pass_on, &l, err)) {
         return !l.is_stopped || heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
@@ -591,7 +593,8 @@ bool heft_tensor_strings(struct heft_checkpoint *c, size_t index,
 
 /* ---- slices as text ---------------------------------------------------------------------- */
 
-/* A decimal number with an optional sign; negative ones count from the end of dim. */
+/* Parses a decimal number with an optional sign; negative numbers count from the end of the
+ * dimension. */
 static bool parse_index(const char **text, uint64_t dim, uint64_t *out)
 {
     const bool negative = **text == '-';
@@ -651,7 +654,7 @@ bool heft_slice_parse(const struct heft_checkpoint *c, size_t index, const char 
                              row->rank);
         if (!parse_range(&p, row->shape[n], &ranges[n]))
             return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                             "slice \"%s\": part %zu is no index or start:stop", text, n + 1);
+                             "slice \"%s\": part %zu is not an index or start:stop", text, n + 1);
         n++;
     } while (*p++ == ',');
     *n_ranges = n;

@@ -1,4 +1,4 @@
-/* heft_blobs.c: behind the door: blobs, bytes with a name that are no tensor. */
+/* heft_blobs.c: the public API for blobs: named bytes that are not tensors. */
 #include "base/require_arg.h"
 #include "api/checkpoint.h"
 
@@ -76,7 +76,7 @@ bool heft_blob_stream(struct heft_checkpoint *c, size_t index,
     bool ok;
 
     if (index >= c->model.n_blobs)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "there is no blob number %zu", index);
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "blob number %zu does not exist", index);
     blob = &c->model.blobs[index];
     piece =
         heft_alloc((size_t)heft_min_u64(c->model.storages[blob->storage].len, STREAM_PIECE), err);

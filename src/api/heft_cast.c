@@ -1,20 +1,20 @@
-/* heft_cast.c: behind the door: tensors read as another dtype. */
+/* heft_cast.c: the public API for reading tensors as another dtype. */
 #include "base/require_arg.h"
 #include "api/checkpoint.h"
 #include "core/cast.h"
 
-enum { OUT = 64 << 10 }; /* bytes of the results at hand */
+enum { OUT = 64 << 10 }; /* bytes of converted elements at a time */
 
 struct caster {
     enum heft_dtype from, to;
-    size_t new_unit; /* bytes that a block becomes */
+    size_t new_unit; /* bytes of a converted block */
     uint8_t *out;
     bool (*each)(void *ctx, const void *piece, size_t n);
     void *ctx;
     uint64_t overflowed;
 };
 
-/* Pieces of heft_tensor_stream hold whole blocks. */
+/* Pieces of heft_tensor_stream consist of whole blocks. */
 static bool cast_piece(void *ctx, const void *piece, size_t n)
 {
     struct caster *k = ctx;

@@ -1,4 +1,4 @@
-/* heft_check.c: behind the door: the map of every byte, verifying. */
+/* heft_check.c: the public API for the byte map and for verification. */
 #include <stdio.h>
 
 #include "base/require_arg.h"
@@ -16,7 +16,7 @@ struct heft_map {
     size_t count;
 };
 
-/* The model with a list of claims of its own, to which formats add what they draw. */
+/* A view of the model with its own list of claims, to which formats add their annotations. */
 static bool begin_view(const struct heft_model *model, struct heft_model *view,
                        struct heft_error *err)
 {
@@ -146,7 +146,7 @@ static void report_notes(const struct verifier *v)
     }
 }
 
-/* Where a file says otherwise than an earlier one. */
+/* Reports files that contradict an earlier one. */
 static void report_differing(const struct verifier *v)
 {
     static const char *const kinds[] = {"metadata", "tie", "value"};
@@ -162,7 +162,7 @@ static void report_differing(const struct verifier *v)
     }
 }
 
-/* Overlaps and bytes that nothing explains. */
+/* Reports overlaps, and bytes without a purpose. */
 static bool report_layout(const struct verifier *v, struct heft_error *err)
 {
     struct heft_error found = {0};
@@ -207,7 +207,7 @@ static void tell(void *ctx, enum heft_severity severity, uint32_t source, uint64
     report(v, severity, path_of(&v->c->model, source), offset, text);
 }
 
-/* What a format reads of its files only now. */
+/* Reports the findings of formats that read more of their files for verification. */
 static bool report_formats(struct verifier *v, struct heft_error *err)
 {
     const struct heft_model *model = &v->c->model;
@@ -234,7 +234,8 @@ static bool report_storage(void *ctx, uint32_t storage, const struct heft_error 
     return true;
 }
 
-/* The format of the file that a source is made of; NULL for a file that only others read. */
+/* Format of the file from which a source was made; NULL for a file that only another format
+ * reads. */
 static const struct heft_format *format_of_file(const struct heft_model *model, uint32_t source)
 {
     const struct heft_model_source *from = &model->sources[source];
@@ -242,7 +243,7 @@ static const struct heft_format *format_of_file(const struct heft_model *model, 
     return from->is_file ? from->format : model->sources[from->origin].format;
 }
 
-/* Files with a checksum that covers all their storages. */
+/* Counts files with a checksum over all their storages. */
 static void count_files(const struct heft_model *model, struct heft_verified *out)
 {
     for (uint32_t i = 0; i < model->n_sources; i++) {
@@ -255,7 +256,7 @@ static void count_files(const struct heft_model *model, struct heft_verified *ou
     }
 }
 
-/* *inner: data that was decoded from a record, a pickle say, and is vouched for with it. */
+/* *inner: data decoded from a record, a pickle for example, which the record's checksum covers. */
 static void count_storage(const struct heft_model *model, const struct heft_storage *s,
                           struct heft_verified *out, uint64_t *inner)
 {
@@ -319,7 +320,7 @@ static bool refuse_storage(void *ctx, uint32_t storage, const struct heft_error 
     return heft_error_file(err, path_of(&c->model, c->model.storages[storage].source));
 }
 
-/* Checksums that cover several tensors: compared once a checkpoint. */
+/* Compares checksums over several tensors, once for each checkpoint. */
 static bool check_sources(struct heft_checkpoint *c, struct heft_error *err)
 {
     bool ok;
@@ -339,7 +340,8 @@ bool heft_tensor_check(struct heft_checkpoint *c, size_t index, struct heft_erro
     const struct heft_row *row;
 
     if (index >= c->model.n_rows)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "there is no tensor number %zu", index);
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "tensor number %zu does not exist",
+                         index);
     row = &c->model.rows[index];
     return (check_sources(c, err) &&
             heft_exec_verify(&c->model, row, &exec, refuse_storage, c, err)) ||
@@ -355,7 +357,7 @@ bool heft_blob_check(struct heft_checkpoint *c, size_t index, struct heft_error 
     struct heft_row whole = {0}; /* a row of the same storage */
 
     if (index >= c->model.n_blobs)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "there is no blob number %zu", index);
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "blob number %zu does not exist", index);
     blob = &c->model.blobs[index];
     whole.storage = blob->storage;
     return heft_exec_verify(&c->model, &whole, &exec, refuse_storage, c, err) ||
@@ -454,7 +456,7 @@ bool heft_format_find(const char *name, struct heft_format_info *out)
     return format_info(heft_registry_named(&heft_formats, name), out);
 }
 
-/* NULL where it is not one that is written, or the number no dtype. */
+/* NULL if the format cannot be written, or the dtype is invalid. */
 static const struct heft_format *writer_of(const char *name, enum heft_dtype dtype)
 {
     const struct heft_format *format = heft_registry_named(&heft_formats, name);

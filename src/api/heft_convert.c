@@ -1,4 +1,4 @@
-/* heft_convert.c: behind the door: conversions. The handle is core's struct heft_conversion. */
+/* heft_convert.c: the public API for conversions. The handle is core's struct heft_conversion. */
 #include "base/require_arg.h"
 #include "api/checkpoint.h"
 #include "core/convert.h"
@@ -7,8 +7,7 @@
 static bool check_options(const struct heft_convert_options *options, struct heft_error *err)
 {
     if (!options || !options->output)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "NULL, where a name to write to is wanted");
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "NULL, expected a name to write to");
     if (!heft_require_arg(options->format_options || !options->n_format_options,
                           "a list of options", err))
         return false;
@@ -17,7 +16,7 @@ static bool check_options(const struct heft_convert_options *options, struct hef
             return false;
     for (size_t i = 0; i < options->n_rules; i++)
         if ((unsigned)options->rules[i].kind > HEFT_RULE_KEEP_TIED)
-            return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no kind of rule has number %u",
+            return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "there is no rule kind %u",
                              (unsigned)options->rules[i].kind);
     return true;
 }

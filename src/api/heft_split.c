@@ -1,4 +1,5 @@
-/* heft_split.c: the hub's split over the caller's own items, with names of files. */
+/* heft_split.c: the public API for splitting a list of the caller's items into shards as the hub
+ * does, with file names. */
 #include "base/require_arg.h"
 #include "base/map.h"
 #include "heft/heft.h"
@@ -12,10 +13,10 @@ struct heft_split_plan {
     uint64_t total;
 };
 
-/* What is asked of the items, once each, and the answer of the split. */
+/* Properties of the items, asked for once, and the result of the split. */
 struct gathered {
     uint64_t *sizes, *storages;
-    size_t *item, *order; /* of the caller's, without what is skipped */
+    size_t *item, *order; /* indexes of the caller's items, without those that are skipped */
     uint32_t *shards, n_shards;
     size_t n;
 };
@@ -32,7 +33,7 @@ static bool make_room(struct gathered *g, size_t n, struct heft_arena *mem, stru
     return g->shards != NULL;
 }
 
-/* The size of an item whose storage was seen before is not asked for. */
+/* The size of an item whose storage occurred before is not asked for. */
 static bool gather(struct gathered *g, const struct heft_split_items *items,
                    struct heft_strmap *seen, struct heft_error *err)
 {
@@ -58,7 +59,7 @@ static bool gather(struct gathered *g, const struct heft_split_items *items,
 
 /* ---- naming ------------------------------------------------------------------------------ */
 
-/* {suffix} once, and no other brace. */
+/* {suffix} exactly once, and no other brace. */
 static bool check_pattern(const char *pattern, const char **mark, struct heft_error *err)
 {
     const char *const found = strstr(pattern, SUFFIX);
@@ -68,7 +69,7 @@ static bool check_pattern(const char *pattern, const char **mark, struct heft_er
     if (found && !strpbrk(behind, "{}") && strcspn(pattern, "{}") == (size_t)(found - pattern))
         return true;
     return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                     "the filename pattern \"%s\" must hold {suffix} once, and no other brace",
+                     "the filename pattern \"%s\" must contain {suffix} once, and no other brace",
                      pattern);
 }
 

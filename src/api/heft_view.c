@@ -1,12 +1,13 @@
-/* heft_view.c: behind the public API: tensors in place, mapped from their files.
+/* heft_view.c: the public API for views: tensors mapped from their files.
  *
- * A file is mapped whole on first use, so that a thousand tensors are one mapping. Where it is larger
- * than a part of the address space (32 bits), or the system refuses, each tensor's pages are mapped. */
+ * A file is mapped as a whole on first use, so that a thousand tensors need one mapping. If it is
+ * larger than a part of the address space (32 bits), or the system refuses, the pages of each
+ * tensor are mapped. */
 #include "base/require_arg.h"
 #include "api/checkpoint.h"
 #include "heft/heft.h"
 
-#define MOST_WHOLE (SIZE_MAX / 16) /* bytes of a file */
+#define MOST_WHOLE (SIZE_MAX / 16) /* bytes of a file that is mapped as a whole */
 
 static bool map_whole(struct heft_checkpoint *c, uint32_t source)
 {
@@ -20,7 +21,7 @@ static bool map_whole(struct heft_checkpoint *c, uint32_t source)
             (s->size <= MOST_WHOLE && heft_source_map(s, 0, s->size, &c->maps[source], &ignored)));
 }
 
-/* The caller holds the lock. `at` is in the source. */
+/* The caller holds the lock. `at` is an offset in the source. */
 static const uint8_t *view_of(struct heft_checkpoint *c, size_t index, uint32_t source, uint64_t at,
                               struct heft_error *err)
 {
@@ -64,7 +65,7 @@ bool heft_tensor_map(struct heft_checkpoint *c, size_t index, const void **data,
     storage = &c->model.storages[row->storage];
     if (row->parts || row->stride || row->flags || storage->coding != HEFT_CODING_RAW) {
         heft_fail(err, HEFT_UNSUPPORTED, storage->off,
-                  "does not lie in the file plainly (%s); read it instead",
+                  "is not stored contiguously in the file (%s); read it instead",
                   row->parts                           ? "in parts"
                   : storage->coding != HEFT_CODING_RAW ? "deflated"
                   : row->stride                        ? "strided"

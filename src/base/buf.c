@@ -67,7 +67,7 @@ bool heft_buf_ok(const struct heft_buf *buf, struct heft_error *err)
 {
     if (!buf->failed)
         return true;
-    return heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "out of memory: %zu bytes of text held",
+    return heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "out of memory after %zu bytes of text",
                      buf->n);
 }
 

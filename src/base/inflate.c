@@ -50,7 +50,7 @@ static const char *fault_of(int status)
     case ISAL_INVALID_SYMBOL:
         return "an invalid code";
     default:
-        return "a match from before its beginning";
+        return "a match that begins before the data";
     }
 }
 
@@ -65,7 +65,7 @@ bool heft_inflate_step(struct heft_inflate *z, struct heft_bytes *in, uint8_t **
     *done = s->block_state == ISAL_BLOCK_FINISH;
     if (z->is_broken)
         return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
-                         "the deflate stream has been found to be wrong before");
+                         "the deflate stream is invalid, as reported before");
     if (*done)
         return true;
     s->next_in = (uint8_t *)(uintptr_t)in->p; /* ISA-L does not write to its input */

@@ -183,7 +183,7 @@ static struct heft_strmap_slot *strmap_place(struct heft_strmap *map, struct hef
                                              uint32_t hash, struct heft_error *err)
 {
     if (key.n > UINT32_MAX) {
-        heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "a name of %zu bytes, at most 2^32 - 1 are kept",
+        heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "a name has %zu bytes, the limit is 2^32 - 1",
                   key.n);
         return NULL;
     }

@@ -7,7 +7,7 @@
 static inline bool heft_require_arg(bool is_there, const char *what, struct heft_error *err)
 {
     return HEFT_LIKELY(is_there) ||
-           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "NULL, where %s is wanted", what);
+           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "NULL, expected %s", what);
 }
 
 /* Checks n file names. */

@@ -200,11 +200,11 @@ static bool parse_number(struct heft_str text, const char *what, struct decimal 
     struct heft_str rest = trim(text);
 
     if (rest.n == 0)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "a %s is empty, a number is expected",
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "the %s is empty, expected a number",
                          what);
     if (!take_number(&rest, number))
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "%s '%.*s': no number like 5 or 1.5 at its front", what,
+                         "%s '%.*s': expected a number such as 5 or 1.5", what,
                          (int)heft_min_u64(text.n, 100), text.p);
     *unit = trim(rest);
     return true;

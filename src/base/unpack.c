@@ -59,7 +59,7 @@ static bool begin_zstd(struct heft_unpack *u, struct heft_error *err)
 {
     u->zstd = ZSTD_createDCtx();
     if (!u->zstd)
-        return heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "no memory to unpack zstd");
+        return heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "out of memory for zstd");
     (void)ZSTD_DCtx_setParameter(u->zstd, ZSTD_d_windowLogMax, WINDOW_BITS);
     return true;
 }
@@ -88,13 +88,12 @@ static bool take_fixed(struct head *h, uint8_t c, struct heft_error *err)
 
     if (h->n < sizeof magic && c != magic[h->n])
         return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
-                         "gzip: byte %02x behind a member, where another one begins with 1f 8b 08",
-                         c);
+                         "gzip: byte %02x after a member, expected another one (1f 8b 08)", c);
     if (h->n == 3)
         h->flags = c;
     if (h->n == 3 && c >= 0x20)
-        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "gzip: flags %02x, 1f is the most",
-                         c);
+        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
+                         "gzip: flags are %02x, expected at most 1f", c);
     return true;
 }
 
@@ -139,8 +138,7 @@ static bool take_byte(struct head *h, uint8_t c, struct heft_error *err)
     if (!is_over(h, c))
         return true;
     if (h->part == PART_SUM && h->number != sum)
-        return heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET,
-                         "gzip: the checksum of a head does not agree");
+        return heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET, "gzip: header checksum mismatch");
     go_on(h);
     return true;
 }
@@ -198,9 +196,9 @@ static bool step_gzip(struct heft_unpack *u, struct heft_bytes *in, uint8_t **ou
     *out += room - z->avail_out;
     *out_n -= room - z->avail_out;
     if (status == ISAL_INCORRECT_CHECKSUM)
-        return heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET, "gzip: the checksum does not agree");
+        return heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET, "gzip: checksum mismatch");
     if (status < 0)
-        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "gzip: data that is not deflate");
+        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "gzip: invalid deflate data");
     if (z->block_state == ISAL_BLOCK_FINISH) {
         begin_gzip(u);
         u->is_open = false;
@@ -212,14 +210,14 @@ static bool fail_zstd(size_t status, struct heft_error *err)
 {
     switch (ZSTD_getErrorCode(status)) {
     case ZSTD_error_checksum_wrong:
-        return heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET, "zstd: the checksum does not agree");
+        return heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET, "zstd: checksum mismatch");
     case ZSTD_error_frameParameter_windowTooLarge:
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                         "zstd: a frame with a window of more than 128 MiB (zstd -dc --long=31 "
-                         "unpacks it into a pipe)");
+                         "zstd: a frame needs a window of more than 128 MiB (zstd -dc --long=31 "
+                         "decompresses it into a pipe)");
     case ZSTD_error_prefix_unknown:
         return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
-                         "zstd: bytes behind a frame that begin no other one");
+                         "zstd: the bytes after a frame do not begin another one");
     default:
         return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "zstd: %s",
                          ZSTD_getErrorName(status));
@@ -254,7 +252,7 @@ bool heft_unpack_step(struct heft_unpack *u, struct heft_bytes *in, uint8_t **ou
 bool heft_unpack_end(const struct heft_unpack *u, struct heft_error *err)
 {
     return !u->is_open ||
-           heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "packed data that ends before its end");
+           heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "the compressed data is truncated");
 }
 
 void heft_unpack_free(struct heft_unpack *u)

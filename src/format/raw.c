@@ -1,4 +1,4 @@
-/* raw.c: writes one tensor as its row-major, little-endian bytes, and nothing else. */
+/* raw.c: writes one tensor as its row-major, little-endian bytes, without a header. */
 #include "core/plan.h"
 #include "core/registry.h"
 
@@ -6,12 +6,12 @@ static bool plan_file(struct heft_plan *plan, uint32_t file, const struct heft_e
                       struct heft_error *err)
 {
     if (exports->n_items != 1)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "raw holds one tensor, %zu were chosen",
-                         exports->n_items);
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "a raw file has one tensor, %zu are selected", exports->n_items);
     return heft_plan_item(plan, file, exports->items, err);
 }
 
-/* Also what varies in length: as it is stored. */
+/* True also for varying-length dtypes: their stored bytes are copied. */
 static bool holds(enum heft_dtype dtype)
 {
     return dtype < HEFT_DTYPE_COUNT;

@@ -40,7 +40,7 @@ bool heft_journal_ends(const struct heft_cur *record, struct heft_error *err)
 {
     return (heft_cur_ok(record) && heft_cur_left(record) == 0) ||
            heft_fail(err, HEFT_MALFORMED, heft_cur_where(record),
-                     "a journal's record with other contents than this heft writes");
+                     "the record of a journal was not written by this version of heft");
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -141,9 +141,9 @@ bool heft_journal_read(struct heft_journal *j, heft_journal_fn *each, void *ctx,
     else if (got < sizeof magic) /* killed before its first record */
         return true;
     else if (memcmp(magic, MAGIC, sizeof MAGIC) != 0)
-        heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "no journal of this version of heft");
+        heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "not a journal of this version of heft");
     else if (read_all(j, st.size, each, ctx, err) &&
-             (heft_os->cut(j->fd, j->end) == 0 || heft_fail_errno(err, "cannot be cut off")))
+             (heft_os->cut(j->fd, j->end) == 0 || heft_fail_errno(err, "cannot be truncated")))
         return true;
     return heft_error_file(err, j->path);
 }
@@ -166,7 +166,8 @@ static bool put_piece(struct heft_journal *j, const struct heft_buf *piece, bool
     if (!heft_buf_ok(piece, err))
         return false;
     if (piece->n >= GOES_ON)
-        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "a journal's record of 2 GiB");
+        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                         "the record of a journal has 2 GiB, which is too large");
     heft_put_le32(head, (uint32_t)piece->n | (goes_on ? GOES_ON : 0));
     heft_put_le32(head + 4, heft_crc32c(0, piece->p, piece->n));
     return put(j, head, HEAD, err) && put(j, piece->p, piece->n, err);
@@ -194,7 +195,7 @@ static bool hold(struct heft_journal *j, struct heft_error *err)
     if (heft_os->lock(j->fd) == 0)
         return true;
     if (errno == EWOULDBLOCK)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "another process is at work with it");
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "another process has locked it");
     return heft_fail_errno(err, "cannot be locked");
 }
 

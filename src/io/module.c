@@ -55,7 +55,7 @@ static bool find_wanted(struct search *s, const char *wanted, struct heft_error 
 
     if (wanted[0] != '/' || n < 0 || (size_t)n >= sizeof s->folder)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "HEFT_MODULES is no absolute path of a folder: %s", wanted);
+                         "HEFT_MODULES is not the absolute path of a directory: %s", wanted);
     return has_file(s, s->folder) ||
            heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
                      "heft's module %s is not in %s (HEFT_MODULES); it needs %s", s->file,
@@ -83,7 +83,7 @@ static bool find_installed(struct search *s, struct heft_error *err)
     return has_file(s, installed) ||
            heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
                      "heft's module %s is not in %s: build and install heft where %s is, or name "
-                     "the folder that has it in HEFT_MODULES",
+                     "its directory in HEFT_MODULES",
                      s->file, s->folder[0] ? s->folder : installed, s->needs);
 }
 

@@ -155,7 +155,7 @@ struct heft_pipeline *heft_pipeline_new(const struct heft_pipeline_work *work,
     line->hands = line->slots ? heft_calloc(work->threads, sizeof *line->hands, err) : NULL;
     if (!line->hands || pthread_mutex_init(&line->mutex, NULL) != 0) {
         if (line->hands)
-            heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "the system has no lock left");
+            heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "cannot create a mutex");
         heft_free(line->hands);
         heft_free(line->slots);
         heft_free(line);

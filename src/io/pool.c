@@ -18,7 +18,7 @@ struct heft_lock *heft_lock_new(struct heft_error *err)
     if (!lock)
         return NULL;
     if (pthread_mutex_init(&lock->mutex, NULL) != 0) {
-        heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "the system has no lock left");
+        heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "cannot create a mutex");
         heft_free(lock);
         return NULL;
     }

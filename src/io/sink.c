@@ -115,16 +115,16 @@ static bool make_folder(struct heft_sink *sink, const char *path, struct heft_er
     if (heft_os->stat_path(path, &st) == 0) {
         if (st.is_dir)
             return true;
-        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists and is no folder");
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists and is not a directory");
         return heft_error_file(err, path);
     }
     if (errno != ENOENT)
-        return heft_sink_fails(err, "folder cannot be examined", path);
+        return heft_sink_fails(err, "directory cannot be examined", path);
     if (!heft_grow(&made->items, &made->cap, made->n, 1, sizeof *made->items, err) ||
         !heft_sink_note_folder(sink, path, err))
         return false;
     if (heft_os->mkdir(path) != 0)
-        return heft_sink_fails(err, "folder cannot be made", path);
+        return heft_sink_fails(err, "directory cannot be created", path);
     made->items[made->n++] = path;
     return true;
 }
@@ -161,12 +161,12 @@ static bool check_whole(const char *path, struct heft_error *err)
     bool has_any = false;
 
     if (heft_os->stat_path(path, &st) != 0)
-        return errno == ENOENT || heft_sink_fails(err, "folder cannot be examined", path);
+        return errno == ENOENT || heft_sink_fails(err, "directory cannot be examined", path);
     if (st.is_dir && heft_os->list_dir(path, stop_listing, &has_any) != 0)
-        return heft_sink_fails(err, "folder cannot be listed", path);
+        return heft_sink_fails(err, "directory cannot be listed", path);
     if (st.is_dir && !has_any)
         return true;
-    heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists; a new folder is wanted");
+    heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists; a new directory is expected");
     return heft_error_file(err, path);
 }
 
@@ -199,7 +199,7 @@ static bool make_whole(struct heft_sink *sink, const char *path, struct heft_err
             break;
     }
     if (result != 0)
-        return heft_sink_fails(err, "folder cannot be made", path);
+        return heft_sink_fails(err, "directory cannot be created", path);
     made->items[made->n++] = temp;
     sink->whole = path;
     sink->whole_temp = temp;
@@ -336,7 +336,7 @@ bool heft_sink_check_target(const struct heft_sink *sink, const char *path, uint
         return heft_sink_fails(err, "cannot be examined", path);
     }
     if (!st.is_file)
-        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists and is no regular file");
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists and is not a regular file");
     else if (!sink->options.overwrite)
         heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists; option overwrite replaces it");
     else
@@ -448,7 +448,7 @@ static bool add_file(struct heft_sink *sink, const char *path, uint64_t size,
     heft_sink_split(heft_str_of(path), &folder, &name);
     if (name.n == 0 || heft_strmap_get(&sink->targets, heft_str_of(path)) != HEFT_MAP_NONE) {
         heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s",
-                  name.n ? "named twice as an output" : "an output needs a file's name");
+                  name.n ? "named twice as an output" : "the name of an output is empty");
         return heft_error_file(err, path);
     }
     if (sink->n_files >= HEFT_MAP_NONE || folder.n > INT32_MAX)

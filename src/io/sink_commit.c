@@ -142,7 +142,7 @@ static bool rename_whole(struct heft_sink *sink, struct heft_error *err)
         return true;
     if (errno != EEXIST && errno != ENOTEMPTY)
         return heft_sink_fails(err, "cannot be renamed from its temporary name", sink->whole);
-    heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists; a new folder is wanted");
+    heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists; a new directory is expected");
     return heft_error_file(err, sink->whole);
 }
 
@@ -185,7 +185,7 @@ bool heft_sink_sync_folders(struct heft_sink *sink, bool in_whole, struct heft_e
         const bool is_inside = sink->whole && strncmp(path, sink->whole_temp, n) == 0;
 
         if (is_inside == in_whole && heft_os->sync_dir(path) != 0)
-            return heft_sink_fails(err, "folder cannot be synced to the disk", path);
+            return heft_sink_fails(err, "directory cannot be synced to the disk", path);
     }
     return true;
 }

@@ -148,7 +148,7 @@ bool heft_sink_sweep(const struct heft_sink *sink, struct heft_str folder,
 
     path = heft_arena_text(&s.mem, folder.n ? folder : HEFT_STR("."), err);
     ok = path && (heft_os->list_dir(path, collect_temp, &s) == 0 || s.failed ||
-                  heft_sink_fails(err, "folder cannot be read", path));
+                  heft_sink_fails(err, "directory cannot be read", path));
     for (size_t i = 0; ok && i < s.names.n; i++)
         (void)heft_os->unlink(s.names.items[i]);
     heft_free(s.names.items);
@@ -187,7 +187,7 @@ static bool reopen_saved(struct heft_sink *sink, struct heft_sink_file *file,
         return heft_error_file(err, file->temp);
     }
     return heft_os->cut(file->fd, file->end) == 0 ||
-           heft_sink_fails(err, "temporary file cannot be cut off", file->path);
+           heft_sink_fails(err, "temporary file cannot be truncated", file->path);
 }
 
 bool heft_sink_reopen(struct heft_sink *sink, struct heft_error *err)

@@ -38,7 +38,7 @@ static bool check_file(int fd, uint64_t *size, struct heft_error *err)
     if (heft_os->stat_fd(fd, &st) != 0)
         return heft_fail_errno(err, "cannot be examined");
     if (st.is_dir)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "a folder, where a file is wanted");
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "is a directory; expected a file");
     if (!st.is_file)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "not a regular file");
     *size = st.size;
@@ -351,7 +351,7 @@ bool heft_path_list(const char *folder, struct heft_arena *arena, const char *co
     const char **kept = NULL;
 
     if (!list.failed && result != 0) {
-        heft_fail_errno(err, "folder cannot be read");
+        heft_fail_errno(err, "directory cannot be read");
         heft_error_file(err, folder);
         list.failed = true;
     }

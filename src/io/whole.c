@@ -16,7 +16,7 @@ bool heft_whole_write(int fd, const void *from, size_t n, uint64_t off, struct h
             return false;
         }
         if (put == 0)
-            return heft_fail(err, HEFT_IO, off, "write failed: the system takes no more bytes");
+            return heft_fail(err, HEFT_IO, off, "write failed: the system accepts no more bytes");
         p += put;
         off += (uint64_t)put;
         n -= (size_t)put; /* put <= n */

@@ -1,10 +1,10 @@
-/* decimal.c: strtod without the locale. */
+/* decimal.c: strtod independent of the locale. */
 #include "wire/decimal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* strtod reads the point of the program's locale, whatever it is; the text has '.'. */
+/* strtod expects the decimal point of the current locale; the text has '.'. */
 double heft_decimal(struct heft_bytes text, bool is_single)
 {
     char copy[HEFT_DECIMAL_MOST + 16], point[16];
@@ -15,7 +15,7 @@ double heft_decimal(struct heft_bytes text, bool is_single)
     if (before)
         memcpy(copy, text.p, before);
     if (dot) {
-        /* "0", the locale's point, "5" */
+        /* "0", the locale's decimal point, "5" */
         n = (size_t)snprintf(point, sizeof point, "%.1f", 0.5);
         n = n > 2 && n < sizeof point ? n - 2 : 1;
         memcpy(copy + before, point + 1, n);

@@ -1,5 +1,5 @@
-/* flatbuf.c: reading FlatBuffers. Each function checks what it hands out, and no more: a caller
- * that walks a hostile buffer never leaves it. No recursion, no memory. */
+/* flatbuf.c: reads FlatBuffers. Each function validates what it returns, so that a walk of an
+ * untrusted buffer never leaves it. Not recursive, allocates nothing. */
 #include "wire/flatbuf.h"
 
 #include "base/endian.h"
@@ -10,7 +10,8 @@ void heft_flat_init(struct heft_flat *flat, struct heft_bytes bytes, uint64_t lo
         .p = bytes.p, .end = bytes.n, .low = low, .origin = origin, .budget = bytes.n / 4};
 }
 
-/* k bytes at p, aligned to a, inside what may be pointed at. */
+/* True if k bytes at p are aligned to a and inside the part of the buffer that references may point
+ * to. */
 static bool lies(const struct heft_flat *flat, uint64_t p, uint64_t k, unsigned a)
 {
     return p >= flat->low && heft_within(p, k, flat->end) && (p - flat->origin) % a == 0;
@@ -50,13 +51,14 @@ bool heft_flat_table(const struct heft_flat *flat, uint64_t at, const char *what
                      struct heft_flat_table *out, struct heft_error *err)
 {
     const uint32_t back = lies(flat, at, 4, 4) ? heft_le32(flat->p + at) : 0;
-    /* Signed and relative: below 0 it wraps to where nothing lies. */
+    /* A signed relative offset: a negative result wraps to a position outside of the buffer */
     const uint64_t vtable = back <= HEFT_FLAT_MAX ? at - back : at + (UINT32_MAX - back) + 1;
 
     if (!lies(flat, at, 4, 4))
-        return heft_fail(err, HEFT_MALFORMED, at, "%s: no room for a table here", what);
+        return heft_fail(err, HEFT_MALFORMED, at, "%s: the buffer ends before a table", what);
     if (!lies(flat, vtable, 4, 2))
-        return heft_fail(err, HEFT_MALFORMED, at, "%s: its vtable is no aligned place inside",
+        return heft_fail(err, HEFT_MALFORMED, at,
+                         "%s: the position of the vtable is not aligned or not in the buffer",
                          what);
     *out = (struct heft_flat_table){at, vtable, heft_le16(flat->p + vtable),
                                     heft_le16(flat->p + vtable + 2), what};
@@ -88,7 +90,7 @@ bool heft_flat_has(const struct heft_flat *flat, const struct heft_flat_table *t
     return place_of(flat, table, id) != 0;
 }
 
-/* Where a field of `size` bytes is; 0 where it is absent. */
+/* Position of a field of `size` bytes; 0 if it is absent. */
 static bool field(const struct heft_flat *flat, const struct heft_flat_table *table, unsigned id,
                   unsigned size, uint64_t *at, struct heft_error *err)
 {
@@ -153,7 +155,7 @@ bool heft_flat_vector(const struct heft_flat *flat, uint64_t at, unsigned each, 
                       struct heft_flat_vector *out, struct heft_error *err)
 {
     if (!lies(flat, at, 4, 4))
-        return heft_fail(err, HEFT_MALFORMED, at, "%s: no room for a vector here", what);
+        return heft_fail(err, HEFT_MALFORMED, at, "%s: the buffer ends before a vector", what);
     *out = (struct heft_flat_vector){at + 4, heft_le32(flat->p + at)};
     if (out->count > (flat->end - out->at) / each)
         return heft_fail(err, HEFT_MALFORMED, at,
@@ -192,7 +194,7 @@ bool heft_flat_string(const struct heft_flat *flat, uint64_t at, uint64_t most, 
     uint64_t n;
 
     if (!lies(flat, at, 4, 4))
-        return heft_fail(err, HEFT_MALFORMED, at, "%s: no room for a string here", what);
+        return heft_fail(err, HEFT_MALFORMED, at, "%s: the buffer ends before a string", what);
     n = heft_le32(flat->p + at);
     if (n >= flat->end - at - 4)
         return heft_fail(err, HEFT_MALFORMED, at,
@@ -200,7 +202,8 @@ bool heft_flat_string(const struct heft_flat *flat, uint64_t at, uint64_t most, 
                          " bytes are left",
                          what, n, flat->end - at - 4);
     if (flat->p[at + 4 + n] != 0)
-        return heft_fail(err, HEFT_MALFORMED, at + 4 + n, "%s: no NUL behind the string", what);
+        return heft_fail(err, HEFT_MALFORMED, at + 4 + n, "%s: the string is not followed by a NUL",
+                         what);
     if (n > most)
         return heft_fail(err, HEFT_LIMIT, at,
                          "%s: a string of %" PRIu64 " bytes, the limit is %" PRIu64, what, n, most);

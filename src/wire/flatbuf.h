@@ -1,14 +1,14 @@
-/* flatbuf.h: FlatBuffers. Read: every table, vector and string is checked before it is handed out.
- * Written: back to front, byte for byte as the reference builder does.
+/* flatbuf.h: FlatBuffers. Reading: every table, vector and string is validated before it is
+ * returned. Writing: back to front, byte for byte as the reference builder does.
  *
- *     u32 root ──► table: i32 to its vtable (before or behind it), then fields
- *                  vtable: u16 own bytes, u16 the table's bytes, then a u16 a field: its place in
- *                          the table, 0 where it is absent
+ *     u32 root ──► table: i32 to its vtable (before or after it), then fields
+ *                  vtable: u16 own bytes, u16 the table's bytes, then a u16 for each field: its
+ *                          position in the table, 0 if absent
  *     reference    u32, forward from itself ──► table │ vector: u32 count, elements
  *                                              string: u32 length, bytes, NUL
  *
- * Positions are those of the file. A container may have spliced a header into the buffer: `origin`
- * is where alignment counts from, and nothing may point below `low`. */
+ * Positions are file offsets. A container may have inserted a header into the buffer: alignment
+ * counts from `origin`, and no reference may point below `low`. */
 #ifndef HEFT_FLATBUF_H
 #define HEFT_FLATBUF_H
 
@@ -16,17 +16,18 @@
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-#define HEFT_FLAT_MAX 0x7fffffffu /* bytes, the end counted */
+#define HEFT_FLAT_MAX 0x7fffffffu /* bytes from the begin of the file to the buffer's end */
 
 enum heft_flat_kind {
     HEFT_FLAT_TABLE,
     HEFT_FLAT_VTABLE,
     HEFT_FLAT_VECTOR,
     HEFT_FLAT_STRING,
-    HEFT_FLAT_FIELD /* of a table that was seen */
+    HEFT_FLAT_FIELD /* of a table that was reported before */
 };
 
-/* Hears of each thing that was checked; shared ones come once a reference. */
+/* Callback for everything that was validated; shared objects are reported once for each
+ * reference. */
 struct heft_flat_watch {
     bool (*saw)(void *ctx, enum heft_flat_kind kind, uint64_t at, uint64_t len, const char *what,
                 struct heft_error *err);
@@ -38,7 +39,8 @@ struct heft_flat {
     uint64_t end;     /* at most HEFT_FLAT_MAX */
     uint64_t low, origin;
     uint64_t
-        budget; /* references in vectors that may still be looked at: sharing multiplies them */
+        budget; /* number of references in vectors that may still be followed: sharing multiplies
+                   them */
     const struct heft_flat_watch *watch; /* or NULL */
 };
 
@@ -48,60 +50,61 @@ struct heft_flat_table {
     const char *what;
 };
 struct heft_flat_vector {
-    uint64_t at; /* of the first element */
+    uint64_t at; /* position of the first element */
     uint32_t count;
 };
 
-/* The bytes [0, end) of a file. */
+/* Uses the bytes [0, end) of a file. */
 void heft_flat_init(struct heft_flat *flat, struct heft_bytes bytes, uint64_t low, uint64_t origin);
 HEFT_CHECKED bool heft_flat_root(const struct heft_flat *flat, const char *what,
                                  struct heft_flat_table *out, struct heft_error *err);
 HEFT_CHECKED bool heft_flat_table(const struct heft_flat *flat, uint64_t at, const char *what,
                                   struct heft_flat_table *out, struct heft_error *err);
-/* Whether a field is there; its bytes are not looked at. */
+/* True if a field is present; its value is not read. */
 bool heft_flat_has(const struct heft_flat *flat, const struct heft_flat_table *table, unsigned id);
-/* A scalar field; 0 where it is absent. */
+/* A scalar field; 0 if absent. */
 HEFT_CHECKED bool heft_flat_u8(const struct heft_flat *flat, const struct heft_flat_table *table,
                                unsigned id, uint8_t *out, struct heft_error *err);
 HEFT_CHECKED bool heft_flat_u32(const struct heft_flat *flat, const struct heft_flat_table *table,
                                 unsigned id, uint32_t *out, struct heft_error *err);
 HEFT_CHECKED bool heft_flat_u64(const struct heft_flat *flat, const struct heft_flat_table *table,
                                 unsigned id, uint64_t *out, struct heft_error *err);
-/* What a reference field leads to; 0 where it is absent. */
+/* Target of a reference field; 0 if absent. */
 HEFT_CHECKED bool heft_flat_ref(const struct heft_flat *flat, const struct heft_flat_table *table,
                                 unsigned id, uint64_t *at, struct heft_error *err);
 /* A vector of elements of `each` bytes. */
 HEFT_CHECKED bool heft_flat_vector(const struct heft_flat *flat, uint64_t at, unsigned each,
                                    const char *what, struct heft_flat_vector *out,
                                    struct heft_error *err);
-/* A vector of references, whose elements will all be looked at. */
+/* A vector of references, all of which will be followed. */
 HEFT_CHECKED bool heft_flat_refs(struct heft_flat *flat, uint64_t at, const char *what,
                                  struct heft_flat_vector *out, struct heft_error *err);
-/* What the i-th of them leads to. */
+/* Target of the i-th reference. */
 HEFT_CHECKED bool heft_flat_element(const struct heft_flat *flat,
                                     const struct heft_flat_vector *vector, uint32_t i, uint64_t *at,
                                     struct heft_error *err);
-/* A string of at most `most` bytes; a view of the buffer, a NUL behind it. */
+/* A string of at most `most` bytes: a view of the buffer, followed by a NUL. */
 HEFT_CHECKED bool heft_flat_string(const struct heft_flat *flat, uint64_t at, uint64_t most,
                                    const char *what, struct heft_str *out, struct heft_error *err);
 
 /* ---- writing -------------------------------------------------------------------------------
  *
- * Things are built before what refers to them, and lie behind it: the buffer grows towards its
- * begin. A reference is how many bytes from the end its thing begins; 0 refers to nothing. Within a
- * table add the widest fields first, those of one width last id first, as the reference compiler
- * does; what is 0 is left out. Errors stick: heft_flat_finish tells. */
+ * Objects are built before the objects that refer to them, and lie after them: the buffer grows
+ * towards its begin. A reference is the distance in bytes from the end to its object; 0 refers to
+ * nothing. In a table add the widest fields first, and fields of equal width in descending order of
+ * their ids, as the reference compiler does; zeros are omitted. Errors are sticky and reported by
+ * heft_flat_finish. */
 
-#define HEFT_FLAT_FIELDS  8 /* ids of a table */
+#define HEFT_FLAT_FIELDS  8 /* fields of a table */
 #define HEFT_FLAT_VTABLES 32
 
 struct heft_flat_out {
-    uint8_t *p; /* `cap` bytes, the last n of which are written */
+    uint8_t *p; /* `cap` bytes, of which the last n are written */
     size_t cap, n, align;
     bool failed, too_large;
-    size_t start; /* of the table that is being built */
+    size_t start; /* of the table being built */
     size_t fields[HEFT_FLAT_FIELDS];
-    size_t vtables[HEFT_FLAT_VTABLES]; /* those that tables may share */
+    size_t vtables[HEFT_FLAT_VTABLES]; /* vtables that tables may share */
     unsigned n_vtables;
 };
 
@@ -115,7 +118,7 @@ void heft_flat_begin(struct heft_flat_out *out);
 void heft_flat_add(struct heft_flat_out *out, unsigned id, uint64_t value, unsigned each);
 void heft_flat_add_ref(struct heft_flat_out *out, unsigned id, uint32_t ref);
 uint32_t heft_flat_end(struct heft_flat_out *out);
-/* The buffer, owned by `out`. HEFT_NOMEM, or HEFT_LIMIT at 2 GiB. */
+/* Returns the buffer, which `out` owns. HEFT_NOMEM, or HEFT_LIMIT at 2 GiB. */
 HEFT_CHECKED bool heft_flat_finish(struct heft_flat_out *out, uint32_t root, const char id[4],
                                    struct heft_bytes *bytes, struct heft_error *err);
 void heft_flat_release(struct heft_flat_out *out);

@@ -1,15 +1,15 @@
-/* flatbuf_write.c: writing FlatBuffers back to front.
+/* flatbuf_write.c: writes FlatBuffers back to front.
  *
  *     p ├──────── free ────────┤├── n bytes, the newest first ──┤ p + cap
  *
- * Alignment counts from the end; the finished buffer is as long as its strictest alignment wants,
- * so that it holds from the begin, too. */
+ * Alignment counts from the end; the length of the finished buffer is a multiple of its strictest
+ * alignment, so that alignment also holds from the begin. */
 #include "base/endian.h"
 #include "wire/flatbuf.h"
 
 #define FIRST_CAP 1024
 
-/* Room for n more bytes in front. */
+/* Makes room for n more bytes at the front. */
 static bool room(struct heft_flat_out *out, size_t n)
 {
     struct heft_error ignored = {0};
@@ -36,7 +36,7 @@ static bool room(struct heft_flat_out *out, size_t n)
     return true;
 }
 
-/* n bytes in front, to be filled; NULL once it failed. */
+/* Adds n bytes at the front, to be filled by the caller; NULL after an error. */
 static uint8_t *push(struct heft_flat_out *out, size_t n)
 {
     if (!room(out, n))
@@ -45,7 +45,7 @@ static uint8_t *push(struct heft_flat_out *out, size_t n)
     return out->p + out->cap - out->n;
 }
 
-/* Zeros, so that it is aligned to `to` once n more bytes are in front; of nothing, nothing. */
+/* Adds zeros, so that the front is aligned to `to` after n more bytes; none if n is 0. */
 static void align_for(struct heft_flat_out *out, size_t n, size_t to)
 {
     const size_t pad = (to - (out->n + n) % to) % to;
@@ -72,7 +72,7 @@ static void put_scalar(struct heft_flat_out *out, uint64_t value, unsigned each)
     put_number(out, value, each);
 }
 
-/* Counted from the reference itself, which comes in front. */
+/* The distance counts from the reference itself, which is added at the front. */
 static void put_ref(struct heft_flat_out *out, uint32_t ref)
 {
     align_for(out, 4, 4);
@@ -137,7 +137,7 @@ void heft_flat_add_ref(struct heft_flat_out *out, unsigned id, uint32_t ref)
     out->fields[id] = out->n;
 }
 
-/* Where a vtable of these bytes is already, or 0. */
+/* Position of an equal vtable; 0 if there is none. */
 static size_t find_vtable(const struct heft_flat_out *out, const uint8_t *vtable, size_t n)
 {
     for (unsigned i = 0; i < out->n_vtables; i++)
@@ -179,7 +179,7 @@ uint32_t heft_flat_end(struct heft_flat_out *out)
         found = put_vtable(out, vtable, n);
     if (out->failed)
         return 0;
-    /* Signed: the vtable lies in front, or, shared, behind. */
+    /* signed: the vtable precedes the table, or, if shared, follows it */
     heft_put_le32(out->p + out->cap - table, (uint32_t)found - (uint32_t)table);
     return (uint32_t)table;
 }
@@ -196,9 +196,9 @@ bool heft_flat_finish(struct heft_flat_out *out, uint32_t root, const char id[4]
     put_ref(out, root);
     if (out->too_large)
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                         "names and shapes would take 2 GiB and more, which no FlatBuffer holds");
+                         "names and shapes need 2 GiB or more, the limit of a FlatBuffer");
     if (out->failed)
-        return heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "no memory for the tables");
+        return heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "out of memory for the tables");
     *bytes = (struct heft_bytes){out->p + out->cap - out->n, out->n};
     return true;
 }

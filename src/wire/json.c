@@ -1,24 +1,22 @@
-/* json.c: the pull parser of json.h.
- *
- * One state says what may come next:
+/* json.c: the pull parser of json.h, a state machine. The state says what may come next:
  *
  *     VALUE ─ scalar ──────────────► DONE, AFTER_ITEM or AFTER_MEMBER, by the container
  *       ├──── [ ─► FIRST_ITEM ─ ] ─► …   AFTER_ITEM ─ , ─► a value
  *       └──── { ─► FIRST_KEY  ─ } ─► …   AFTER_MEMBER ─ , ─► key : ─► VALUE
  *
- * A key is handed out together with its colon. The kinds of the open containers are one bit each,
- * so nesting costs no memory.
+ * A key is returned together with its colon. The kind of each open container takes one bit, so that
+ * nesting needs no memory.
  *
- * Headers are mostly strings (tensor names), so strings are scanned eight bytes at a time. A string
- * without a backslash is lent as it stands; others are decoded into pieces of the arena. A decoded
- * string and its NUL are shorter than the string as written, so all of them together never take
- * more than the text plus what is wasted at the end of a piece.
+ * Headers consist mostly of strings (tensor names), so strings are scanned eight bytes at a time. A
+ * string without a backslash is borrowed from the text; others are decoded into the arena. A
+ * decoded string with its NUL is shorter than the string in the text, so that all of them together
+ * take no more than the text, plus the unused ends of arena pieces.
  *
- * A text that is read through a window is parsed the same way. A token that meets the window's end
- * before its own is marked as cut, and read again when the window has been moved or enlarged:
+ * A text in a source is read through a window. A token that is cut by the window's end is read
+ * again from its begin, after the window has been moved or enlarged:
  *
  *     ……text……[ read │ at → the token that is cu]t…………
- *             │        └──── to the front ─────┘ and more of the source behind it */
+ *             │        └──── to the front ─────┘ and more of the source after it */
 #include "wire/json.h"
 
 #include "base/endian.h"
@@ -74,7 +72,7 @@ bool heft_json_refuse(const struct heft_json *json, enum heft_json_token found, 
                      heft_json_token_name(found), allowed);
 }
 
-/* err is filled; nothing is read from now on. */
+/* The caller has filled err; all later calls return an error. */
 static enum heft_json_token give_up(struct heft_json *json)
 {
     json->expect = FAILED;
@@ -90,7 +88,7 @@ static enum heft_json_token failed(struct heft_json *json, enum heft_code code, 
     return give_up(json);
 }
 
-/* The byte at `at` is not what may stand there, or not in the window yet. */
+/* Reports an unexpected byte at `at`; sets `cut` instead if the byte is not in the window yet. */
 static enum heft_json_token wrong(struct heft_json *json, size_t at, const char *expected)
 {
     const uint64_t offset = json->base + at;
@@ -114,7 +112,7 @@ static enum heft_json_token wrong(struct heft_json *json, size_t at, const char 
 
 /* ---- the window ---- */
 
-/* Doubles the window, or makes it as large as what is left. */
+/* Doubles the window, but not beyond the rest of the text. */
 static bool enlarge(struct heft_json *json, size_t kept)
 {
     const size_t cap = (size_t)heft_min_u64(2 * (uint64_t)json->cap, kept + json->left);
@@ -127,8 +125,8 @@ static bool enlarge(struct heft_json *json, size_t kept)
     return true;
 }
 
-/* Drops what has been read and continues the rest. At least half of the window gets new bytes, so
- * that moving stays in proportion to reading. */
+/* Moves the unread bytes to the front and reads on. At least half of the window is new, so that the
+ * cost of moving is proportional to the text. */
 static bool refill(struct heft_json *json)
 {
     const size_t kept = json->data.n - json->at;
@@ -170,7 +168,8 @@ void heft_json_close(struct heft_json *json)
     json->window = NULL;
 }
 
-/* A form that only Python's module takes is taken where the value is not wanted, or wanted in any form. */
+/* True if a form that only Python's json module accepts is accepted here: in skipped values, or in
+ * all. */
 static bool is_let_pass(const struct heft_json *json)
 {
     return json->as_python && (json->skipping || json->wholly);
@@ -178,7 +177,7 @@ static bool is_let_pass(const struct heft_json *json)
 
 /* ---- containers ---- */
 
-/* What may come after a whole value: that depends on the container it stands in. */
+/* What may come after a complete value, by the container. */
 static uint8_t after_value(const struct heft_json *json)
 {
     const uint32_t top = json->depth - 1;
@@ -221,16 +220,17 @@ static inline enum heft_json_token close_container(struct heft_json *json,
 
 /* ---- strings ---- */
 
-/* The high bits of the bytes below `limit`, which is at most 0x80. A borrow can mark bytes wrongly,
- * but only above a right one: none is marked where there is none, and the lowest mark is right. */
+/* The high bits of bytes below `limit`, which is at most 0x80 (SWAR). A borrow can set wrong bits,
+ * but only above a correct one: the result is zero if no byte is below, and the lowest bit is
+ * correct. */
 static inline uint64_t marks_below(uint64_t word, uint8_t limit)
 {
     return (word - EACH_BYTE(limit)) & ~word & EACH_BYTE(0x80);
 }
 
-/* How many bytes stand before the first quote, backslash or control character; n if there is none.
- * Most words have nothing up to the quote in the alphabet, which one test tells. The high bits of
- * *seen tell whether any of the bytes is beyond ASCII. */
+/* Number of bytes before the first quote, backslash or control character; n if there is none. Bytes
+ * above the quote need only one test. The high bits of *seen are set if any of the bytes is not
+ * ASCII. */
 static inline size_t plain_run(const uint8_t *p, size_t n, uint64_t *seen)
 {
     size_t at = 0;
@@ -245,9 +245,10 @@ static inline size_t plain_run(const uint8_t *p, size_t n, uint64_t *seen)
             continue;
         }
         marks = marks_below(word ^ EACH_BYTE('"'), 1) | slash | marks_below(word, 0x20);
-        below = (marks & (~marks + 1)) - 1; /* all bits, where there is no mark */
+        below = (marks & (~marks + 1)) - 1; /* all bits set if there is no mark */
         *seen |= word & below;
-        /* The bits below the lowest mark are 8k + 7: one of them in each byte counts to k + 1. */
+        /* the bits below the lowest mark are 8k + 7: summing one of them in each byte gives k +
+         * 1 */
         if (marks)
             return at + (size_t)((((below & EACH_BYTE(1)) * EACH_BYTE(1)) >> 56) - 1);
     }
@@ -256,7 +257,7 @@ static inline size_t plain_run(const uint8_t *p, size_t n, uint64_t *seen)
     return at;
 }
 
-/* The value of four hexadecimal digits at `at`; false points at the one that is none. */
+/* Parses four hexadecimal digits at `at`; an error names the byte that is not a digit. */
 static bool hex4(struct heft_json *json, size_t at, uint32_t *out)
 {
     uint32_t value = 0;
@@ -272,7 +273,7 @@ static bool hex4(struct heft_json *json, size_t at, uint32_t *out)
     return true;
 }
 
-/* \uXXXX at *at, a pair of them beyond the basic plane. */
+/* Decodes \uXXXX at *at, or a surrogate pair of two. */
 static bool unicode_escape(struct heft_json *json, size_t *at, char *dst, size_t *n)
 {
     const uint8_t *p = json->data.p;
@@ -291,12 +292,12 @@ static bool unicode_escape(struct heft_json *json, size_t *at, char *dst, size_t
     if (low >= 0xdc00 && low < 0xe000)
         c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
     else if ((low || (c >= 0xd800 && c < 0xe000)) && !is_let_pass(json))
-        return failed(json, HEFT_MALFORMED, begin, "half of a surrogate pair") != HEFT_JSON_ERROR;
+        return failed(json, HEFT_MALFORMED, begin, "a lone surrogate") != HEFT_JSON_ERROR;
     *n += heft_utf8_put(dst + *n, c);
     return true;
 }
 
-/* The escape at *at, decoded behind dst[*n]. */
+/* Decodes the escape at *at and appends it to dst[*n]. */
 static bool escape(struct heft_json *json, size_t *at, char *dst, size_t *n)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -312,15 +313,15 @@ static bool escape(struct heft_json *json, size_t *at, char *dst, size_t *n)
     return true;
 }
 
-/* The closing quote of the string whose first special byte is at `at`; false: there is none, or a
- * control character stands before it. */
+/* Finds the closing quote of the string whose first special byte is at `at`. False if there is
+ * none, or if a control character precedes it. */
 static bool find_quote(struct heft_json *json, size_t at, size_t *end)
 {
     const struct heft_bytes data = json->data;
     uint64_t seen = 0;
 
     while (at < data.n && data.p[at] == '\\') {
-        at += data.n - at < 2 ? 1 : 2; /* whatever is escaped, it does not end the string */
+        at += data.n - at < 2 ? 1 : 2; /* an escaped character never ends the string */
         at += plain_run(data.p + at, data.n - at, &seen);
     }
     if (at >= data.n)
@@ -331,13 +332,15 @@ static bool find_quote(struct heft_json *json, size_t at, size_t *end)
     return true;
 }
 
-/* Room for the decoded bytes of the string at `begin`, which is n as written, and a NUL. */
+/* Memory for the decoded form of the string at `begin`, which has n bytes in the text, and a
+ * NUL. */
 static char *decoding_room(struct heft_json *json, size_t begin, size_t n)
 {
     const size_t need = n + 1 > SPARE_PIECE ? n + 1 : SPARE_PIECE;
 
     if (json->in_place)
-        return (char *)(uintptr_t)(json->data.p + begin); /* the caller's, who lets it be written */
+        return (char *)(uintptr_t)(json->data.p + begin); /* the caller allows its text to be
+                                                             overwritten */
     if (json->spare_n > n)
         return json->spare;
     json->spare = heft_arena_alloc(json->arena, need, json->err);
@@ -345,7 +348,7 @@ static char *decoding_room(struct heft_json *json, size_t begin, size_t n)
     return json->spare;
 }
 
-/* Text in a window has not been looked at by anyone before. */
+/* Text in a window has not been validated before. */
 static bool check_utf8(struct heft_json *json, size_t begin, size_t end)
 {
     const size_t valid = heft_utf8_check((struct heft_bytes){json->data.p + begin, end - begin});
@@ -354,8 +357,8 @@ static bool check_utf8(struct heft_json *json, size_t begin, size_t end)
            failed(json, HEFT_MALFORMED, begin + valid, "string is not UTF-8") != HEFT_JSON_ERROR;
 }
 
-/* The string that begins at `begin` and has its first special byte at `at`. Where text is thrown
- * away, one escape at a time is decoded, to check it. */
+/* Reads a string with escapes, or an incomplete one: it begins at `begin`, its first special byte
+ * is at `at`. In skipped text each escape is decoded only to check it. */
 static bool slow_string(struct heft_json *json, size_t begin, size_t at)
 {
     const uint8_t *p = json->data.p;
@@ -393,7 +396,7 @@ static bool slow_string(struct heft_json *json, size_t begin, size_t at)
     return true;
 }
 
-/* The string whose opening quote is the next byte, of whatever kind. */
+/* Reads the string whose opening quote is the next byte, of any kind. */
 static bool any_string(struct heft_json *json)
 {
     const size_t begin = json->at + 1;
@@ -410,8 +413,8 @@ static bool any_string(struct heft_json *json)
     return true;
 }
 
-/* How many bytes stand before the first quote, backslash, control character or byte beyond ASCII;
- * n if none of the whole words has one. Borrows as in marks_below. */
+/* Number of bytes before the first quote, backslash, control character or non-ASCII byte; n if no
+ * whole word has one. Borrows as in marks_below. */
 static inline size_t ascii_run(const uint8_t *p, size_t n)
 {
     for (size_t at = 0; n - at >= 8; at += 8) {
@@ -426,15 +429,15 @@ static inline size_t ascii_run(const uint8_t *p, size_t n)
     return n;
 }
 
-/* ---- the unusual ----
+/* ---- uncommon tokens ----
  *
- * The functions named any_… read what the short ones of the same name leave to them. They are called
- * last, so that a usual token needs no stack frame, and end with `retry`. */
+ * The functions any_… read the tokens that the short functions without this prefix do not handle.
+ * They are called last, so that a common token needs no stack frame, and end with `retry`. */
 
 static enum heft_json_token next_token(struct heft_json *json);
 
-/* A token that is cut by the window's end is read again from its begin, after a refill. The recursion
- * is shallow: the window doubles at every second level. */
+/* Reads a token that was cut by the window's end again from its begin, after a refill. The
+ * recursion is shallow: the window doubles at every second level. */
 static enum heft_json_token retry(struct heft_json *json, enum heft_json_token token)
 {
     if (!json->cut)
@@ -478,7 +481,7 @@ static inline bool is_digit(uint8_t c)
     return c >= '0' && c <= '9';
 }
 
-/* Skips digits; their value in *value, saturated. */
+/* Skips digits; *value is their value, saturated. */
 static size_t skip_digits(const struct heft_json *json, size_t at, uint64_t *value, bool *fits)
 {
     const struct heft_bytes data = json->data;
@@ -493,8 +496,8 @@ static size_t skip_digits(const struct heft_json *json, size_t at, uint64_t *val
     return at;
 }
 
-/* Whether the number written in p[0, n) with this exponent is below 1.7976931348623158e308, so that
- * every reader can have it as a finite double. Only a comparison: nothing is converted. */
+/* True if the number in p[0, n) with this exponent is below 1.7976931348623158e308, so that it is a
+ * finite double for every reader. Compares digits only; nothing is converted. */
 static bool fits_double(const uint8_t *p, size_t n, int64_t exponent)
 {
     static const char limit[] = "17976931348623158";
@@ -520,11 +523,12 @@ static bool fits_double(const uint8_t *p, size_t n, int64_t exponent)
     return memcmp(lead, limit, sizeof lead) < 0;
 }
 
-/* The exponent at `at`, if there is one: its end in *end, its value, saturated, in *value. */
+/* Parses the exponent at `at`, if there is one: *end is its end, *value its value, saturated. */
 static bool exponent(struct heft_json *json, size_t at, size_t *end, int64_t *value)
 {
     const struct heft_bytes data = json->data;
-    const int64_t most = INT64_C(1) << 40; /* more than any text has digits to balance it */
+    const int64_t most = INT64_C(1) << 40; /* larger than the number of digits that any text has
+                                              to balance it */
     uint64_t size = 0;
     bool fits, minus = false;
 
@@ -558,7 +562,7 @@ static enum heft_json_token literal(struct heft_json *json, const char *word,
     return token;
 }
 
-/* The fraction at *at, if there is one. */
+/* Skips the fraction at *at, if there is one. */
 static bool fraction(struct heft_json *json, size_t *at)
 {
     const size_t begin = *at + 1;
@@ -571,7 +575,7 @@ static bool fraction(struct heft_json *json, size_t *at)
     return *at > begin || wrong(json, begin, "a digit") != HEFT_JSON_ERROR;
 }
 
-/* The number whose first byte is the next one, of whatever kind. */
+/* Reads the number at the next byte, of any kind. */
 static enum heft_json_token general_number(struct heft_json *json)
 {
     const struct heft_bytes data = json->data;
@@ -580,7 +584,7 @@ static enum heft_json_token general_number(struct heft_json *json)
     int64_t power;
     bool fits = true;
 
-    json->integer = 0; /* a zero stands alone */
+    json->integer = 0; /* no digit may follow a leading zero */
     if (first >= data.n || data.p[first] != '0')
         at = skip_digits(json, first, &json->integer, &fits);
     if (at == first && first < data.n && data.p[first] == 'I' && is_let_pass(json))
@@ -606,9 +610,9 @@ static HEFT_NOINLINE enum heft_json_token any_number(struct heft_json *json)
     return retry(json, general_number(json));
 }
 
-#define SURE_DIGITS 19 /* so many digits are a number below 2^64 */
+#define SURE_DIGITS 19 /* so many digits are always below 2^64 */
 
-/* A whole number that begins with that digit and has no more than SURE_DIGITS is read here. */
+/* Reads a whole number of at most SURE_DIGITS digits, the first of which is `digit`. */
 static HEFT_NOINLINE enum heft_json_token number(struct heft_json *json, int digit)
 {
     const uint8_t *const begin = json->data.p + json->at, *p = begin;
@@ -630,7 +634,7 @@ static HEFT_NOINLINE enum heft_json_token number(struct heft_json *json, int dig
 
 /* ---- the machine ---- */
 
-/* Skips white space: the byte after it, or -1 at the end. */
+/* Skips white space and returns the byte after it, or -1 at the end. */
 static int skip_space(struct heft_json *json)
 {
     const uint8_t *p = json->data.p;
@@ -665,13 +669,13 @@ static enum heft_json_token word(struct heft_json *json, int c)
     return wrong(json, json->at, "a value");
 }
 
-/* A negative number or a literal that begins with c. */
+/* Reads a negative number or a literal that begins with c. */
 static HEFT_NOINLINE enum heft_json_token any_value(struct heft_json *json, int c)
 {
     return c == '-' ? any_number(json) : retry(json, word(json, c));
 }
 
-/* The value that begins with c. */
+/* Reads the value that begins with c. */
 static inline enum heft_json_token value(struct heft_json *json, int c)
 {
     json->where = json->base + json->at;
@@ -695,7 +699,7 @@ static HEFT_NOINLINE enum heft_json_token any_key(struct heft_json *json)
     return HEFT_JSON_KEY;
 }
 
-/* A key begins with c; its colon is taken along. */
+/* Reads the key that begins with c, and its colon. */
 static HEFT_NOINLINE enum heft_json_token key(struct heft_json *json, int c)
 {
     const size_t begin = json->at + 1, n = json->data.n - begin;
@@ -714,7 +718,7 @@ static HEFT_NOINLINE enum heft_json_token key(struct heft_json *json, int c)
     return HEFT_JSON_KEY;
 }
 
-/* What follows the value that is the whole text. */
+/* After the value that is the whole text. */
 static HEFT_NOINLINE enum heft_json_token after_all(struct heft_json *json, int c)
 {
     if (json->expect == FAILED)
@@ -723,7 +727,7 @@ static HEFT_NOINLINE enum heft_json_token after_all(struct heft_json *json, int 
     return c < 0 && json->left == 0 ? HEFT_JSON_END : unexpected(json, "the end of the text");
 }
 
-/* The token that begins at the next byte that is not white space. */
+/* Reads the token at the next byte that is not white space. */
 static enum heft_json_token next_token(struct heft_json *json)
 {
     const uint8_t expect = json->expect;

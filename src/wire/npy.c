@@ -3,10 +3,12 @@
 
 #include "base/endian.h"
 
-#define MAGIC         "\x93NUMPY\x01" /* … and a zero: version 1.0 */
-#define PREFIX        10              /* magic, version, u16 length */
-#define ALIGN         64              /* of the data in the file */
-#define GROWTH_DIGITS 21 /* room for the first dimension, so that appending can rewrite it */
+#define MAGIC  "\x93NUMPY\x01" /* … and a zero: version 1.0 */
+#define PREFIX 10              /* magic, version, u16 length */
+#define ALIGN  64              /* alignment of the data in the file */
+#define GROWTH_DIGITS                                                                              \
+    21 /* width of the first dimension, so that it can be rewritten when an
+                            array grows */
 
 const char *heft_npy_descr(enum heft_dtype dtype)
 {
@@ -20,7 +22,7 @@ const char *heft_npy_descr(enum heft_dtype dtype)
     return (unsigned)dtype < HEFT_DTYPE_COUNT ? descr[dtype] : NULL;
 }
 
-/* A tuple as Python prints it: (), (3,), (2, 3). */
+/* Writes a tuple as Python prints it: (), (3,), (2, 3). */
 static void put_shape(struct heft_buf *buf, unsigned rank, const uint64_t *shape)
 {
     heft_buf_char(buf, '(');
@@ -61,7 +63,7 @@ void heft_npy_header(struct heft_buf *buf, const char *descr, unsigned rank, con
     heft_buf_text(buf, ", }");
     if (rank > 0)
         put_spaces(buf, GROWTH_DIGITS - digits(shape[0]));
-    /* At least one space: an aligned header grows by 64. */
+    /* at least one space: a header that is aligned already grows by 64 bytes */
     put_spaces(buf, ALIGN - (buf->n - begin + 1) % ALIGN);
     heft_buf_char(buf, '\n');
     if (buf->failed)

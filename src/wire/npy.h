@@ -1,11 +1,11 @@
-/* npy.h: the header of a NumPy file, as numpy.lib.format reads and writes it (doc/format/npy.md).
+/* npy.h: the header of a NumPy file, read and written as numpy.lib.format does (doc/format/npy.md).
  *
  *     "\x93NUMPY" 01 00 | u16 length | {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
- *                       | spaces | \n         the whole is a multiple of 64; room is left for the
- *                                             first dimension to grow to 21 digits
+ *                       | spaces | \n         the total is a multiple of 64; the first dimension
+ *                                             can grow to 21 digits
  *     02 00 and 03 00 have a u32 length; 03 00 is UTF-8, the others are Latin-1
  *
- * The text is a literal of Python: it is parsed, never evaluated. */
+ * The text is a Python literal: it is parsed, never evaluated. */
 #ifndef HEFT_NPY_H
 #define HEFT_NPY_H
 
@@ -14,16 +14,16 @@
 
 /* ---- writing ---- */
 
-/* "<f4" and the like; NULL where NumPy has no such type (BF16, F8…). */
+/* For example "<f4"; NULL if NumPy has no such type (BF16, F8…). */
 const char *heft_npy_descr(enum heft_dtype dtype);
-/* Appends the header of a C-order array; failures stick in buf. */
+/* Appends the header of a C-order array; errors are sticky in buf. */
 void heft_npy_header(struct heft_buf *buf, const char *descr, unsigned rank, const uint64_t *shape);
 
 /* ---- reading ---- */
 
-enum { HEFT_NPY_HEAD = 12 };         /* bytes that tell how long a header is */
-enum { HEFT_NPY_RANK = 64 };         /* dimensions, as NumPy 2 */
-enum { HEFT_NPY_LONGEST = 1 << 16 }; /* bytes of a header; NumPy itself stops at 10000 */
+enum { HEFT_NPY_HEAD = 12 };         /* bytes needed to know a header's length */
+enum { HEFT_NPY_RANK = 64 };         /* dimensions, as in NumPy 2 */
+enum { HEFT_NPY_LONGEST = 1 << 16 }; /* bytes of a header; NumPy's own limit is 10000 */
 
 enum heft_npy_kind {
     HEFT_NPY_NUMBERS,
@@ -32,31 +32,31 @@ enum heft_npy_kind {
     HEFT_NPY_DATES,   /* "<M8[D]", "<m8[ns]" */
     HEFT_NPY_VOIDS,   /* "|V2" */
     HEFT_NPY_OBJECTS, /* "|O": the data are a pickle */
-    HEFT_NPY_RECORDS, /* a list of fields, or a type with a shape of its own */
-    HEFT_NPY_LONG,    /* "<f16": a long double of the machine that wrote it, or two */
-    HEFT_NPY_UNKNOWN  /* what NumPy does not know either */
+    HEFT_NPY_RECORDS, /* a list of fields, or a type with a sub-array shape */
+    HEFT_NPY_LONG,    /* "<f16": long double of the writer's machine, or a pair of them */
+    HEFT_NPY_UNKNOWN  /* unknown to NumPy, too */
 };
 
 struct heft_npy_type {
     uint8_t kind;
     uint8_t dtype; /* of NUMBERS */
     bool is_big;
-    uint64_t each; /* bytes of an element; 0 where nothing is known of them */
+    uint64_t each; /* bytes of an element; 0 if unknown */
 };
 
 struct heft_npy {
     struct heft_npy_type type;
-    struct heft_str descr; /* as the header has it, for people: a part of it, without quotes */
+    struct heft_str descr; /* as written in the header, without quotes, cut to a readable length */
     bool is_fortran;
-    bool repeats; /* a key is there twice: the last one counts, as for NumPy */
+    bool repeats; /* a key occurs twice: the last one counts, as in NumPy */
     uint8_t version;
     uint8_t rank;
     uint64_t shape[HEFT_NPY_RANK];
     uint64_t count, bytes; /* of the array */
-    uint64_t data;         /* where that begins, from the header's begin on */
+    uint64_t data;         /* offset of the data from the header's begin */
 };
 
-/* "f4", "<i8", "float32", "?": what NumPy makes of a text. */
+/* "f4", "<i8", "float32", "?": interprets a type code as NumPy does. */
 struct heft_npy_type heft_npy_type_of(struct heft_str code);
 /* How long the header is that begins with these bytes (HEFT_NPY_HEAD of them, or all there are),
  * of which the first is at `base` of the file. */

@@ -1,23 +1,23 @@
-/* npy_read.c: the header of a NumPy file (layout in npy.h), by a grammar of its own.
+/* npy_read.c: parses the header of a NumPy file (layout in npy.h).
  *
- *     header  { key : value , … }                  a comma may stand behind the last
- *     key     'descr' 'fortran_order' 'shape'      in any order, each of them
- *     descr   a text, or brackets of texts and numbers
+ *     header  { key : value , … }                  a comma may follow the last value
+ *     key     'descr' 'fortran_order' 'shape'      in any order, each once
+ *     descr   a text, or brackets with texts and numbers
  *     order   True False
  *     shape   ( ) ( 3 , ) ( 3 , 4 )                numbers: 2 +2 -0 2L 0x2 1_000
- *     text    '…' "…" u'…' r'…' with escapes, several side by side
+ *     text    '…' "…" u'…' r'…' with escapes; adjacent texts are joined
  *
- * White space and comments stand between all of these, as Python has it, and brackets around any of
- * them: ('<f4') is '<f4'. What Python takes beside this and nothing writes is refused: \N{NAME}. */
+ * White space and comments may stand between tokens, as in Python, and any value may be in
+ * brackets: ('<f4') is '<f4'. \N{NAME}, which Python accepts and nothing writes, is refused. */
 #include "base/endian.h"
 #include "base/hex.h"
 #include "base/text.h"
 #include "wire/npy.h"
 
 #define MAGIC "\x93NUMPY"
-#define SHORT 10 /* bytes before the text: magic, version, u16; with a u32 there are 12 */
-#define DEEP  64 /* brackets within brackets */
-#define ROOM  64 /* bytes of a text that are looked at; of a longer one too many are counted */
+#define SHORT 10 /* bytes before the text: magic, version, u16; 12 with a u32 */
+#define DEEP  64 /* nesting of brackets */
+#define ROOM  64 /* bytes of a text that are kept; of longer texts only the length is counted */
 
 enum token { END, OPEN, CLOSE, COMMA, COLON, TEXT, NUMBER, WORD, BAD };
 
@@ -28,9 +28,9 @@ static const char *const token_names[] = {"its end",  "a bracket", "a closing br
 struct reader {
     const uint8_t *p;
     size_t n, at;
-    uint64_t base; /* of p in the file */
-    bool has_long; /* numbers may end in L */
-    bool is_named; /* \N{ was met */
+    uint64_t base; /* file offset of p */
+    bool has_long; /* numbers may end in L (Python 2) */
+    bool is_named; /* \N{ was found */
     struct heft_error *err;
     /* The last token: */
     size_t where;
@@ -78,11 +78,12 @@ static void skip_space(struct reader *r)
 static void keep(struct reader *r, uint32_t character)
 {
     if (r->length < ROOM)
-        r->text[r->length] = character < 0x80 ? (char)character : '\x7f'; /* part of no type */
+        r->text[r->length] =
+            character < 0x80 ? (char)character : '\x7f'; /* not part of any type code */
     r->length++;
 }
 
-/* Up to `most` digits; how many there were. */
+/* Takes up to `most` digits; returns their number. */
 static unsigned take_digits(struct reader *r, unsigned radix, unsigned most, uint32_t *value)
 {
     unsigned n = 0;
@@ -96,7 +97,7 @@ static unsigned take_digits(struct reader *r, unsigned radix, unsigned most, uin
     return n;
 }
 
-/* Behind a backslash. */
+/* Decodes the escape after a backslash. */
 static bool take_escape(struct reader *r)
 {
     static const char plain[] = "\\'\"abfnrtv", meant[] = "\\'\"\a\b\f\n\r\t\v";
@@ -127,7 +128,7 @@ static bool take_escape(struct reader *r)
     return c != '\0' && c != 'N';
 }
 
-/* Where a text begins here: the length of its prefix. */
+/* True if a text begins here; *prefix is the length of its prefix. */
 static bool begins_text(const struct reader *r, size_t *prefix)
 {
     const char c = peek(r);
@@ -189,7 +190,7 @@ static bool take_radix(struct reader *r, unsigned *radix)
     return heft_hex_digit((uint8_t)peek(r)) < *radix;
 }
 
-/* A number beyond 64 bits becomes the largest. */
+/* Numbers beyond 64 bits saturate. */
 static enum token take_number(struct reader *r)
 {
     const size_t begin = r->at;
@@ -213,7 +214,7 @@ static enum token take_number(struct reader *r)
     return is_letter(peek(r)) || is_digit(peek(r)) || peek(r) == '.' ? BAD : NUMBER;
 }
 
-/* One sign; of more than one Python makes an expression, which no header is. */
+/* Takes one sign; with several signs Python reads an expression, which no writer uses. */
 static enum token take_signed(struct reader *r)
 {
     enum token token;
@@ -308,10 +309,10 @@ static bool is_close(const struct reader *r, enum token token, char bracket)
 static bool too_deep(const struct reader *r)
 {
     return heft_fail(r->err, HEFT_LIMIT, offset_of(r),
-                     "npy header: more than %d brackets within each other", DEEP);
+                     "npy header: brackets are nested deeper than %d levels", DEEP);
 }
 
-/* What comes behind brackets that hold nothing else: *around of them. */
+/* Reads the next token inside redundant brackets; *around counts them. */
 static bool next_within(struct reader *r, enum token *token, size_t *around)
 {
     *around = 0;
@@ -332,20 +333,20 @@ static bool end_around(struct reader *r, size_t around)
     return true;
 }
 
-/* What has been read of what a bracket opened. */
+/* State of an open bracket. */
 struct level {
     char open;
-    bool has_comma, has_value; /* has_value: a comma or a closing bracket comes next */
+    bool has_comma, has_value; /* has_value: a comma or a closing bracket must follow */
 };
 
-/* (v) is v, not a tuple of it. */
+/* (v) is v, not a tuple with one item. */
 static bool is_around(const struct level *level)
 {
     return level->open == '(' && level->has_value && !level->has_comma;
 }
 
-/* Fields and sub-arrays, behind their first bracket: only looked through. *kind: OPEN, or the only
- * value's, which is the last token then but for brackets; *begin, *end: where the last text is. */
+/* Skips a structured type after its first bracket. *kind: OPEN, or the kind of a single value in
+ * redundant brackets, which is the last token then; *begin, *end: range of the last text. */
 static bool pass_brackets(struct reader *r, enum token *kind, size_t *begin, size_t *end)
 {
     struct level levels[DEEP] = {{.open = r->bracket}};
@@ -381,7 +382,7 @@ static bool pass_brackets(struct reader *r, enum token *kind, size_t *begin, siz
     return true;
 }
 
-/* Without the quotes of a text. */
+/* The text without its quotes. */
 static struct heft_str shown_descr(const struct reader *r, size_t begin, size_t end, bool is_text)
 {
     struct heft_str descr = {(const char *)r->p + begin, end - begin};
@@ -442,8 +443,8 @@ static bool add_dimension(struct reader *r, struct heft_npy *out)
     return true;
 }
 
-/* Ends a bracket of a shape. *is_tuple: that was the tuple; what is around it, or goes on behind it,
- * may hold nothing else. */
+/* Ends a bracket of a shape. *is_tuple: it was the tuple; the brackets around it may contain
+ * nothing else. */
 static bool end_level(struct reader *r, struct level *levels, size_t depth, bool *is_tuple)
 {
     const struct level *top = &levels[depth - 1];
@@ -454,7 +455,7 @@ static bool end_level(struct reader *r, struct level *levels, size_t depth, bool
     *is_tuple = *is_tuple || !is_around(top);
     if (depth == 1)
         return *is_tuple ||
-               wrong(r, CLOSE, "what follows a dimension", "a comma: (3,) is a tuple, (3) is none");
+               wrong(r, CLOSE, "what follows a dimension", "a comma: (3,) is a tuple, (3) is not");
     levels[depth - 2].has_value = true;
     return true;
 }
@@ -498,7 +499,7 @@ static const struct {
     bool (*read)(struct reader *r, struct heft_npy *out);
 } keys[] = {{"descr", read_descr}, {"fortran_order", read_order}, {"shape", read_shape}};
 
-/* Behind its text, which stood in so many brackets. */
+/* Reads the value and the rest of a pair whose key was in so many brackets. */
 static bool read_pair(struct reader *r, struct heft_npy *out, size_t around, unsigned *seen)
 {
     const struct heft_str key = {r->text, heft_min_size(r->length, ROOM)};
@@ -529,7 +530,7 @@ static bool read_pairs(struct reader *r, struct heft_npy *out, unsigned *seen)
     if (!next_within(r, &token, &outside))
         return false;
     if (!is_open(r, token, '{'))
-        return wrong(r, token, "what it begins with", "{, a dictionary's begin");
+        return wrong(r, token, "what it begins with", "{, the begin of a dictionary");
     do {
         if (!next_within(r, &token, &around))
             return false;
@@ -541,14 +542,15 @@ static bool read_pairs(struct reader *r, struct heft_npy *out, unsigned *seen)
         token = next(r);
     } while (token == COMMA);
     if (!is_close(r, token, '}') || around > 0)
-        return wrong(r, token, "what follows", "a key, or } behind the last value");
+        return wrong(r, token, "what follows", "a key, or } after the last value");
     if (!end_around(r, outside))
         return false;
     token = next(r);
     return token == END || wrong(r, token, "what follows the dictionary", "white space");
 }
 
-/* NumPy multiplies what is not 0: sizes of no bytes at all may not overflow either. */
+/* As in NumPy, only dimensions other than 0 are multiplied: empty arrays must not overflow
+ * either. */
 static bool measure(const struct reader *r, struct heft_npy *out)
 {
     uint64_t all = 1, bytes;
@@ -574,12 +576,13 @@ bool heft_npy_length(struct heft_bytes head, uint64_t base, size_t *length, stru
 
     if (head.n < SHORT || memcmp(head.p, MAGIC, sizeof MAGIC - 1) != 0)
         return heft_fail(err, HEFT_MALFORMED, base,
-                         "no NumPy array: \\x93NUMPY, a version and a length are needed");
+                         "not a NumPy array: expected \\x93NUMPY, a version and a length");
     if (head.p[6] < 1 || head.p[6] > 3 || head.p[7] != 0)
         return heft_fail(err, HEFT_UNSUPPORTED, base == HEFT_NO_OFFSET ? base : base + 6,
                          "npy version %u.%u; 1.0, 2.0 and 3.0 are known", head.p[6], head.p[7]);
     if (head.p[6] > 1 && head.n < HEFT_NPY_HEAD)
-        return heft_fail(err, HEFT_MALFORMED, base, "no NumPy array: it ends within its length");
+        return heft_fail(err, HEFT_MALFORMED, base,
+                         "not a NumPy array: the file ends inside the length of its header");
     n = head.p[6] == 1 ? heft_le16(head.p + 8) + (uint64_t)SHORT
                        : heft_le32(head.p + 8) + (uint64_t)HEFT_NPY_HEAD;
     if (n > HEFT_NPY_LONGEST)
@@ -596,7 +599,7 @@ static bool check_utf8(const struct reader *r, uint8_t version)
     return version < 3 || good == r->n ||
            heft_fail(r->err, HEFT_MALFORMED,
                      r->base == HEFT_NO_OFFSET ? HEFT_NO_OFFSET : r->base + good,
-                     "npy header: bytes that are no UTF-8, which version 3.0 needs");
+                     "npy header: invalid UTF-8, which version 3.0 needs");
 }
 
 bool heft_npy_parse(struct heft_npy *out, struct heft_bytes header, uint64_t base,
@@ -616,7 +619,7 @@ bool heft_npy_parse(struct heft_npy *out, struct heft_bytes header, uint64_t bas
         return false;
     for (size_t i = 0; i < HEFT_COUNT(keys); i++)
         if (!(seen >> i & 1))
-            return heft_fail(err, HEFT_MALFORMED, r.base, "npy header: there is no '%s'",
+            return heft_fail(err, HEFT_MALFORMED, r.base, "npy header: '%s' is missing",
                              keys[i].name);
     return measure(&r, out);
 }

@@ -1,6 +1,6 @@
-/* npy_types.c: the texts by which NumPy names types.
+/* npy_types.c: NumPy's names of types.
  *
- *     < > = |   order, or nothing       b1 i2 u4 f8 c16   kind and bytes
+ *     < > = |   byte order, or nothing  b1 i2 u4 f8 c16   kind and bytes
  *     S5 U5 V2  bytes, UTF-32, void     M8[ns] m8[D]      dates and times
  *     ? h Q     one letter              float32           a name */
 #include "wire/npy.h"
@@ -14,7 +14,7 @@ static const struct {
     {"f4", HEFT_F32},  {"f8", HEFT_F64}, {"c8", HEFT_C64}, {"c16", HEFT_C128},
 };
 
-/* Other names of these. l is a long of 8 bytes, as on all that NumPy runs on but Windows. */
+/* Aliases. l is a long of 8 bytes, as on all platforms of NumPy except Windows. */
 static const struct {
     const char *name, *code;
 } names[] = {
@@ -93,7 +93,7 @@ static bool find_number(struct heft_str code, struct heft_npy_type *type)
     return false;
 }
 
-/* Digits behind the kind, all of them: at most 9, 0 where there are none. */
+/* Parses the digits after the kind, at most 9; *size is 0 if there are none. */
 static bool take_size(struct heft_str digits, uint64_t *size)
 {
     *size = 0;
@@ -105,7 +105,7 @@ static bool take_size(struct heft_str digits, uint64_t *size)
     return true;
 }
 
-/* Behind M or m: "8", with or without a unit. */
+/* True for the text after M or m: "8", with or without a unit. */
 static bool is_date(struct heft_str rest)
 {
     if (rest.n > 0 && rest.p[0] == '8')

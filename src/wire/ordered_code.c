@@ -1,6 +1,8 @@
-/* ordered_code.c: bytes that sort as the numbers and texts they stand for.
+/* ordered_code.c: TensorFlow's OrderedCode: encodes numbers and texts as bytes that sort in the
+ * same order.
  *
- * A signed number of L bytes begins with L ones and a zero, so a longer one sorts behind a shorter:
+ * A signed number of L bytes begins with L one bits and a zero bit, so that a longer one sorts
+ * after a shorter:
  *
  *     L    first bytes           bits left for the number and its sign
  *     1    1xxxxxxx              7
@@ -9,12 +11,12 @@
  *     9    11111111 10xxxxxx …   63
  *     10   11111111 110xxxxx …   70
  *
- * The sign's bit and the last one of the header share a place: the number is written in two's
- * complement and the header is added without carry, which turns the header's bits where it is
- * negative. */
+ * The sign bit and the last bit of the header share a position: the number is written in two's
+ * complement, and the header is added without carry (XOR), which inverts the header's bits of a
+ * negative number. */
 #include "wire/ordered_code.h"
 
-enum { MOST_BYTES = 10 }; /* of a signed number */
+enum { MOST_BYTES = 10 }; /* bytes of a signed number */
 
 static const uint8_t headers[MOST_BYTES + 1][2] = {{0, 0},    {0x80, 0},    {0xc0, 0},   {0xe0, 0},
                                                    {0xf0, 0}, {0xf8, 0},    {0xfc, 0},   {0xfe, 0},
@@ -45,7 +47,7 @@ void heft_ordered_put_text(struct heft_buf *out, struct heft_str text)
     heft_buf_put(out, "\0\1", 2);
 }
 
-/* Bytes of a number that is not negative, or of the complement of one that is. */
+/* Length of a number that is not negative, or of the complement of a negative one. */
 static unsigned length_of(uint64_t magnitude)
 {
     unsigned bits = 0;
@@ -110,7 +112,7 @@ void heft_ordered_text(struct heft_cur *cur, struct heft_buf *out)
     }
 }
 
-/* Bytes of the signed number that begins here, by its header; 0: no header is like that. */
+/* Length of the signed number that begins here, by its header; 0 if the header is invalid. */
 static unsigned length_here(const struct heft_cur *cur, uint8_t turned)
 {
     const size_t left = heft_cur_left(cur);

@@ -2,13 +2,13 @@
  *
  *     pickle = { opcode [argument] } '.'
  *
- * An opcode is one byte; what follows it depends on the opcode alone (pickle_ops.c has the table),
- * so the loop takes the argument, checks that it is all there, applies the frame rule, and calls
- * the handler. Handlers make nodes; none can call anything a pickle names.
+ * An opcode is one byte; the form of its argument depends on the opcode alone (table in
+ * pickle_ops.c). The loop takes the argument, checks that it is complete, applies the frame rule,
+ * and calls the handler. Handlers create nodes; none can call anything that a pickle names.
  *
- * Frames (protocol 4) only promise that so many bytes are there. A promise that is kept changes
- * nothing. One that reaches past the end, a frame within a frame, and an opcode that straddles a
- * frame's end are errors: readers disagree about them, so a file could mean two things. */
+ * A frame (protocol 4) only declares that so many bytes follow, and has no other effect. A frame
+ * that reaches beyond the end, a frame inside a frame, and an opcode that crosses the end of a
+ * frame are errors: readers disagree about them, so that a file could have two meanings. */
 #include "wire/pickle_machine.h"
 
 #include "base/endian.h"
@@ -42,7 +42,7 @@ static bool short_of(struct heft_pickle_machine *m, uint64_t need)
                             need == 1 ? "" : "s", m->n - m->at);
 }
 
-/* The next `bytes` bytes as a little-endian number. */
+/* Takes the next `bytes` bytes as a little-endian number. */
 static inline bool take_number(struct heft_pickle_machine *m, unsigned bytes)
 {
     const uint8_t *p = m->p + m->at;
@@ -61,7 +61,7 @@ static inline bool take_number(struct heft_pickle_machine *m, unsigned bytes)
     return true;
 }
 
-/* m->number bytes of text. */
+/* Takes m->number bytes of text. */
 static inline bool take_text(struct heft_pickle_machine *m)
 {
     if (HEFT_UNLIKELY(m->number > m->n - m->at))
@@ -84,7 +84,7 @@ static bool take_line(struct heft_pickle_machine *m, uint64_t most, struct heft_
     if (!end && reach < left)
         return heft_pickle_fail(m, HEFT_LIMIT, "a line of more than %" PRIu64 " bytes", most);
     if (!end)
-        return heft_pickle_fail(m, HEFT_MALFORMED, "the pickle ends within a line");
+        return heft_pickle_fail(m, HEFT_MALFORMED, "the pickle ends inside a line");
     *line = (struct heft_bytes){p, (size_t)(end - p)};
     m->at += line->n + 1;
     return true;
@@ -117,7 +117,7 @@ static bool take_f64(struct heft_pickle_machine *m)
     return true;
 }
 
-/* pickle.Unpickler imports also what the file breaks off in. */
+/* pickle.Unpickler also imports a name that is cut off by the end of the file. */
 static bool take_name(struct heft_pickle_machine *m, struct heft_bytes *line)
 {
     if (m->limits.at_end && (m->at == m->n || !memchr(m->p + m->at, '\n', m->n - m->at)))
@@ -167,7 +167,7 @@ static bool no_opcode(struct heft_pickle_machine *m)
     const uint8_t byte = m->p[m->op_at];
 
     m->op = NULL;
-    return heft_pickle_fail(m, HEFT_MALFORMED, "byte 0x%02x is no opcode", byte);
+    return heft_pickle_fail(m, HEFT_MALFORMED, "byte 0x%02x is not an opcode", byte);
 }
 
 static bool no_stop(struct heft_pickle_machine *m)
@@ -268,7 +268,7 @@ bool heft_pickle_begin(struct heft_pickle_machine *m, struct heft_pickle *out,
                                       .err = err};
     *out = (struct heft_pickle){.root = HEFT_PICKLE_NIL, .bent = HEFT_PICKLE_NIL, .data = data};
     set_limits(m, limits);
-    if (data.n >= UINT32_MAX) /* positions are kept in 32 bits */
+    if (data.n >= UINT32_MAX) /* positions are stored in 32 bits */
         return heft_fail(err, HEFT_LIMIT, base, "a pickle of %zu bytes, the limit is 4 GiB",
                          data.n);
     return heft_pickle_reserve(m);

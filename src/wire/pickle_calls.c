@@ -1,5 +1,5 @@
-/* pickle_calls.c: globals, calls and persistent ids. What they are is written down as nodes;
- * nothing is looked up, imported or called, whatever its name.
+/* pickle_calls.c: globals, calls and persistent ids. They are recorded as nodes; nothing is looked
+ * up, imported or called, whatever its name.
  *
  *     GLOBAL          "module\n" "name\n"           STACK_GLOBAL   module name      (both str)
  *     REDUCE, NEWOBJ  callee (arguments)            NEWOBJ_EX      callee (arguments) {keywords}
@@ -7,9 +7,9 @@
  *     OBJ             since the mark: callee, arguments
  *     BINPERSID       id                            PERSID         "id\n"
  *
- * Callees are GLOBAL, CALL or PERSID nodes. Where Python could go on because a call returned
- * something (arguments, names or keywords that are themselves the result of a call), the file may
- * be right and the answer is "unsupported"; where no value could make it right, "malformed". */
+ * Callees are GLOBAL, CALL or PERSID nodes. If Python could continue because a call returned a
+ * suitable value (for arguments, names or keywords), the error is "unsupported"; if no value would
+ * do, "malformed". */
 #include "wire/pickle_machine.h"
 
 #include "base/text.h"
@@ -34,7 +34,7 @@ static bool check_name(struct heft_pickle_machine *m, struct heft_bytes name, co
     return true;
 }
 
-/* The global that two lines name. The module is a node of its own. */
+/* The global named by two lines. The module becomes a node of its own. */
 static bool make_global(struct heft_pickle_machine *m, uint32_t *number)
 {
     struct heft_pickle_node *node;
@@ -84,7 +84,8 @@ static bool name_text(struct heft_pickle_machine *m, uint32_t number, const char
         "the %s is %s, a str is needed", what, heft_pickle_kind_name(node->kind));
 }
 
-/* Python could go on with what a call gives back, and with a str that an import gives: os.name. */
+/* True if Python could continue, depending on the result of a call, or on a str that an import
+ * returns (os.name). */
 static bool is_computed(const struct heft_pickle_machine *m, uint32_t number)
 {
     return m->limits.lenient &&
@@ -98,7 +99,7 @@ static struct heft_bytes text_of(const struct heft_pickle_machine *m, uint32_t n
     return (struct heft_bytes){m->nodes[number].u.text.p, m->nodes[number].len};
 }
 
-/* What a Python 2 string that is not UTF-8 becomes depends on the reader's encoding. Where one of the
+/* The value of a Python 2 string that is not UTF-8 depends on the reader's encoding. If one of the
  * two is neither a call nor a text, both unpicklers stop. */
 static bool is_nameless(const struct heft_pickle_machine *m, uint32_t module, uint32_t name,
                         uint8_t *why)
@@ -184,7 +185,7 @@ static bool new_call(struct heft_pickle_machine *m, uint32_t callee, uint32_t ar
     return true;
 }
 
-/* The values from stack[from] on are the arguments, and those from stack[base] on go. */
+/* The values from stack[from] on are the arguments; those from stack[base] on are popped. */
 static bool call_with(struct heft_pickle_machine *m, uint32_t callee, size_t from, size_t base)
 {
     uint32_t args;
@@ -196,7 +197,7 @@ static bool call_with(struct heft_pickle_machine *m, uint32_t callee, size_t fro
     return new_call(m, callee, args, HEFT_PICKLE_NIL);
 }
 
-/* The C++ pickler calls the class of an enumeration with its value. */
+/* The C++ pickler calls an enumeration's class with a plain value. */
 static bool is_bare(const struct heft_pickle_machine *m, uint32_t args)
 {
     return m->limits.bare && m->op->a == HEFT_PICKLE_REDUCE &&
@@ -205,7 +206,7 @@ static bool is_bare(const struct heft_pickle_machine *m, uint32_t args)
                 HEFT_PICKLE_BIT(HEFT_PICKLE_STR));
 }
 
-/* REDUCE, NEWOBJ: op->a says which. */
+/* REDUCE, NEWOBJ: op->a is the opcode. */
 bool heft_pickle_op_call(struct heft_pickle_machine *m)
 {
     uint32_t callee, args;
@@ -243,7 +244,8 @@ bool heft_pickle_op_inst(struct heft_pickle_machine *m)
     uint32_t callee;
     size_t from;
 
-    if (m->n_marks == 0 && !m->limits.lenient) /* pickle.Unpickler imports before it looks */
+    if (m->n_marks == 0 && !m->limits.lenient) /* pickle.Unpickler imports before it checks the
+                                                  mark */
         return heft_pickle_pop_mark(m, &from);
     return make_global(m, &callee) && heft_pickle_pop_mark(m, &from) &&
            call_with(m, callee, from, from);

@@ -1,4 +1,4 @@
-/* pickle_lenient.c: what CPython's unpicklers take and no pickler writes, for a lenient run.
+/* pickle_lenient.c: for lenient runs: forms that CPython's unpicklers accept and no pickler writes.
  *
  *     opcode       _pickle.Unpickler (C)                  pickle.Unpickler in Python
  *     INT, LONG    strtol, int(…, 0), up to a NUL         int(…, 0): " 1", "1_0", "+1", "0b1"
@@ -6,8 +6,8 @@
  *     PUT, GET     int(…, 10) up to a NUL                 int(…): of any size
  *     last line    an error without its \n                the last byte is taken for the \n
  *
- * CPython 3.14 reads INT and LONG to base 10, so "08" is one of them, too. A run takes what any of
- * these takes; what they make of it matters in a memo's index alone. */
+ * CPython 3.14 reads INT and LONG to base 10, so that "08" is valid there. A lenient run accepts
+ * what any of these accepts; the value only matters for memo indexes. */
 #include "wire/pickle_machine.h"
 
 static bool is_digit(uint8_t c)
@@ -27,7 +27,7 @@ static bool is_digit_of(uint8_t c, unsigned base)
     return c >= '0' && c < '0' + base;
 }
 
-/* Up to the first NUL, without the blanks around it. */
+/* The text up to the first NUL, without blanks around it. */
 static struct heft_bytes trim(struct heft_bytes line)
 {
     const uint8_t *nul = line.n ? memchr(line.p, 0, line.n) : NULL;
@@ -75,7 +75,7 @@ static unsigned take_base(struct heft_bytes *text)
     return base;
 }
 
-/* The text without underscores and leading zeros, behind `before`. */
+/* The text without underscores and leading zeros, after the prefix `before`. */
 static bool plain(struct heft_pickle_machine *m, const char *before, struct heft_bytes text,
                   struct heft_bytes *line)
 {
@@ -108,7 +108,7 @@ bool heft_pickle_lenient_integer(struct heft_pickle_machine *m, struct heft_byte
     return are_digits(text, base) && plain(m, befores[(base == 16) * 2 + negative], text, line);
 }
 
-/* Underscores between digits go; what is left is judged as a strict run does. */
+/* Underscores between digits are removed; the rest is validated as in a strict run. */
 bool heft_pickle_lenient_float(struct heft_pickle_machine *m, struct heft_bytes *line)
 {
     const struct heft_bytes text = trim(*line);
@@ -145,7 +145,8 @@ bool heft_pickle_put_large(struct heft_pickle_machine *m, struct heft_bytes inde
 
     if (!heft_pickle_need(m, 1))
         return false;
-    if (heft_pickle_memo_count(m) >= m->limits.nodes / 4) /* an entry takes more than a node */
+    if (heft_pickle_memo_count(m) >= m->limits.nodes / 4) /* an entry takes more memory than a
+                                                             node */
         return heft_pickle_fail(m, HEFT_LIMIT, "more than %" PRIu64 " memo entries beyond 2^32",
                                 m->limits.nodes / 4);
     return heft_strmap_set(&m->large, key, heft_pickle_top(m, 0), m->err);

@@ -1,30 +1,30 @@
-/* pickle_machine.h: the inside of the pickle machine, shared by the pickle_*.c files only.
+/* pickle_machine.h: internals of the pickle machine, shared by the pickle_*.c files.
  *
- *   pickle.c         the loop: opcode, argument, frame rule, errors; the public door
- *   pickle_ops.c     the table of opcodes, and those that move values, marks, memo and containers
+ *   pickle.c         the loop: opcode, argument, frame rule, errors; the public functions
+ *   pickle_ops.c     the table of opcodes, and those for values, marks, memo and containers
  *   pickle_calls.c   globals, calls, persistent ids
  *   pickle_values.c  numbers and strings with binary arguments
  *   pickle_text.c    numbers and strings written as lines (protocol 0)
- *   pickle_lenient.c what CPython takes and no pickler writes
- *   pickle_nodes.c   the store of nodes and items
- *   pickle_watch.c   a run that shows every step
- *   pickle_mend.c    a run that makes something of a pickle that breaks off
+ *   pickle_lenient.c forms that CPython accepts and no pickler writes
+ *   pickle_nodes.c   storage of nodes and items
+ *   pickle_watch.c   a run with a callback for every step
+ *   pickle_mend.c    a run that recovers what an incomplete pickle had built
  *
  * State of a run:
  *
- *   stack   node numbers; a value is only ever pushed by number, so sharing costs nothing
- *   marks   stack heights; `fence` is the newest one: no opcode reaches below it except by closing
+ *   stack   node numbers; values are only pushed by number, so that sharing costs nothing
+ *   marks   stack heights; `fence` is the newest one: an opcode reaches below it only by closing
  *           the mark
- *   memo    index → node: a plain array while indexes come as 0, 1, 2 … (what Python 3 writes), a
- *           hash map for all others, so an index of 2^32-1 costs one entry
- *   items   one pool of u32 in which every container keeps segments: next, count, item … */
+ *   memo    index → node: a plain array while indexes come as 0, 1, 2 … (as Python 3 writes), a
+ *           hash map for all others, so that an index of 2^32-1 costs one entry
+ *   items   one pool of u32 with the segments of all containers: next, count, item … */
 #ifndef HEFT_PICKLE_MACHINE_H
 #define HEFT_PICKLE_MACHINE_H
 
 #include "base/map.h"
 #include "wire/pickle.h"
 
-/* What follows an opcode. The loop takes it apart; handlers find it in `number` and `text`. */
+/* Form of an opcode's argument. The loop parses it; handlers get it in `number` and `text`. */
 enum heft_pickle_arg {
     HEFT_ARG_NONE,
     HEFT_ARG_U8,
@@ -42,17 +42,19 @@ enum heft_pickle_arg {
     HEFT_ARG_NAMES   /* two lines of at most HEFT_PICKLE_NAME bytes: text, second */
 };
 
-#define HEFT_PICKLE_LINE    4096      /* numbers and ids as text: conversion is quadratic in this */
-#define HEFT_PICKLE_NAME    1024      /* module or name of a global */
+#define HEFT_PICKLE_LINE                                                                           \
+    4096                              /* bytes of a number or an id written as text: conversion
+                                         takes quadratic time */
+#define HEFT_PICKLE_NAME    1024      /* bytes of the module or name of a global */
 #define HEFT_PICKLE_INTEGER (1 << 20) /* bytes of one integer */
 
 #define HEFT_PICKLE_BIT(kind) (1U << (kind)) /* for sets of kinds */
 
 struct heft_pickle_machine;
 struct heft_pickle_op {
-    const char *name; /* NULL: the byte is no opcode */
+    const char *name; /* NULL: invalid opcode */
     uint8_t arg;      /* enum heft_pickle_arg */
-    uint8_t a, b;     /* what the handler makes of it: kinds, counts */
+    uint8_t a, b;     /* parameters of the handler: kinds, counts */
     bool (*run)(struct heft_pickle_machine *m);
 };
 extern const struct heft_pickle_op heft_pickle_ops[256];
@@ -65,9 +67,9 @@ struct heft_pickle_machine {
     uint64_t number;                /* its argument … */
     struct heft_bytes text, second; /* … */
     size_t frame_end;               /* SIZE_MAX: outside any frame */
-    uint32_t bent;                  /* the first opcode that crossed it, leniently */
+    uint32_t bent;                  /* lenient: the first opcode that crossed a frame */
     bool stopped;
-    size_t next; /* where the pickle behind it begins */
+    size_t next; /* begin of the next pickle */
     int protocol;
     uint32_t root;
 
@@ -75,7 +77,7 @@ struct heft_pickle_machine {
     size_t n_nodes, cap_nodes;
     uint32_t *items;
     size_t n_items, cap_items;
-    uint32_t *stack; /* on the heap, like marks and memo: gone when the run ends */
+    uint32_t *stack; /* on the heap, like marks and memo: freed at the end of the run */
     size_t depth, cap_stack, fence;
     uint32_t *marks;
     size_t n_marks, cap_marks;
@@ -90,12 +92,12 @@ struct heft_pickle_machine {
     struct heft_error *err;
 };
 
-/* pickle.c. Always false: "NAME at 1234: …", at the opcode that is being run. */
+/* pickle.c. Reports "NAME at 1234: …" for the current opcode. Always returns false. */
 bool heft_pickle_fail(struct heft_pickle_machine *m, enum heft_code code, const char *format, ...)
     HEFT_PRINTF(3, 4);
 
-/* pickle.c. A run, in parts: begin, then once for each opcode until m->stopped, then end, also after
- * a failure of the others. */
+/* pickle.c. A run in parts: begin, then step_once until m->stopped, then end, also after a
+ * failure. */
 HEFT_CHECKED bool heft_pickle_begin(struct heft_pickle_machine *m, struct heft_pickle *out,
                                     struct heft_bytes data, uint64_t base,
                                     const struct heft_pickle_limits *limits,
@@ -103,22 +105,23 @@ HEFT_CHECKED bool heft_pickle_begin(struct heft_pickle_machine *m, struct heft_p
 HEFT_CHECKED bool heft_pickle_step_once(struct heft_pickle_machine *m, uint64_t *opcodes);
 /* Runs opcodes until STOP. */
 HEFT_CHECKED bool heft_pickle_loop(struct heft_pickle_machine *m, uint64_t *opcodes);
-/* The graph so far. */
+/* Sets *out to the graph built so far. */
 void heft_pickle_hand_over(const struct heft_pickle_machine *m, struct heft_pickle *out);
 void heft_pickle_end(struct heft_pickle_machine *m, struct heft_pickle *out);
-/* pickle.c. An opcode leaves its frame: readers disagree about it. False where that is an error. */
+/* pickle.c. An opcode crosses its frame: readers disagree about it. False if this is an error. */
 HEFT_CHECKED bool heft_pickle_bend(struct heft_pickle_machine *m);
 
-/* pickle_nodes.c. Room to begin with; after it, nodes, items and stack are never null. */
+/* pickle_nodes.c. Initial allocation; afterwards nodes, items and stack are never NULL. */
 HEFT_CHECKED bool heft_pickle_reserve(struct heft_pickle_machine *m);
 HEFT_CHECKED bool heft_pickle_node_room(struct heft_pickle_machine *m);
-HEFT_CHECKED bool heft_pickle_memo_room(struct heft_pickle_machine *m);   /* for one more … */
-HEFT_CHECKED bool heft_pickle_sparse_room(struct heft_pickle_machine *m); /* … out of order */
-/* Adds k items at the end of a container. */
+HEFT_CHECKED bool heft_pickle_memo_room(struct heft_pickle_machine *m); /* for the next index … */
+HEFT_CHECKED bool
+heft_pickle_sparse_room(struct heft_pickle_machine *m); /* … or for one out of order */
+/* Appends k items to a container. */
 HEFT_CHECKED bool heft_pickle_add(struct heft_pickle_machine *m, uint32_t node,
                                   const uint32_t *list, size_t k);
 
-/* Makes node `number` one of that kind, of the opcode being run, with nothing in it. */
+/* Makes node `number` an empty node of that kind, created by the current opcode. */
 static inline struct heft_pickle_node *heft_pickle_clear(struct heft_pickle_machine *m,
                                                          size_t number, enum heft_pickle_kind kind)
 {
@@ -133,7 +136,7 @@ static inline struct heft_pickle_node *heft_pickle_clear(struct heft_pickle_mach
     return node;
 }
 
-/* A new node, or NULL. The pointer holds until the next one is made. */
+/* Creates a node; NULL on failure. The pointer is valid until the next node is created. */
 HEFT_CHECKED static inline struct heft_pickle_node *
 heft_pickle_make(struct heft_pickle_machine *m, enum heft_pickle_kind kind, uint32_t *number)
 {
@@ -143,7 +146,7 @@ heft_pickle_make(struct heft_pickle_machine *m, enum heft_pickle_kind kind, uint
     return heft_pickle_clear(m, m->n_nodes++, kind);
 }
 
-/* One more value on the stack. */
+/* Pushes a value. */
 HEFT_CHECKED bool heft_pickle_stack_room(struct heft_pickle_machine *m);
 
 HEFT_CHECKED static inline bool heft_pickle_push(struct heft_pickle_machine *m, uint32_t node)
@@ -154,7 +157,7 @@ HEFT_CHECKED static inline bool heft_pickle_push(struct heft_pickle_machine *m, 
     return true;
 }
 
-/* Makes and pushes; the caller fills the node. */
+/* Creates and pushes a node, which the caller fills. */
 HEFT_CHECKED static inline struct heft_pickle_node *heft_pickle_new(struct heft_pickle_machine *m,
                                                                     enum heft_pickle_kind kind)
 {
@@ -181,12 +184,12 @@ HEFT_CHECKED static inline bool heft_pickle_new_text(struct heft_pickle_machine 
     if (!node)
         return false;
     node->u.text.p = text.p;
-    node->len = (uint32_t)text.n; /* part of a pickle, which is below 4 GiB; decoding only shrinks
-                                     or, for latin-1, at most doubles what limits.text bounds */
+    node->len = (uint32_t)text.n; /* less than 4 GiB, as the pickle; decoding only shrinks it or,
+                                     for latin-1, at most doubles limits.text */
     return true;
 }
 
-/* Values under the top: heft_pickle_top(m, 0) is the top itself. */
+/* The value at a depth below the top: heft_pickle_top(m, 0) is the top itself. */
 static inline uint32_t heft_pickle_top(const struct heft_pickle_machine *m, size_t below)
 {
     return m->stack[m->depth - 1 - below];
@@ -197,7 +200,7 @@ static inline uint8_t heft_pickle_kind(const struct heft_pickle_machine *m, uint
     return m->nodes[node].kind;
 }
 
-/* pickle_ops.c. Nothing below the newest mark can be needed. */
+/* pickle_ops.c. Reports that the values above the newest mark are too few. */
 bool heft_pickle_underflow(struct heft_pickle_machine *m, size_t k);
 HEFT_CHECKED static inline bool heft_pickle_need(struct heft_pickle_machine *m, size_t k)
 {
@@ -229,9 +232,10 @@ bool heft_pickle_op_long(struct heft_pickle_machine *m);
 bool heft_pickle_op_float(struct heft_pickle_machine *m);
 bool heft_pickle_op_str(struct heft_pickle_machine *m);
 bool heft_pickle_op_raw(struct heft_pickle_machine *m); /* op->a: kind */
-/* An integer from little-endian two's complement: INT where it fits, else BIGINT borrowing it. */
+/* Creates an integer from little-endian two's complement: INT if it fits into 64 bits, else a
+ * BIGINT that borrows the bytes. */
 HEFT_CHECKED bool heft_pickle_new_long(struct heft_pickle_machine *m, struct heft_bytes number);
-/* Index of the first byte that is neither UTF-8 nor a surrogate encoded like it, or n. */
+/* Index of the first byte that is neither UTF-8 nor an encoded surrogate; n if all are. */
 size_t heft_pickle_text_check(struct heft_bytes text);
 
 static inline size_t heft_pickle_memo_count(const struct heft_pickle_machine *m)
@@ -239,18 +243,18 @@ static inline size_t heft_pickle_memo_count(const struct heft_pickle_machine *m)
     return m->n_memo + m->sparse.count + m->large.count;
 }
 
-/* pickle_lenient.c: what CPython's unpicklers take and no pickler writes. Each of the first three
- * tells whether the line is such a number; if so, *line is its plain spelling, in the arena. */
+/* pickle_lenient.c: forms that CPython accepts and no pickler writes. Each of the first three
+ * returns true if the line is such a number; *line is then its plain form, in the arena. */
 bool heft_pickle_lenient_integer(struct heft_pickle_machine *m, struct heft_bytes *line);
 bool heft_pickle_lenient_float(struct heft_pickle_machine *m, struct heft_bytes *line);
 bool heft_pickle_lenient_index(struct heft_pickle_machine *m, struct heft_bytes *line);
 HEFT_CHECKED bool heft_pickle_put_large(struct heft_pickle_machine *m, struct heft_bytes index);
 HEFT_CHECKED bool heft_pickle_get_large(struct heft_pickle_machine *m, struct heft_bytes index);
 HEFT_CHECKED bool heft_pickle_last_line(struct heft_pickle_machine *m, struct heft_bytes *line);
-/* Why a name cannot be told; false: it can. */
+/* True if the name cannot be known; *why is the reason. */
 bool heft_pickle_is_nameless(struct heft_bytes module, struct heft_bytes name, uint8_t *why);
 HEFT_CHECKED bool heft_pickle_new_nameless(struct heft_pickle_machine *m, unsigned why);
-/* A second state of the node. */
+/* Adds a second state to the node. */
 HEFT_CHECKED bool heft_pickle_add_state(struct heft_pickle_machine *m, uint32_t node,
                                         uint32_t state);
 

@@ -1,17 +1,17 @@
-/* pickle_mend.c: what a pickle that breaks off had built until then.
+/* pickle_mend.c: recovers what an incomplete pickle had built.
  *
- * A pickler writes a container first and fills it in batches, so at any time the stack shows what is
- * being built, from the root up:
+ * A pickler writes a container first and fills it in batches, so that the stack always shows the
+ * containers under construction, from the root up:
  *
  *     root │ mark │ key value key value … key container │ mark │ key value … key callee │ mark │ …
  *            └ of the root, to be set on it at the end    └ of that container             └ arguments
  *
- * From the top down, each mark is closed: what stands above it goes to the container right under
- * it, where there is one that can still be growing; arguments of a call that never came go. What
- * one opcode alone would have finished (SETITEM, BUILD) is finished at the bottom. */
+ * Marks are closed from the top down: the values above a mark are added to the container directly
+ * below it, if that can still grow; arguments of a call that is missing are dropped. Then the
+ * single opcodes that are missing (SETITEM, BUILD) are applied at the bottom. */
 #include "wire/pickle_machine.h"
 
-#define BATCH 1000 /* items that Python's pickler sets at once */
+#define BATCH 1000 /* items that Python's pickler sets in one batch */
 
 static bool is_one_of(const struct heft_pickle_machine *m, uint32_t node, unsigned kinds)
 {
@@ -25,7 +25,7 @@ static bool is_key(const struct heft_pickle_machine *m, uint32_t node)
                          HEFT_PICKLE_BIT(HEFT_PICKLE_INT));
 }
 
-/* OrderedDict(), or an object made by NEWOBJ: no arguments, and so to be filled. */
+/* OrderedDict(), or an object made by NEWOBJ: without arguments, so it is filled later. */
 static bool is_bare_call(const struct heft_pickle_machine *m, uint32_t node)
 {
     const struct heft_pickle_node *n = &m->nodes[node];
@@ -34,7 +34,7 @@ static bool is_bare_call(const struct heft_pickle_machine *m, uint32_t node)
            m->nodes[n->u.call.args].count == 0;
 }
 
-/* Takes pairs, and may be between two batches. */
+/* True if the value takes pairs, and may be between two batches. */
 static bool takes_pairs(const struct heft_pickle_machine *m, uint32_t node)
 {
     return (heft_pickle_kind(m, node) == HEFT_PICKLE_DICT || is_bare_call(m, node)) &&
@@ -48,7 +48,8 @@ static bool takes_items(const struct heft_pickle_machine *m, uint32_t node)
            m->nodes[node].count % BATCH == 0;
 }
 
-/* A global at the end, or before what is no key like the first, is about to be called. */
+/* A global at the end, or before a value that is not a key of the same kind as the first, is about
+ * to be called. */
 static bool is_callee(const struct heft_pickle_machine *m, size_t at, size_t first)
 {
     return heft_pickle_kind(m, m->stack[at]) == HEFT_PICKLE_GLOBAL &&
@@ -56,7 +57,7 @@ static bool is_callee(const struct heft_pickle_machine *m, size_t at, size_t fir
             heft_pickle_kind(m, m->stack[at + 1]) != heft_pickle_kind(m, m->stack[first]));
 }
 
-/* BUILD: the dict on top are the attributes of the object under it. */
+/* BUILD: the dict on top holds the attributes of the object below it. */
 static void build_top(struct heft_pickle_machine *m, size_t from)
 {
     uint32_t object;
@@ -107,7 +108,7 @@ static bool close_mark(struct heft_pickle_machine *m, size_t from)
     return ok;
 }
 
-/* What is left without marks: attributes to be built, single items to be set. */
+/* Finishes the values without marks: builds attributes, sets single items. */
 static bool close_rest(struct heft_pickle_machine *m)
 {
     bool ok = true;
@@ -143,7 +144,7 @@ static bool mend(struct heft_pickle_machine *m)
         return false;
     if (m->depth == 1 && heft_pickle_kind(m, m->stack[0]) != HEFT_PICKLE_GLOBAL)
         m->root = m->stack[0];
-    m->at = m->n; /* the rest has no meaning */
+    m->at = m->n; /* ignore the rest */
     return true;
 }
 

@@ -1,26 +1,25 @@
-/* pickle_nodes.c: the store of nodes and items.
+/* pickle_nodes.c: storage of nodes and items.
  *
- * Nodes and items grow inside the arena, by doubling and later by less: a first guess from the
- * pickle's length holds for nearly every checkpoint, and pages that are never touched cost nothing.
- * Nodes, items, stack and memo together have one budget, which limits.nodes sets: what a pickle
- * spends on one of them it cannot spend on another, so that shared values, which are no nodes, do not
- * add to the memory that the limit of nodes stands for.
+ * Nodes and items grow inside the arena, first by doubling, later by a quarter: the first estimate
+ * from the pickle's length suffices for nearly every checkpoint, and untouched pages cost nothing.
+ * Nodes, items, stack and memo share one memory budget, which limits.nodes sets, so that shared
+ * values, which need no nodes, cannot exceed the memory that the limit of nodes stands for.
  *
  * Items of a container are a chain of segments in one pool of u32:
  *
  *     first ─► next │ count │ item … ─► next │ count │ item …  ◄─ last
  *
- * A segment at the end of the pool grows in place, so appending one by one stays linear and a tuple
- * is always one segment. */
+ * A segment at the end of the pool grows in place, so that appending one by one is linear, and a
+ * tuple is always one segment. */
 #include "wire/pickle_machine.h"
 
 #define WORD       sizeof(uint32_t)
 #define NODE_WORDS (sizeof(struct heft_pickle_node) / WORD)
 #define MOST_WORDS                                                                                 \
-    (NODE_WORDS + 2) /* for each of limits.nodes; in a file that a pickler wrote, a
-                                        value takes about one item and half a memo entry */
-#define FIRST_WORDS ((uint64_t)1 << 16) /* and so many where that limit is tiny */
-#define DOUBLING    ((size_t)1 << 20)   /* entries: from there on arrays grow by a quarter */
+    (NODE_WORDS + 2) /* words for each node of limits.nodes; in a pickler's files a value takes
+                        about one item and half a memo entry */
+#define FIRST_WORDS ((uint64_t)1 << 16) /* additional words, for a tiny limit */
+#define DOUBLING    ((size_t)1 << 20)   /* entries: larger arrays grow by a quarter */
 
 static uint64_t words_left(const struct heft_pickle_machine *m)
 {
@@ -39,8 +38,8 @@ static bool over_budget(struct heft_pickle_machine *m)
                             (m->limits.nodes * MOST_WORDS + FIRST_WORDS) * WORD, m->limits.nodes);
 }
 
-/* How many entries of `each` bytes an array that has `cap` and wants `want` shall have, at most
- * `most`. */
+/* New capacity of an array with entries of `each` bytes and capacity `cap` that needs `want`, at
+ * most `most` entries. */
 static bool choose_room(struct heft_pickle_machine *m, size_t each, size_t cap, size_t want,
                         size_t most, size_t *room)
 {
@@ -56,7 +55,7 @@ static bool choose_room(struct heft_pickle_machine *m, size_t each, size_t cap, 
            heft_fail(m->err, HEFT_NOMEM, HEFT_NO_OFFSET, "out of memory for a pickle's values");
 }
 
-/* Room for `want` entries, at most `most`, in an array of the arena. `items` points to the array's
+/* Enlarges an array in the arena to `want` entries, at most `most`. `items` points to the array's
  * pointer. */
 static bool widen(struct heft_pickle_machine *m, void *items, size_t each, size_t *cap, size_t want,
                   size_t most)
@@ -93,7 +92,7 @@ static bool widen_heap(struct heft_pickle_machine *m, uint32_t **numbers, size_t
 
 bool heft_pickle_reserve(struct heft_pickle_machine *m)
 {
-    /* Seen in checkpoints: 5 to 8 bytes a value, and about one u32 of items for 4 bytes. */
+    /* measured in checkpoints: 5 to 8 bytes for a value, and about one u32 of items for 4 bytes */
     const size_t guess = heft_min_size(m->n / 4, 1 << 20) + 16;
     const size_t nodes = heft_min_size(guess, m->limits.nodes);
 
@@ -124,13 +123,14 @@ bool heft_pickle_memo_room(struct heft_pickle_machine *m)
 
 bool heft_pickle_sparse_room(struct heft_pickle_machine *m)
 {
-    /* Twice the slots, or half as much again of the plain array; both hold a word or two for each. */
+    /* Growing doubles the slots, or adds half to the plain array; both take a word or two for each
+     * entry. */
     return words_left(m) > 2 * m->sparse.cap + m->sparse.dense_cap / 2 || over_budget(m);
 }
 
 static bool item_room(struct heft_pickle_machine *m, size_t k)
 {
-    /* Numbers in the pool are u32, the last one means none. */
+    /* Indexes in the pool are u32; the last value means none. */
     if (k >= HEFT_PICKLE_NIL - m->n_items)
         return heft_pickle_fail(m, HEFT_LIMIT, "containers hold more than 2^32 items");
     return k <= m->cap_items - m->n_items ||

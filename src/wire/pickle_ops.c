@@ -1,12 +1,12 @@
-/* pickle_ops.c: the table of all opcodes, and the handlers that move values, marks, memo entries
- * and containers. Numbers and strings are in pickle_values.c and pickle_text.c, globals and calls
- * in pickle_calls.c.
+/* pickle_ops.c: the table of all opcodes, and the handlers for values, marks, memo entries and
+ * containers. Numbers and strings are in pickle_values.c and pickle_text.c, globals and calls in
+ * pickle_calls.c.
  *
- * What a handler may be applied to:
+ * Valid targets of an opcode:
  *
  *     SETITEM(S)   DICT, CALL         APPEND(S)  LIST, CALL        ADDITEMS  SET, CALL
- *     BUILD        DICT, LIST, SET, CALL, and only once a value: which of two states would hold
- *                  depends on code that is never run, so a second one is refused as unsupported */
+ *     BUILD        DICT, LIST, SET, CALL, and only once for a value: which of two states holds
+ *                  depends on code that is never run, so a second one is unsupported */
 #include "wire/pickle_machine.h"
 
 /* ---- stack and marks ------------------------------------------------------------------------- */
@@ -81,7 +81,7 @@ static bool op_frame(struct heft_pickle_machine *m)
         return heft_pickle_fail(m, HEFT_MALFORMED, "a frame within the frame that ends at %zu",
                                 m->frame_end);
     if (m->number > m->n - m->at && m->limits.at_end) {
-        m->frame_end = SIZE_MAX; /* pickle.Unpickler takes what is there; the other one stops */
+        m->frame_end = SIZE_MAX; /* pickle.Unpickler takes what is left; the C unpickler stops */
         return true;
     }
     if (m->number > m->n - m->at)
@@ -100,7 +100,7 @@ static bool op_stop(struct heft_pickle_machine *m)
     m->stopped = true;
     m->next = m->at;
     if (m->limits.lenient && m->frame_end != SIZE_MAX && m->frame_end > m->at) {
-        m->next = m->frame_end; /* which both unpicklers have read from the file */
+        m->next = m->frame_end; /* both unpicklers have read up to there */
         return heft_pickle_bend(m);
     }
     return true;
@@ -108,20 +108,20 @@ static bool op_stop(struct heft_pickle_machine *m)
 
 static bool op_buffer(struct heft_pickle_machine *m)
 {
-    if (m->limits.lenient) /* whoever loads it may hand one in */
+    if (m->limits.lenient) /* the loading program may provide a buffer */
         return heft_pickle_new(m, HEFT_PICKLE_NONE) && heft_pickle_op_binpersid(m);
     return heft_pickle_fail(m, HEFT_UNSUPPORTED,
-                            "asks for a buffer from outside of the pickle, there is none");
+                            "asks for an out-of-band buffer, which is missing");
 }
 
 static bool op_readonly(struct heft_pickle_machine *m)
 {
-    return heft_pickle_need(m, 1); /* the top may not be written to: so it is here anyway */
+    return heft_pickle_need(m, 1); /* makes the top read-only, which has no effect here */
 }
 
 static bool op_ext(struct heft_pickle_machine *m)
 {
-    if (m->limits.lenient) /* the pickle itself may have put a class there */
+    if (m->limits.lenient) /* the pickle itself may have registered a class */
         return heft_pickle_new_nameless(m, HEFT_PICKLE_COMPUTED);
     return heft_pickle_fail(m, HEFT_UNSUPPORTED,
                             "code %" PRId64 " of a private registry of classes",
@@ -171,7 +171,7 @@ static bool op_get(struct heft_pickle_machine *m)
 
 static bool op_memoize(struct heft_pickle_machine *m)
 {
-    /* Every entry took an opcode, so the count fits 32 bits. */
+    /* every entry took an opcode, so the count fits into 32 bits */
     m->number = heft_pickle_memo_count(m);
     return heft_pickle_memo_set(m, (uint32_t)m->number);
 }
@@ -196,7 +196,7 @@ static bool op_bool(struct heft_pickle_machine *m)
 
 /* ---- containers ------------------------------------------------------------------------------ */
 
-/* Replaces the values from stack[from] on by a container of them. */
+/* Replaces the values from stack[from] on by a container with these items. */
 static bool gather(struct heft_pickle_machine *m, enum heft_pickle_kind kind, size_t from)
 {
     uint32_t number;
@@ -246,7 +246,7 @@ static bool wrong_target(struct heft_pickle_machine *m, uint32_t node)
                             heft_pickle_kind_name(heft_pickle_kind(m, node)), m->nodes[node].at);
 }
 
-/* What CPython lets items be put into, beyond what a pickler does. */
+/* Targets that CPython accepts beyond those that a pickler writes. */
 static bool takes_anything(const struct heft_pickle_machine *m, unsigned kind)
 {
     const unsigned targets =
@@ -256,8 +256,8 @@ static bool takes_anything(const struct heft_pickle_machine *m, unsigned kind)
     return m->limits.lenient && (HEFT_PICKLE_BIT(kind) & targets);
 }
 
-/* Moves the values from stack[from] on into the container below them: op->a is its kind, or an
- * object; op->b tells keys and values from items. */
+/* Moves the values from stack[from] on into the container below them: op->a is its kind (an object
+ * is also allowed); op->b: keys and values, else items. */
 static bool fill(struct heft_pickle_machine *m, size_t from)
 {
     struct heft_pickle_node *node;
@@ -269,7 +269,7 @@ static bool fill(struct heft_pickle_machine *m, size_t from)
     }
     target = m->stack[from - 1];
     node = &m->nodes[target];
-    if (m->limits.lenient && from == m->depth) { /* nothing is put into it, whatever it is */
+    if (m->limits.lenient && from == m->depth) { /* no items: any target is accepted */
         node->pairs = node->pairs || node->kind == HEFT_PICKLE_GLOBAL;
         return true;
     }
@@ -305,7 +305,7 @@ static bool op_fill(struct heft_pickle_machine *m)
     if (m->op->b && (m->depth - from) % 2) {
         const size_t values = m->depth - from;
 
-        m->depth--; /* pickle.Unpickler sets the pairs before it fails */
+        m->depth--; /* pickle.Unpickler sets the complete pairs before it fails */
         return (!m->limits.lenient || fill(m, from)) && odd(m, values);
     }
     return fill(m, from);

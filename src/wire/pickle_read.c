@@ -1,15 +1,15 @@
-/* pickle_read.c: a pickle whose end is not known: nothing but its STOP says where it is.
+/* pickle_read.c: pickles of unknown length, which end at their STOP.
  *
  *     off                                                              end
  *      │ window of `first` bytes │ four times that │ …                  │
- *      ▼ opcode … '.' │ whatever follows                                ▼
+ *      ▼ opcode … '.' │ other data                                      ▼
  *
- * A pickle that fails for want of bytes is run again on a wider window, from its beginning: the
- * windows grow so fast that all of it takes a third more than the last run alone. */
+ * A pickle that is cut off by the window is run again on a larger window, from its begin: windows
+ * grow so fast that all runs together take a third more than the last one. */
 #include "wire/pickle.h"
 
 /* Opcodes with a length before their argument, and those whose argument is a line, or two. All
- * others have eight bytes at most. */
+ * others have at most eight bytes. */
 static const char LENGTHS[] = "XTBUC\x8b\x8c\x8d\x8e\x95\x96", LINES[] = "VSFLIPpg",
                   TWO_LINES[] = "ci";
 #define SHORT_ARGUMENT 16
@@ -19,7 +19,7 @@ static bool is_one_of(uint8_t opcode, const char *set)
     return memchr(set, opcode, strlen(set)) != NULL;
 }
 
-/* Whether so many lines end in data[at …). */
+/* True if so many lines end in data[at …). */
 static bool has_lines(struct heft_bytes data, size_t at, unsigned lines)
 {
     for (; lines; lines--) {
@@ -69,7 +69,7 @@ static enum heft_pickle_end end_too_long(const struct heft_pickle_place *place,
     return HEFT_PICKLE_TOO_LONG;
 }
 
-/* The offset of an error is that of the pickle, plus the position that the machine had reached. */
+/* The offset of an error is that of the pickle, plus the position reached by the machine. */
 static bool is_cut_off(struct heft_bytes data, uint64_t base, const struct heft_error *why)
 {
     return why->code == HEFT_MALFORMED &&
@@ -132,7 +132,7 @@ bool heft_pickle_read(struct heft_pickle *out, const struct heft_source *src,
     if (end == HEFT_PICKLE_TOO_LONG)
         why.offset = at.base + at.off;
     if (!placed && end != HEFT_PICKLE_UNREAD)
-        why.offset = HEFT_NO_OFFSET; /* positions stand in the text */
+        why.offset = HEFT_NO_OFFSET; /* positions are given in the text */
     *err = why;
     return false;
 }

@@ -1,14 +1,14 @@
 /* pickle_text.c: opcodes of protocol 0, whose value is a line of text that ends at '\n'.
  *
  *     INT     [+-]digits | [+-]0x…    "00" and "01" are False and True
- *     LONG    the same, with an optional L behind it
+ *     LONG    the same, with an optional L after it
  *     FLOAT   decimal, inf, nan
  *     STRING  'quoted', with Python's \-escapes: bytes of a Python 2 string
  *     UNICODE latin-1 with \uXXXX and \UXXXXXXXX
  *     PUT, GET a memo index in decimal
  *
- * Grammar is checked before anything is converted: no spaces, no underscores, no octal. A lenient run
- * takes what CPython takes (pickle_lenient.c). */
+ * The grammar is validated before anything is converted: no spaces, no underscores, no octal. A
+ * lenient run accepts what CPython accepts (pickle_lenient.c). */
 #include "base/hex.h"
 #include "base/text.h"
 #include "wire/decimal.h"
@@ -23,7 +23,7 @@ static bool bad_line(struct heft_pickle_machine *m, struct heft_bytes line, cons
 {
     const bool cut = line.n > 40;
 
-    if (m->err->code == HEFT_NOMEM) /* a lenient look at it failed */
+    if (m->err->code == HEFT_NOMEM) /* a lenient attempt ran out of memory */
         return false;
     return heft_pickle_fail(m, HEFT_MALFORMED, "\"%.*s\"%s is no %s", cut ? 40 : (int)line.n,
                             line.n ? (const char *)line.p : "", cut ? " …" : "", what);
@@ -31,7 +31,7 @@ static bool bad_line(struct heft_pickle_machine *m, struct heft_bytes line, cons
 
 /* ---- integers -------------------------------------------------------------------------------- */
 
-/* A line of HEFT_PICKLE_LINE hexadecimal digits, and a sign. */
+/* for a line of HEFT_PICKLE_LINE hexadecimal digits, and a sign */
 #define LIMBS (HEFT_PICKLE_LINE / 8 + 2)
 
 struct big {
@@ -48,10 +48,10 @@ static void big_mul_add(struct big *big, uint32_t factor, uint32_t carry)
         carry = (uint32_t)(v >> 32);
     }
     if (carry)
-        big->limb[big->n++] = carry; /* room: a limb holds 8 hexadecimal or 9 decimal digits */
+        big->limb[big->n++] = carry; /* has room: a limb holds 8 hexadecimal or 9 decimal digits */
 }
 
-/* digits have been checked; base is 10 or 16. */
+/* digits have been validated; base is 10 or 16. */
 static void big_parse(struct big *big, struct heft_bytes digits, unsigned base)
 {
     const size_t group = base == 10 ? 9 : 7;
@@ -69,7 +69,7 @@ static void big_parse(struct big *big, struct heft_bytes digits, unsigned base)
     }
 }
 
-/* Two's complement, little-endian, in the arena. */
+/* Stores the number as little-endian two's complement in the arena. */
 static bool new_big(struct heft_pickle_machine *m, const struct big *big, bool negative)
 {
     const size_t n = big->n * 4 + 1;
@@ -90,7 +90,7 @@ static bool new_big(struct heft_pickle_machine *m, const struct big *big, bool n
     return heft_pickle_new_long(m, (struct heft_bytes){bytes, n});
 }
 
-/* Takes sign and "0x" off the line; false where what is left is no number. */
+/* Removes sign and "0x" from the line; false if the rest is not a number. */
 static bool split_integer(struct heft_bytes *line, bool *negative, unsigned *base)
 {
     struct heft_bytes d = *line;
@@ -126,7 +126,7 @@ static bool new_integer(struct heft_pickle_machine *m, struct heft_bytes line)
         if (!split_integer(&digits, &negative, &base))
             return bad_line(m, line, "integer");
     }
-    if (digits.n > HEFT_PICKLE_LINE) /* lenient: nothing that is imported depends on its value */
+    if (digits.n > HEFT_PICKLE_LINE) /* lenient: no import depends on its value */
         return heft_pickle_new_text(m, HEFT_PICKLE_BIGINT, digits);
     if (digits.n <= 15) { /* below 2^60 in either base */
         int64_t value = 0;
@@ -163,7 +163,7 @@ bool heft_pickle_op_long_line(struct heft_pickle_machine *m)
 
 /* ---- memo indexes ---------------------------------------------------------------------------- */
 
-/* False where it does not fit 32 bits. */
+/* False if it does not fit into 32 bits. */
 static bool plain_index(struct heft_bytes line, uint64_t *value)
 {
     bool good = line.n > 0 && line.n <= 10;
@@ -176,12 +176,12 @@ static bool plain_index(struct heft_bytes line, uint64_t *value)
     return good && *value <= UINT32_MAX;
 }
 
-/* *large: an index beyond 32 bits, which stands in *line then. */
+/* *large: the index, which is then in *line, does not fit into 32 bits. */
 static bool memo_index(struct heft_pickle_machine *m, struct heft_bytes *line, bool *large)
 {
     *line = m->text;
     *large = false;
-    if (plain_index(*line, &m->number)) /* as the binary opcodes have it */
+    if (plain_index(*line, &m->number)) /* as in the binary opcodes */
         return true;
     if (!m->limits.lenient || !heft_pickle_lenient_index(m, line))
         return bad_line(m, m->text, "memo index (0 to 4294967295)");
@@ -277,7 +277,7 @@ bool heft_pickle_op_float_line(struct heft_pickle_machine *m)
 
 /* ---- strings --------------------------------------------------------------------------------- */
 
-/* Hexadecimal digits at text[at], or false where fewer than n are there. */
+/* Takes n hexadecimal digits at text[*at]; false if there are fewer. */
 static bool take_hex(struct heft_bytes text, size_t *at, unsigned n, uint32_t *value)
 {
     *value = 0;
@@ -297,7 +297,7 @@ static bool bad_escape(struct heft_pickle_machine *m, size_t at, const char *wha
     return heft_pickle_fail(m, HEFT_MALFORMED, "bad escape at %zu of the line: %s", at, what);
 }
 
-/* The byte of a one-letter escape, or 0. */
+/* The byte of a one-letter escape; 0 if there is none. */
 static uint8_t letter_escape(uint8_t c)
 {
     static const char letters[] = "abtnvfr\\'\"", bytes[] = "\a\b\t\n\v\f\r\\'\"";
@@ -315,7 +315,7 @@ static uint8_t take_octal(struct heft_bytes text, size_t *at)
     return (uint8_t)value; /* \400 and above wrap, as they do in Python */
 }
 
-/* One escape, from the character behind its backslash. Adds at most 2 bytes. */
+/* Decodes one escape, after its backslash. Appends at most 2 bytes. */
 static bool take_escape(struct heft_pickle_machine *m, struct heft_bytes text, size_t *at,
                         uint8_t **out)
 {
@@ -334,7 +334,7 @@ static bool take_escape(struct heft_pickle_machine *m, struct heft_bytes text, s
         *(*out)++ = (uint8_t)value;
     } else if (letter_escape(c)) {
         *(*out)++ = letter_escape(c);
-    } else { /* unknown ones stand for themselves */
+    } else { /* unknown escapes are kept as they are */
         *(*out)++ = '\\';
         *(*out)++ = c;
     }
@@ -351,7 +351,7 @@ bool heft_pickle_op_string_line(struct heft_pickle_machine *m)
     text = (struct heft_bytes){text.p + 1, text.n - 2};
     if (text.n == 0 || !memchr(text.p, '\\', text.n))
         return heft_pickle_new_text(m, HEFT_PICKLE_PY2STR, text);
-    begin = out = heft_arena_alloc(m->arena, text.n, m->err); /* escapes never grow */
+    begin = out = heft_arena_alloc(m->arena, text.n, m->err); /* decoding never lengthens */
     if (!out)
         return false;
     for (size_t at = 0; at < text.n;) {
@@ -368,7 +368,7 @@ bool heft_pickle_op_string_line(struct heft_pickle_machine *m)
                                 (struct heft_bytes){begin, (size_t)(out - begin)});
 }
 
-/* What stands at text[*at]: a byte, or an escape; NULL: a bad one. */
+/* Decodes the byte or escape at text[*at]; NULL if invalid. */
 static uint8_t *put_raw_unicode(struct heft_pickle_machine *m, size_t *at, uint8_t *out)
 {
     const struct heft_bytes text = m->text;
@@ -379,7 +379,7 @@ static uint8_t *put_raw_unicode(struct heft_pickle_machine *m, size_t *at, uint8
 
     if (next != 'u' && next != 'U') {
         out += heft_utf8_put((char *)out, c);
-        if (next) /* so that the second backslash of two escapes nothing */
+        if (next) /* the second of two backslashes begins no escape */
             out += heft_utf8_put((char *)out, text.p[(*at)++]);
         return out;
     }
@@ -392,7 +392,8 @@ static uint8_t *put_raw_unicode(struct heft_pickle_machine *m, size_t *at, uint8
         bad_escape(m, begin, "beyond \\U0010ffff");
         return NULL;
     }
-    return out + heft_utf8_put((char *)out, value); /* surrogates as "surrogatepass" has them */
+    return out + heft_utf8_put((char *)out, value); /* surrogates are encoded as by
+                                                       "surrogatepass" */
 }
 
 static bool is_plain(struct heft_bytes text)
@@ -409,7 +410,8 @@ bool heft_pickle_op_unicode_line(struct heft_pickle_machine *m)
 
     if (is_plain(m->text))
         return heft_pickle_new_text(m, HEFT_PICKLE_STR, m->text);
-    /* A latin-1 byte becomes 2; an escape never grows. limits.text is below 2^31. */
+    /* A latin-1 byte becomes two bytes; decoding an escape never lengthens. limits.text is below
+     * 2^31. */
     begin = out = heft_arena_alloc(m->arena, m->text.n * 2, m->err);
     if (!out)
         return false;

@@ -1,4 +1,4 @@
-/* pickle_values.c: opcodes whose value stands in the pickle in binary: numbers, text, bytes.
+/* pickle_values.c: opcodes with binary values: numbers, text, bytes.
  *
  *     BININT1 u8 · BININT2 u16 · BININT i32        LONG1 u8 n, n bytes · LONG4 i32 n, n bytes
  *     BINFLOAT f64, big-endian                     [SHORT_]BINUNICODE[8], BINSTRING, BINBYTES …
@@ -28,7 +28,7 @@ bool heft_pickle_new_long(struct heft_pickle_machine *m, struct heft_bytes numbe
     const uint8_t sign = number.n && number.p[number.n - 1] & 0x80 ? 0xFF : 0;
     uint64_t value = sign ? UINT64_MAX : 0;
 
-    /* Bytes that only repeat the sign say nothing. */
+    /* Skip bytes that only repeat the sign. */
     while (number.n > 8 && number.p[number.n - 1] == sign &&
            (number.p[number.n - 2] & 0x80) == (sign & 0x80))
         number.n--;
@@ -47,7 +47,7 @@ bool heft_pickle_op_long(struct heft_pickle_machine *m)
     return heft_pickle_new_long(m, m->text);
 }
 
-/* A surrogate as Python writes it with "surrogatepass": ED A0..BF 80..BF. */
+/* A surrogate as Python encodes it with "surrogatepass": ED A0..BF 80..BF. */
 static bool is_surrogate(const uint8_t *p, size_t n)
 {
     return n >= 3 && p[0] == 0xED && p[1] >= 0xA0 && p[1] <= 0xBF && p[2] >= 0x80 && p[2] <= 0xBF;

@@ -1,9 +1,9 @@
-/* pickle_watch.c: a run that shows every step (pickle_watch.h). */
+/* pickle_watch.c: runs a pickle with a callback for every step (pickle_watch.h). */
 #include "wire/pickle_watch.h"
 
 #include "wire/pickle_machine.h"
 
-/* How each kind of argument is written, and the bytes of its length. */
+/* Form of each kind of argument, and the size of its length prefix. */
 static const struct {
     uint8_t form, prefix;
 } FORMS[] = {
@@ -23,7 +23,7 @@ uint32_t heft_pickle_memo_at(const struct heft_pickle_step *step, uint32_t index
     return index < m->n_memo ? m->memo[index] : heft_u32map_get(&m->sparse, index);
 }
 
-/* What the machine is before an opcode, for the step that shows it. */
+/* Records the state of the machine before an opcode. */
 static void look_before(const struct heft_pickle_machine *m, struct heft_pickle_step *step)
 {
     step->was_depth = m->depth;

@@ -1,23 +1,22 @@
 /* proto.c: protobuf's binary form: small messages in memory, and the reader of proto.h.
  *
  *     field   = tag value                  tag = varint: number << 3 | wire type
- *     value   = varint                     0: seven bits a byte, the low ones first; the high bit of
- *                                             a byte says that another one follows
+ *     value   = varint                     0: base/varint.h
  *             | 8 bytes                    1: little-endian
- *             | varint n, n bytes          2: a string, a message, or a run of packed numbers
- *             | fields, tag of wire type 4 3: a group, which nobody writes any more
+ *             | varint n, n bytes          2: a string, a message, or packed numbers
+ *             | fields, tag of wire type 4 3: a group (deprecated)
  *             | 4 bytes                    5: little-endian
  *
- * A message has no end of its own: it ends with the bytes that it was given. The reader keeps the
- * ends of the open ones, and sees to it that each lies within the one around it. What is passed over
- * costs nothing: the window is only filled where something is read. */
+ * A message has no end mark: its length is known from outside. The reader keeps the ends of the
+ * open messages and checks that each is inside the message around it. Skipped bytes are never read:
+ * the window is only filled where something is decoded. */
 #include "wire/proto_parts.h"
 
 #include "base/endian.h"
 #include "base/text.h"
 #include "base/varint.h"
 
-#define MOST_FIELD 32 /* a tag and a number, or a tag and a length, are shorter */
+#define MOST_FIELD 32 /* longer than a tag and a number, or a tag and a length */
 
 /* ---- refusals ---- */
 
@@ -107,7 +106,7 @@ static bool refuse_tag(struct heft_cur *cur, uint64_t tag, uint64_t where, struc
     return bad_tag(tag, where, err);
 }
 
-/* A tag and its value; of groups the tag alone. */
+/* Takes a tag and its value; of groups only the tag. */
 static inline bool take_item(struct heft_cur *cur, struct heft_proto_item *item,
                              struct heft_error *err)
 {
@@ -129,13 +128,13 @@ static inline bool take_item(struct heft_cur *cur, struct heft_proto_item *item,
            take_fixed(cur, item, err);
 }
 
-/* The open groups: their ends must name their numbers. */
+/* Numbers of the open groups, which their end tags must repeat. */
 struct groups {
     uint32_t numbers[HEFT_PROTO_DEPTH];
     unsigned n;
 };
 
-/* Takes note of a tag. False where it is of no group that can begin or end here. */
+/* Records the tag of a group's begin or end. False if a group cannot begin or end here. */
 static bool note_group(struct groups *groups, uint32_t number, unsigned wire, uint64_t where,
                        struct heft_error *err)
 {
@@ -147,11 +146,11 @@ static bool note_group(struct groups *groups, uint32_t number, unsigned wire, ui
     else if (wire == HEFT_PROTO_GROUP_END &&
              (groups->n == 0 || groups->numbers[--groups->n] != number))
         return heft_fail(err, HEFT_MALFORMED, where,
-                         "protobuf: the end of a group %" PRIu32 " that has not begun", number);
+                         "protobuf: the end of group %" PRIu32 ", which has not begun", number);
     return true;
 }
 
-/* Passes over groups, of which `item` is the first tag, to the item behind them. */
+/* Skips groups, the first tag of which is `item`, up to the next item. */
 static bool pass_groups(struct heft_cur *cur, struct heft_proto_item *item, struct heft_error *err)
 {
     struct groups groups;
@@ -167,7 +166,7 @@ static bool pass_groups(struct heft_cur *cur, struct heft_proto_item *item, stru
         if (heft_cur_left(cur) == 0) {
             cur->bad = groups.n > 0;
             return groups.n > 0 && heft_fail(err, HEFT_MALFORMED, heft_cur_where(cur),
-                                             "protobuf: the message ends within a group");
+                                             "protobuf: the message ends inside a group");
         }
         if (!take_item(cur, item, err))
             return false;
@@ -227,7 +226,8 @@ bool heft_proto_open(struct heft_proto *p, const struct heft_proto_doc *doc, uin
     p->base = off;
     if (!heft_within(off, len, doc->size)) {
         p->failed = true;
-        return heft_fail(err, HEFT_MALFORMED, off, "protobuf: a range beyond the document");
+        return heft_fail(err, HEFT_MALFORMED, off,
+                         "protobuf: the range reaches beyond the document");
     }
     if (doc->is_text) {
         p->data = doc->text + off;
@@ -247,7 +247,7 @@ void heft_proto_close(struct heft_proto *p)
     p->window = NULL;
 }
 
-/* Reads the window anew from here on. */
+/* Reads the window again from the current position. */
 static HEFT_NOINLINE bool refill(struct heft_proto *p)
 {
     const uint64_t here = heft_proto_here(p);
@@ -261,13 +261,13 @@ static HEFT_NOINLINE bool refill(struct heft_proto *p)
     return true;
 }
 
-/* As many bytes in the window as are wanted, or as there are. */
+/* Makes `wanted` bytes available in the window, or all that are left. */
 static inline bool fill(struct heft_proto *p, size_t wanted)
 {
     return HEFT_LIKELY(p->n - p->at >= wanted) || p->base + p->n == p->end || refill(p);
 }
 
-/* Passes over n bytes that are there. */
+/* Skips n bytes inside the message. */
 static inline void pass(struct heft_proto *p, uint64_t n)
 {
     if (n <= p->n - p->at) {
@@ -283,7 +283,7 @@ static inline uint64_t level_end(const struct heft_proto *p)
     return p->levels[p->depth].end;
 }
 
-/* A varint that ends before `end`; the window has been filled. */
+/* Reads a varint that ends before `end`; the window has been filled. */
 static inline bool number(struct heft_proto *p, uint64_t end, uint64_t *out)
 {
     const size_t left = (size_t)heft_min_u64(end - heft_proto_here(p), p->n - p->at);
@@ -347,7 +347,7 @@ static inline const struct heft_proto_field *find_field(const struct heft_proto_
     return NULL;
 }
 
-/* The bits of a number as its type has them. */
+/* Converts the bits of a number to its type. */
 static void interpret(struct heft_proto *p, enum heft_proto_type type, uint64_t bits)
 {
     const uint32_t low = (uint32_t)bits;
@@ -380,7 +380,7 @@ static void interpret(struct heft_proto *p, enum heft_proto_type type, uint64_t 
     }
 }
 
-/* A number: its bytes begin here, and must lie before `end`. */
+/* Reads the number at the current position, which must end before `end`. */
 static HEFT_NOINLINE enum heft_proto_event value(struct heft_proto *p, uint64_t end)
 {
     const unsigned wire = wires[p->field->type];
@@ -419,7 +419,7 @@ enum heft_proto_event heft_proto_enter(struct heft_proto *p, const struct heft_p
     return HEFT_PROTO_ENTER;
 }
 
-/* The same of the binary form: the content begins here and has p->len bytes. */
+/* The same for the binary form: the content begins here and has p->len bytes. */
 static inline enum heft_proto_event enter(struct heft_proto *p)
 {
     struct heft_proto_level *level;
@@ -452,7 +452,7 @@ enum heft_proto_event heft_proto_finish(struct heft_proto *p)
     return HEFT_PROTO_END;
 }
 
-/* Bytes behind their length: a string, a message, or a run of numbers. */
+/* A length-delimited value: a string or a message. */
 static inline enum heft_proto_event bytes(struct heft_proto *p)
 {
     p->off = heft_proto_here(p);
@@ -469,7 +469,7 @@ static inline enum heft_proto_event bytes(struct heft_proto *p)
     return HEFT_PROTO_VALUE;
 }
 
-/* Passes over a value of that wire type; a group whole. */
+/* Skips a value of that wire type; a group as a whole. */
 static bool pass_value(struct heft_proto *p, unsigned wire)
 {
     uint64_t n = 0;
@@ -484,7 +484,7 @@ static bool pass_value(struct heft_proto *p, unsigned wire)
     return true;
 }
 
-/* Into p->tag: a local variable whose address is taken would cost a stack protector. */
+/* Reads a tag into p->tag: a local variable whose address is taken would need a stack protector. */
 static inline bool read_tag(struct heft_proto *p)
 {
     const uint64_t where = heft_proto_here(p);
@@ -506,7 +506,7 @@ static HEFT_NOINLINE enum heft_proto_event unknown(struct heft_proto *p)
         if (groups.n == 0)
             break;
         if (heft_proto_here(p) == level_end(p)) {
-            heft_fail(p->err, HEFT_MALFORMED, p->where, "protobuf: %s ends within a group",
+            heft_fail(p->err, HEFT_MALFORMED, p->where, "protobuf: %s ends inside a group",
                       p->message->name);
             return heft_proto_give_up(p);
         }
@@ -519,7 +519,7 @@ static HEFT_NOINLINE enum heft_proto_event unknown(struct heft_proto *p)
     return HEFT_PROTO_UNKNOWN;
 }
 
-/* The next number of a packed run; END, of no message, behind its last one. */
+/* Returns the next number of a packed field, or END after the last one. */
 static HEFT_NOINLINE enum heft_proto_event packed_value(struct heft_proto *p)
 {
     if (heft_proto_here(p) == p->packed) {
@@ -529,7 +529,8 @@ static HEFT_NOINLINE enum heft_proto_event packed_value(struct heft_proto *p)
     return fill(p, MOST_FIELD) ? value(p, p->packed) : heft_proto_give_up(p);
 }
 
-/* A field whose wire type is not its type's: a packed run, or of another type than the table says. */
+/* A field whose wire type is not that of its type in the table: packed numbers, or an unknown
+ * field. */
 static HEFT_NOINLINE enum heft_proto_event odd_field(struct heft_proto *p)
 {
     if ((p->tag & 7) != HEFT_PROTO_LEN || !p->field->repeated)
@@ -540,7 +541,7 @@ static HEFT_NOINLINE enum heft_proto_event odd_field(struct heft_proto *p)
     return packed_value(p);
 }
 
-/* The field that begins here; END where it is a packed run without numbers. */
+/* Reads the field that begins here; END if it is a packed field without numbers. */
 static inline enum heft_proto_event field(struct heft_proto *p)
 {
     p->level = p->depth;

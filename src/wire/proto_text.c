@@ -1,4 +1,4 @@
-/* proto_text.c: protobuf's text form, read by the same tables into the same events.
+/* proto_text.c: reads protobuf's text form by the same tables and into the same events as proto.c.
  *
  *     message = { field [ "," | ";" ] }
  *     field   = name ":" scalar | name [ ":" ] "{" message "}" | name [ ":" ] "<" message ">"
@@ -6,9 +6,9 @@
  *     name    = identifier | "[" extension "]" | "[" URL "]"
  *     scalar  = string { string } | [ "-" ] number | identifier        # to the end of the line
  *
- * A name is looked up in the table of the message it stands in. What is not there is passed over:
- * the grammar tells where it ends. Strings are scanned for their length as bytes and decoded where
- * they are short, or by whoever asks for them. */
+ * A name is looked up in the table of its message. Unknown fields are skipped by the grammar alone.
+ * Strings are scanned for their decoded length; they are decoded if short, or when they are
+ * fetched. */
 #include "wire/proto_parts.h"
 
 #include "base/hex.h"
@@ -38,7 +38,7 @@ static bool is_quote(uint8_t c)
 
 /* ---- what stands next ---- */
 
-/* Behind spaces and comments. */
+/* Skips white space and comments. */
 static size_t behind_space(const uint8_t *p, size_t n, size_t at)
 {
     while (at < n && (is_space(p[at]) || p[at] == '#')) {
@@ -58,7 +58,7 @@ static size_t behind_word(const uint8_t *p, size_t n, size_t at)
     return at;
 }
 
-/* The next byte that means something, or 0 at the end. A NUL in the text means nothing anywhere. */
+/* The next significant byte, or 0 at the end. A NUL in the text is invalid everywhere. */
 static uint8_t peek(struct heft_proto *p)
 {
     p->at = behind_space(p->data, p->n, p->at);
@@ -110,7 +110,7 @@ bool heft_proto_is_text(struct heft_bytes head)
 
 /* ---- strings ---- */
 
-/* Reads digits of a base, at most `most`: how many. */
+/* Parses at most `most` digits of a base; returns their number. */
 static unsigned digits(const uint8_t *p, size_t n, unsigned base, unsigned most, uint32_t *value)
 {
     unsigned i = 0;
@@ -121,7 +121,7 @@ static unsigned digits(const uint8_t *p, size_t n, unsigned base, unsigned most,
     return i;
 }
 
-/* \u0041 or \U00000041, p at the letter. A pair of surrogates makes one character. */
+/* Decodes \u0041 or \U00000041, p at the letter. A surrogate pair is one character. */
 static size_t code_point(const uint8_t *p, size_t n, uint8_t out[4], size_t *out_n)
 {
     const unsigned want = p[0] == 'u' ? 4 : 8;
@@ -140,7 +140,7 @@ static size_t code_point(const uint8_t *p, size_t n, uint8_t out[4], size_t *out
     return want + 1U;
 }
 
-/* The escape behind a backslash: how many bytes it has, 0 where it is none; what it means in out. */
+/* Decodes the escape after a backslash into out; returns its length, 0 if it is invalid. */
 static size_t escape(const uint8_t *p, size_t n, uint8_t out[4], size_t *out_n)
 {
     static const char letters[] = "abfnrtv\\?'\"", meanings[] = "\a\b\f\n\r\t\v\\?'\"";
@@ -167,7 +167,7 @@ static size_t escape(const uint8_t *p, size_t n, uint8_t out[4], size_t *out_n)
     return value < 256 ? used : 0;
 }
 
-/* Where a run of plain bytes of a literal ends. */
+/* End of a run of plain bytes in a literal. */
 static size_t plain(const uint8_t *p, size_t n, size_t at, uint8_t quote)
 {
     while (at < n && p[at] != quote && p[at] != '\\' && p[at] != '\n' && p[at] != 0)
@@ -200,7 +200,7 @@ void heft_proto_text_decode(struct heft_bytes in, uint8_t *out, size_t n)
     }
 }
 
-/* One literal: adds its decoded length, and whether it has escapes. */
+/* Scans a literal: adds its decoded length, and sets *escaped if it has escapes. */
 static bool scan_literal(struct heft_proto *p, uint64_t *length, bool *escaped)
 {
     const uint64_t where = heft_proto_here(p);
@@ -222,14 +222,14 @@ static bool scan_literal(struct heft_proto *p, uint64_t *length, bool *escaped)
         used = escape(p->data + p->at, p->n - p->at, bytes, &n);
         if (used == 0)
             return heft_fail(p->err, HEFT_MALFORMED, p->base + end,
-                             "protobuf text: an escape that is not known");
+                             "protobuf text: unknown escape");
         p->at += used;
         *length += n;
         *escaped = true;
     }
 }
 
-/* Literals that stand side by side are one string. */
+/* Adjacent literals are one string. */
 static bool scan_string(struct heft_proto *p)
 {
     unsigned literals = 0;
@@ -264,7 +264,8 @@ static bool scan_string(struct heft_proto *p)
 
 /* ---- numbers and words ---- */
 
-/* A word as it stands: a number with its point, exponent and sign of that, or an identifier. */
+/* Takes a word: a number with its decimal point, exponent and the exponent's sign, or an
+ * identifier. */
 static struct heft_bytes take_word(struct heft_proto *p)
 {
     const size_t begin = p->at;
@@ -289,7 +290,7 @@ static bool is(struct heft_bytes word, const char *text)
     return word.n == strlen(text) && memcmp(word.p, text, word.n) == 0;
 }
 
-/* The same in any case. */
+/* Compares case-insensitively. */
 static bool is_like(struct heft_bytes word, const char *text)
 {
     size_t i = 0;
@@ -308,7 +309,7 @@ static bool bad_value(struct heft_proto *p, struct heft_bytes word, const char *
                      p->message->name, p->field->name, what);
 }
 
-/* Decimal, 0x…, 0…; at most `most`. */
+/* Parses a decimal, 0x… or 0… number of at most `most`. */
 static bool unsigned_of(struct heft_bytes word, uint64_t most, uint64_t *out)
 {
     unsigned base = 10;
@@ -349,7 +350,7 @@ static bool integer(struct heft_proto *p, struct heft_bytes word, bool negative)
     return true;
 }
 
-/* digits [ "." digits ] [ e [ sign ] digits ] [ f ], one digit at least. */
+/* digits [ "." digits ] [ e [ sign ] digits ] [ f ], with at least one digit. */
 static bool is_decimal(struct heft_bytes *word)
 {
     size_t at = 0, count = 0, dots = 0;
@@ -407,7 +408,7 @@ static bool boolean(struct heft_proto *p, struct heft_bytes word)
     return true;
 }
 
-/* A value of an enum by its name, or by number. A name that the table lacks: *unknown. */
+/* Parses an enum value, given by name or number. *unknown: the name is not in the table. */
 static bool enumerated(struct heft_proto *p, struct heft_bytes word, bool negative, bool *unknown)
 {
     const struct heft_proto_name *name = p->field->enums;
@@ -475,7 +476,7 @@ static uint8_t closer(uint8_t opener)
     return opener == '[' ? ']' : 0;
 }
 
-/* Takes note of a bracket that opens. */
+/* Records an opening bracket. */
 static bool open_bracket(struct heft_proto *p, uint8_t c, uint8_t *open, unsigned *depth)
 {
     if (*depth + p->depth >= HEFT_PROTO_DEPTH)
@@ -486,7 +487,7 @@ static bool open_bracket(struct heft_proto *p, uint8_t c, uint8_t *open, unsigne
     return true;
 }
 
-/* Up to the byte that closes what is open; stands on it then. Numbers and words are not judged. */
+/* Skips to the byte that closes the open bracket. Numbers and words are not validated. */
 static bool pass_to(struct heft_proto *p, uint8_t close)
 {
     uint8_t open[HEFT_PROTO_DEPTH + 1] = {close};
@@ -529,7 +530,7 @@ bool heft_proto_text_skip(struct heft_proto *p)
     return true;
 }
 
-/* The value behind a name that no table has. */
+/* Skips the value of an unknown field. */
 static bool pass_value(struct heft_proto *p, bool has_colon)
 {
     const uint8_t c = peek(p);
@@ -567,8 +568,8 @@ static enum heft_proto_event unknown(struct heft_proto *p, bool has_colon)
     return HEFT_PROTO_UNKNOWN;
 }
 
-/* "[pkg.extension]", or "[type.googleapis.com/pkg.Message]", which is an Any with its value as a
- * message. */
+/* "[pkg.extension]", or "[type.googleapis.com/pkg.Message]", which is an Any with its value written
+ * as a message. */
 static enum heft_proto_event bracketed(struct heft_proto *p)
 {
     const size_t begin = ++p->at;
@@ -608,7 +609,7 @@ static const struct heft_proto_field *find_field(const struct heft_proto_message
     return NULL;
 }
 
-/* A scalar or a message, of a list or by itself. */
+/* Reads a scalar or a message, alone or as an item of a list. */
 static enum heft_proto_event one_value(struct heft_proto *p, bool has_colon)
 {
     const struct heft_proto_field *const field = p->field;
@@ -634,7 +635,7 @@ static enum heft_proto_event one_value(struct heft_proto *p, bool has_colon)
     return heft_proto_enter(p, field, &level);
 }
 
-/* What is left of a list: its next item, or HEFT_PROTO_END where it has ended. */
+/* Reads the next item of a list; HEFT_PROTO_END if the list has ended. */
 static enum heft_proto_event next_item(struct heft_proto *p, bool is_first)
 {
     p->level = p->depth;
@@ -689,7 +690,7 @@ static enum heft_proto_event close_message(struct heft_proto *p)
     return heft_proto_leave(p, end);
 }
 
-/* A field, or the end of the message; where a list ends: HEFT_PROTO_END, and *again. */
+/* Reads a field, or the end of the message. At the end of a list: HEFT_PROTO_END, and *again. */
 static enum heft_proto_event step(struct heft_proto *p, bool *again)
 {
     enum heft_proto_event event;

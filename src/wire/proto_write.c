@@ -2,7 +2,8 @@
  *
  *     0  varint        2  varint length, so many bytes        5  4 bytes, little-endian
  *
- * A message is begun with one byte for its length, and moved where it needs more. */
+ * A message is begun with one byte for its length; its content is moved if the length needs
+ * more. */
 #include "wire/proto_write.h"
 
 #include "base/endian.h"

@@ -1,5 +1,5 @@
-/* snappy_module.h: what heft's module for snappy offers. libsnappy brings the C++ runtime, which
- * costs each start half a millisecond: it is opened when the first packed block is met. */
+/* snappy_module.h: functions of heft's module for snappy. libsnappy needs the C++ runtime, which
+ * costs half a millisecond at every start: it is loaded for the first compressed block. */
 #ifndef HEFT_SNAPPY_MODULE_H
 #define HEFT_SNAPPY_MODULE_H
 
@@ -9,9 +9,9 @@
 #define HEFT_SNAPPY_SYMBOL "heft_snappy_module"
 
 struct heft_snappy_module {
-    /* How many bytes the packed ones claim to become. False where they do not say. */
+    /* Decompressed size as declared in the data; false if it is invalid. */
     bool (*claim)(const char *packed, size_t n, size_t *bytes);
-    /* room: of `out` before, what is in it after. False where they do not unpack. */
+    /* *room: size of `out`, then bytes written. False if the data is invalid. */
     bool (*unpack)(const char *packed, size_t n, char *out, size_t *room);
 };
 

@@ -1,7 +1,6 @@
-/* sstable.c: a table: its footer, and the walk through all blocks that the index names.
+/* sstable.c: a table: its footer, and the walk through all blocks in the index.
  *
- *     footer   metaindex handle, index handle, zeros up to 40, magic     48 bytes
- *     handle   offset, size (varints); size without the trailer */
+ *     footer   metaindex handle, index handle, zeros up to 40, magic     48 bytes */
 #include "wire/sstable.h"
 
 #include "base/checksum.h"
@@ -9,7 +8,7 @@
 #include "base/varint.h"
 #include "wire/sstable_parts.h"
 
-#define HANDLES (HEFT_SSTABLE_FOOTER - 8) /* bytes for both */
+#define HANDLES (HEFT_SSTABLE_FOOTER - 8) /* bytes of both */
 
 bool heft_sstable_is(struct heft_bytes tail)
 {
@@ -49,7 +48,7 @@ static bool take_handle(struct heft_cur *cur, struct heft_sstable_range *out)
     return take_varint(cur, &out->off) && take_varint(cur, &out->size);
 }
 
-/* Whether block and trailer lie in front of what follows them. */
+/* True if block and trailer end before the next part of the file. */
 static bool fits(const struct heft_sstable *t, struct heft_sstable_range range)
 {
     return t->limit >= HEFT_SSTABLE_TRAILER &&
@@ -98,7 +97,7 @@ static bool read_footer(struct heft_sstable *t, struct heft_sstable_range *metai
     return true;
 }
 
-/* Nobody reads it, but it must be where writers put it: empty, between data and index. */
+/* Readers do not use it, but it must be as writers leave it: empty, between data and index. */
 static bool read_metaindex(struct heft_sstable *t, struct heft_sstable_range metaindex,
                            struct heft_sstable_range index, struct heft_error *err)
 {
@@ -153,7 +152,7 @@ static bool keep(struct heft_buf *to, struct heft_bytes key, struct heft_error *
     return heft_buf_ok(to, err);
 }
 
-/* Told once: what is out of order once often is so again and again. */
+/* Reports only the first violation of the order: later ones usually follow from it. */
 static bool tell_order(struct heft_sstable *t, uint64_t off, const char *text,
                        struct heft_error *err)
 {
@@ -176,7 +175,7 @@ static bool check_key(struct heft_sstable *t, const struct heft_sstable_entry *e
                "the first key of a block is not greater than the index's of the block before", err);
 }
 
-/* A block is done: are its restarts right, and its key in the index? */
+/* At the end of a block: checks its restarts, and its last key against the index. */
 static bool leave_block(struct heft_sstable *t, struct heft_error *err)
 {
     const struct heft_sstable_block *block = &t->data;
@@ -206,7 +205,7 @@ static bool enter_block(struct heft_sstable *t, struct heft_error *err)
     cur = heft_cur_of(entry.value, entry.value_at);
     if (!take_handle(&cur, &range))
         return heft_fail(err, HEFT_MALFORMED, entry.value_at,
-                         "an entry of the index block holds no handle (offset and size, varints)");
+                         "an entry of the index block has no handle (offset and size, varints)");
     if (!fits(t, range))
         return refuse_handle(t, range, entry.value_at, "a data block", err);
     if (range.off < t->end)

@@ -1,8 +1,8 @@
-/* sstable_block.c: a block of a table: read, checked, unpacked, and walked entry by entry.
+/* sstable_block.c: a block of a table: read, checked, decompressed, and walked entry by entry.
  *
  *     entry, entry, …, restart[0] … restart[n-1], n        restarts and n: 4 bytes each
  *
- * A restart is where an entry with a whole key begins, for whoever searches. */
+ * A restart is the position of an entry with a complete key, for binary search. */
 #include "wire/sstable_parts.h"
 
 #include "base/checksum.h"
@@ -12,11 +12,11 @@
 #include "wire/snappy_module.h"
 
 #define MOST_STORED   (UINT64_C(1) << 30)
-#define MOST_UNPACKED (UINT64_C(64) << 20) /* or twice what is stored */
+#define MOST_UNPACKED (UINT64_C(64) << 20) /* or twice the stored size */
 #define PLAIN         0
 #define SNAPPY        1
 
-/* Room for n bytes; what the block held is gone. */
+/* Makes room for n bytes; the old contents are lost. */
 static bool make_room(struct heft_sstable_block *block, size_t n, struct heft_error *err)
 {
     if (n <= block->cap)
@@ -63,14 +63,15 @@ static bool refuse_packed(const struct heft_sstable_block *block, const char *wh
     return heft_fail(err, HEFT_MALFORMED, block->range.off, "snappy: the block %s", what);
 }
 
-/* A copy takes two bytes or more and gives 64 at most, a literal gives less than it takes. */
+/* A snappy copy takes at least two bytes and gives at most 64; a literal gives less than it
+ * takes. */
 static bool check_claim(const struct heft_sstable_block *block, size_t claim,
                         struct heft_error *err)
 {
     const uint64_t size = block->range.size;
 
     if (claim / 32 > size)
-        return refuse_packed(block, "claims to be more than 32 times what is stored", err);
+        return refuse_packed(block, "declares more than 32 times its stored size", err);
     return claim <= heft_max_u64(MOST_UNPACKED, 2 * size) ||
            heft_fail(err, HEFT_LIMIT, block->range.off,
                      "a block of %zu unpacked bytes, the limit is 64 MiB", claim);
@@ -88,13 +89,13 @@ static bool unpack(struct heft_sstable_block *block, size_t *n, struct heft_erro
     if (!snappy)
         return false;
     if (!snappy->claim(packed, size, &claim))
-        return refuse_packed(block, "does not say how long it is", err);
+        return refuse_packed(block, "has no valid length", err);
     if (!check_claim(block, claim, err) || !(bytes = heft_alloc(claim, err)))
         return false;
     got = claim;
     if (!snappy->unpack(packed, size, (char *)bytes, &got) || got != claim) {
         heft_free(bytes);
-        return refuse_packed(block, "does not unpack to what it claims", err);
+        return refuse_packed(block, "does not decompress to the length it declares", err);
     }
     heft_free(block->bytes);
     block->bytes = bytes;
@@ -135,7 +136,8 @@ bool heft_sstable_load(struct heft_sstable_block *block, const struct heft_sourc
         return false;
     if (type != PLAIN && type != SNAPPY)
         return heft_fail(err, HEFT_UNSUPPORTED, range.off + n,
-                         "a block packed in way %u; known are 0 (not) and 1 (snappy)", type);
+                         "the compression type of a block is %u, expected 0 (none) or 1 (snappy)",
+                         type);
     block->is_packed = type == SNAPPY;
     return (!block->is_packed || unpack(block, &n, err)) && find_restarts(block, n, err);
 }
@@ -179,7 +181,7 @@ static uint32_t restart(const struct heft_sstable_block *block, uint32_t i)
     return heft_le32(block->bytes + block->n + 4 * (size_t)i);
 }
 
-/* Counts the restarts that are where a whole key begins. */
+/* Counts the restarts that point to an entry with a complete key. */
 static void meet_restart(struct heft_sstable_block *block, uint32_t shared)
 {
     if (block->met < block->n_restarts && restart(block, block->met) == block->at && shared == 0)
@@ -188,7 +190,7 @@ static void meet_restart(struct heft_sstable_block *block, uint32_t shared)
 
 bool heft_sstable_restarts_hold(const struct heft_sstable_block *block)
 {
-    if (block->n == 0) /* as writers leave it: a restart at 0, or none */
+    if (block->n == 0) /* as written by TensorFlow: one restart at 0, or none */
         return block->n_restarts <= 1;
     return block->n_restarts > 0 && restart(block, 0) == 0 && block->met == block->n_restarts;
 }
@@ -202,7 +204,7 @@ bool heft_sstable_step(struct heft_sstable_block *block, struct heft_sstable_ent
 
     if (!take_varint(block, &at, &shared) || !take_varint(block, &at, &non_shared) ||
         !take_varint(block, &at, &value))
-        return refuse_entry(block, err, "its lengths are no three numbers of 32 bits");
+        return refuse_entry(block, err, "its lengths are not three numbers of 32 bits");
     rest = (uint64_t)non_shared + value;
     if (rest > block->n - at)
         return refuse_entry(block, err, "key and value reach beyond the block's entries");

@@ -1,4 +1,4 @@
-/* sstable_write.c: a table from front to back.
+/* sstable_write.c: writes a table from front to back.
  *
  *     [data block 0][00 crc] … [data block n-1][00 crc]
  *     [metaindex block, empty: 8 bytes][00 crc]
@@ -8,8 +8,8 @@
  *     block = entry … restart (4 bytes) … number of restarts (4 bytes)
  *     entry = shared, non_shared, value length (varints), key[shared…], value
  *
- * Blocks grow where they will stand. The type byte of a trailer is 0, its checksum is left to
- * heft_table_seal. */
+ * Blocks are built at their final position. The type byte of a trailer is 0; its checksum is filled
+ * in by heft_table_seal. */
 #include "wire/sstable_write.h"
 
 #include "base/checksum.h"
@@ -52,7 +52,7 @@ static void put_handle(struct heft_buf *buf, const struct heft_table_block *bloc
 
 /* ---- blocks ------------------------------------------------------------------------------ */
 
-/* Ends the block that began at `begin`: its restarts, and room for the trailer. */
+/* Ends the block that began at `begin`: writes its restarts and reserves the trailer. */
 static bool end_block(struct heft_table_writer *t, const struct heft_buf *restarts,
                       struct heft_table_block *block, struct heft_error *err)
 {
@@ -85,7 +85,7 @@ static bool flush(struct heft_table_writer *t, struct heft_error *err)
 
 /* ---- the index block --------------------------------------------------------------------- */
 
-/* Each of its entries is a restart: nothing is shared. */
+/* Every entry of the index is a restart: no prefix is shared. */
 static void put_index(struct heft_table_writer *t, struct heft_str key, bool raise)
 {
     uint8_t handle[20];
@@ -103,20 +103,21 @@ static void put_index(struct heft_table_writer *t, struct heft_str key, bool rai
     t->is_pending = false;
 }
 
-/* A short key between the last one and the next: the first byte that differs, raised by one. */
+/* Writes a short key between the last key and the next one: the first byte that differs is
+ * increased by one. */
 static void put_separator(struct heft_table_writer *t, struct heft_str next)
 {
     const struct heft_str last = last_key(t);
     const size_t same = common_prefix(last, next);
 
     if (same < last.n && same < next.n &&
-        (uint8_t)last.p[same] + 1 < (uint8_t)next.p[same]) /* so it is not 0xff */
+        (uint8_t)last.p[same] + 1 < (uint8_t)next.p[same]) /* the byte is less than 0xff */
         put_index(t, (struct heft_str){last.p, same + 1}, true);
     else
         put_index(t, last, false);
 }
 
-/* A short key behind all: up to the first byte that can be raised. */
+/* Writes a short key after all keys: up to the first byte that can be increased. */
 static void put_successor(struct heft_table_writer *t)
 {
     const struct heft_str last = last_key(t);
@@ -164,7 +165,7 @@ bool heft_table_add(struct heft_table_writer *t, struct heft_str key, struct hef
 {
     if (t->has_any && heft_str_cmp(last_key(t), key) >= 0)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "key \"%.*s\" does not come behind the one before it",
+                         "key \"%.*s\" is not greater than the one before it",
                          (int)heft_min_u64(key.n, 200), key.p);
     if (t->has_any && key.n + value.n >= (size_t)2 * BLOCK_SIZE && !flush(t, err))
         return false;

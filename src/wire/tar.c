@@ -1,17 +1,16 @@
-/* tar.c: reads the headers of a tar.
+/* tar.c: reads the headers of a tar archive.
  *
- *     header, 512 bytes                                          then the bytes, to whole blocks
+ *     header, 512 bytes                                          then the bytes, padded to whole blocks
  *       0 name[100] · 124 size[12] · 148 checksum[8] · 156 type · 257 "ustar" · 345 prefix[155]
  *     …
  *     two empty blocks, and more of them up to a round size
  *
- *     type  0 \0 7  plain file      5  folder      x  pax records about the next member
- *           L       its long name   K  its long link, which nobody follows      g  about all
+ *     type  0 \0 7  plain file      5  directory   x  pax records about the next member
+ *           L       its long name   K  its long link target, ignored    g  pax records about all
  *           1 2 3 4 6 S …           links, devices, sparse files: refused
  *
  *     numbers       octal digits, or 0x80 and a big-endian number
- *     pax record    "LENGTH key=value\n", LENGTH counts all of it, itself too
- */
+ *     pax record    "LENGTH key=value\n", LENGTH counts the whole record, including itself */
 #include "wire/tar.h"
 
 #define LARGEST_EXTRA ((uint64_t)1 << 20) /* bytes of pax records or of a long name */
@@ -23,8 +22,9 @@ struct reader {
     uint64_t most;
     struct heft_arena *arena; /* of names */
     struct heft_error *err;
-    uint64_t at, begin; /* of the header at hand, and of the first one that belongs to it */
-    /* What headers said of the next member. */
+    uint64_t at, begin; /* offset of the current header, and of the first header of the same
+                           member */
+    /* Attributes of the next member, from extension headers. */
     struct heft_str name;
     uint64_t size;
     bool has_name, has_size;
@@ -50,7 +50,8 @@ static bool binary_number(struct reader *r, const uint8_t *field, size_t n, uint
     return true;
 }
 
-/* Digits between blanks or NULs; none at all is zero, as tar programs have it. False: no number. */
+/* Parses octal digits between blanks or NULs; an empty field is zero, as in tar programs. False:
+ * not a number. */
 static bool octal(const uint8_t *field, size_t n, uint64_t *out)
 {
     uint64_t value = 0;
@@ -72,7 +73,7 @@ static bool read_size(struct reader *r, const uint8_t *field, size_t n, uint64_t
         return binary_number(r, field, n, out);
     if (field[0] == 0xFF)
         return bad(r, HEFT_MALFORMED, "a negative size");
-    return octal(field, n, out) || bad(r, HEFT_MALFORMED, "a size that is no octal number");
+    return octal(field, n, out) || bad(r, HEFT_MALFORMED, "the size is not an octal number");
 }
 
 /* Old programs summed signed characters. */
@@ -115,7 +116,7 @@ static struct heft_str field_text(const uint8_t *field, size_t n)
     return (struct heft_str){(const char *)field, end ? (size_t)(end - field) : n};
 }
 
-/* Text before a NUL, for the next member. */
+/* Sets the next member's name to the text before a NUL. */
 static bool set_name(struct reader *r, struct heft_bytes text)
 {
     const struct heft_str name = field_text(text.p, text.n);
@@ -154,9 +155,9 @@ static bool pax_size(struct reader *r, struct heft_str value)
     for (size_t i = 0; i < value.n; i++)
         if (value.p[i] < '0' || value.p[i] > '9' || !heft_mul(n, 10, &n) ||
             !heft_add(n, (uint64_t)(value.p[i] - '0'), &n))
-            return bad(r, HEFT_MALFORMED, "a pax size that is no number below 2^63");
+            return bad(r, HEFT_MALFORMED, "a pax size is not a number below 2^63");
     if (value.n == 0 || n > LARGEST_SIZE)
-        return bad(r, HEFT_MALFORMED, "a pax size that is no number below 2^63");
+        return bad(r, HEFT_MALFORMED, "a pax size is not a number below 2^63");
     r->size = n;
     r->has_size = true;
     return true;
@@ -175,7 +176,7 @@ static bool pax_record(struct reader *r, struct heft_str key, struct heft_str va
     return !is_size || pax_size(r, value);
 }
 
-/* "27 path=…\n": the length of the record that begins at p; 0 where it is none. */
+/* "27 path=…\n": length of the record that begins at p; 0 if invalid. */
 static size_t record_length(const char *p, size_t n, size_t *digits)
 {
     uint64_t length = 0;
@@ -200,7 +201,7 @@ static bool pax_records(struct reader *r, struct heft_bytes bytes, bool global)
 
         equals = length ? memchr(key, '=', (size_t)(stop - key)) : NULL;
         if (!equals)
-            return bad(r, HEFT_MALFORMED, "a pax record that is not \"LENGTH key=value\\n\"");
+            return bad(r, HEFT_MALFORMED, "a pax record is not \"LENGTH key=value\\n\"");
         if (!pax_record(r, (struct heft_str){key, (size_t)(equals - key)},
                         (struct heft_str){equals + 1, (size_t)(stop - equals - 1)}, global))
             return false;
@@ -211,7 +212,7 @@ static bool pax_records(struct reader *r, struct heft_bytes bytes, bool global)
 
 /* ---- headers ----------------------------------------------------------------------------- */
 
-/* The bytes of a header that extends the next one. */
+/* Reads the content of a header that extends the next one. */
 static bool read_extra(struct reader *r, uint8_t type, uint64_t data, uint64_t size)
 {
     struct heft_arena mem = {0};
@@ -247,8 +248,9 @@ static bool check_type(struct reader *r, uint8_t type)
     case 'S':
         return bad(r, HEFT_UNSUPPORTED, "a sparse file, which is not read");
     default:
-        return heft_fail(r->err, HEFT_UNSUPPORTED, r->at,
-                         "tar header: a member of type 0x%02x; files and folders are read", type);
+        return heft_fail(
+            r->err, HEFT_UNSUPPORTED, r->at,
+            "tar header: a member has type 0x%02x; only files and directories are read", type);
     }
 }
 
@@ -269,8 +271,8 @@ static bool add_member(struct reader *r, const uint8_t *block, uint64_t data, ui
     return true;
 }
 
-/* How many bytes follow the header, and where those end, in whole blocks; at the end of the file
- * the last block may be short. */
+/* Size of the member's data, and its end in whole blocks; at the end of the file the last block may
+ * be incomplete. */
 static bool read_extent(struct reader *r, const uint8_t *block, uint64_t *size, uint64_t *end)
 {
     const uint8_t type = block[156];
@@ -281,7 +283,7 @@ static bool read_extent(struct reader *r, const uint8_t *block, uint64_t *size, 
     if (r->has_size && type != 'x' && type != 'g' && type != 'L' && type != 'K')
         *size = r->size;
     if (type == '5')
-        *size = 0; /* folders have none, whatever they say */
+        *size = 0; /* a directory has no data, whatever its header says */
     if (!heft_within(data, *size, r->src->size))
         return heft_fail(r->err, HEFT_MALFORMED, r->at,
                          "tar member of %" PRIu64 " bytes, the file has %" PRIu64 " more", *size,
@@ -291,14 +293,14 @@ static bool read_extent(struct reader *r, const uint8_t *block, uint64_t *size, 
     return true;
 }
 
-/* One header and what it is about. */
+/* Parses a header and applies it. */
 static bool read_header(struct reader *r, const uint8_t *block)
 {
     const uint8_t type = block[156];
     uint64_t size = 0, end = 0;
 
     if (!checksum_holds(block))
-        return bad(r, HEFT_MALFORMED, "its checksum is wrong");
+        return bad(r, HEFT_MALFORMED, "checksum mismatch");
     if (!check_type(r, type) || !read_extent(r, block, &size, &end))
         return false;
     if (type == 'x' || type == 'g' || type == 'L' || type == 'K') {
@@ -324,7 +326,7 @@ bool heft_tar_open(struct heft_tar *out, const struct heft_source *src, uint64_t
     *out = (struct heft_tar){0};
     while (r.at < src->size) {
         if (src->size - r.at < sizeof block)
-            return bad(&r, HEFT_MALFORMED, "the file ends within it");
+            return bad(&r, HEFT_MALFORMED, "the file ends inside the header");
         if (!heft_source_read(src, r.at, block, sizeof block, err))
             return false;
         if (is_empty(block))
@@ -333,8 +335,8 @@ bool heft_tar_open(struct heft_tar *out, const struct heft_source *src, uint64_t
             return false;
     }
     if (r.has_name || r.has_size)
-        return bad(&r, HEFT_MALFORMED, "none follows the one that extends it");
-    out->end = r.begin; /* a global header may stand between, unclaimed */
+        return bad(&r, HEFT_MALFORMED, "an extension header is not followed by a member");
+    out->end = r.begin; /* after global headers, which belong to no member */
     return true;
 }
 

@@ -1,8 +1,8 @@
-/* tar.h: the members of a tar, as ranges of a source. Nothing is unpacked.
+/* tar.h: the members of a tar archive, as ranges of a source. Nothing is extracted.
  *
- * Read are ustar, pax and GNU archives of plain files and folders: pax records and GNU long names
- * that change a name or a size are followed. Whatever could point elsewhere or means more than its
- * bytes (links, devices, sparse files) is refused. */
+ * Reads ustar, pax and GNU archives with plain files and directories, including pax records and GNU
+ * long names that change a name or a size. Members that could refer to other files or have a
+ * special meaning (links, devices, sparse files) are refused. */
 #ifndef HEFT_TAR_H
 #define HEFT_TAR_H
 
@@ -12,9 +12,9 @@
 
 struct heft_tar_member {
     struct heft_str name; /* in the arena, NUL-terminated */
-    uint64_t header;      /* its first header, also of those that only extend the next */
+    uint64_t header;      /* offset of its first header, including extension headers */
     uint64_t data, size;  /* its bytes */
-    uint64_t end;         /* data + size, to whole blocks: where the next header is */
+    uint64_t end;         /* end of the data in whole blocks: the next header */
     bool is_folder;
 };
 
@@ -24,9 +24,9 @@ struct heft_tar {
     uint64_t end; /* of the last member: empty blocks follow, or nothing */
 };
 
-/* Whether a block is the header of a member: its checksum holds, and it is not empty. */
+/* True if the block is the header of a member: its checksum matches, and it is not empty. */
 bool heft_tar_is_header(const uint8_t block[HEFT_TAR_BLOCK]);
-/* Reads all headers. At most `most` members. The caller releases out, also after a failure. */
+/* Reads all headers, at most `most` members. The caller releases `out`, also after a failure. */
 HEFT_CHECKED bool heft_tar_open(struct heft_tar *out, const struct heft_source *src, uint64_t most,
                                 struct heft_arena *arena, struct heft_error *err);
 void heft_tar_release(struct heft_tar *tar);

@@ -1,4 +1,4 @@
-/* tensor_slice.c: keys of slices, made and taken apart. */
+/* tensor_slice.c: encodes and parses keys of slices. */
 #include "wire/tensor_slice.h"
 
 #include "wire/ordered_code.h"

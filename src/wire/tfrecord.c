@@ -3,7 +3,7 @@
 
 #include "base/checksum.h"
 #include "base/endian.h"
-#include "wire/sstable.h" /* how a CRC is masked */
+#include "wire/sstable.h" /* for the masking of CRCs */
 
 #define HEADER 12
 #define FOOTER 4
@@ -20,7 +20,7 @@ bool heft_tfrecord_next(const struct heft_source *src, uint64_t *at, struct heft
         return false;
     if (left < HEADER)
         return heft_fail(err, HEFT_MALFORMED, *at,
-                         "TFRecord: cut off: %" PRIu64 " bytes where a header has 12", left);
+                         "TFRecord: truncated: %" PRIu64 " bytes where a header has 12", left);
     if (!heft_source_read(src, *at, header, HEADER, err))
         return false;
     n = heft_le64(header);

@@ -106,7 +106,7 @@ def with_moved_module(ctx, stage):
     expect_refused(ctx, [static, MODULE_INPUT], dict(ctx.env, HEFT_MODULES=str(folder)),
                    f"is not in {folder}/ (HEFT_MODULES)")
     expect_refused(ctx, [static, MODULE_INPUT], dict(ctx.env, HEFT_MODULES="modules"),
-                   "HEFT_MODULES is no absolute path")
+                   "HEFT_MODULES is not the absolute path")
 
 
 def expect_refused(ctx, command, env, text, cwd=None):

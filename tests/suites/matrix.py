@@ -33,7 +33,7 @@ REFUSED = {
     ("npy/rank.npy", "ptd"): ("a .ptd has tensors of up to 16 dimensions", ["rank"]),
     ("safetensors/names.safetensors", "tf"): ("must have a name", [""]),
     ("safetensors/names.safetensors", "ptd"): ("a key of a .ptd has a byte at least", ["", "nul\0inside"]),
-    ("safetensors/names.safetensors", "npz"): ("a NUL in a name, which ends it in a zip", ["nul\0inside"]),
+    ("safetensors/names.safetensors", "npz"): ("a name contains a NUL, which would end it in a zip", ["nul\0inside"]),
     ("safetensors/names.safetensors", "h5"): ("its name is no path of HDF5", ["", "nul\0inside"]),
 }
 NO_DATA = ("tf-bundle/index-only",)  # files without any tensor that can be converted

@@ -320,9 +320,9 @@ static const struct {
     {DICT("<f4", "False", "(3,)"), HEFT_UNSUPPORTED, 21, "type <f4"},
     {DICT(">u2", "False", "(3,)"), HEFT_UNSUPPORTED, 21, "type >u2"},
     {DICT("<u2", "Maybe", "(3,)"), HEFT_MALFORMED, 44, "True or False"},
-    {"{'descr': '<u2', 'shape': (3,)}", HEFT_MALFORMED, 10, "no 'fortran_order'"},
+    {"{'descr': '<u2', 'shape': (3,)}", HEFT_MALFORMED, 10, "'fortran_order' is missing"},
     {"{'descr': '<u2', 'speed': 3}", HEFT_MALFORMED, 27, "key 'speed'"},
-    {"['descr']", HEFT_MALFORMED, 10, "a dictionary's begin"},
+    {"['descr']", HEFT_MALFORMED, 10, "the begin of a dictionary"},
     {"{'descr': '<u2'", HEFT_MALFORMED, 25, "its end"},
     {DICT_OF_RECORDS, HEFT_UNSUPPORTED, 20, "type [('a', '<u2')]"},
 };

@@ -204,10 +204,10 @@ static void names(void **state)
 {
     (void)state;
     refuse_names("a", "a/b", "another tensor is called a");
-    refuse_names("x", "a//b", "no path of HDF5");
-    refuse_names("x", "/b", "no path of HDF5");
-    refuse_names("x", "a/./b", "no path of HDF5");
-    refuse_names("x", "b/", "no path of HDF5");
+    refuse_names("x", "a//b", "not a path in HDF5");
+    refuse_names("x", "/b", "not a path in HDF5");
+    refuse_names("x", "a/./b", "not a path in HDF5");
+    refuse_names("x", "b/", "not a path in HDF5");
 }
 
 /* ---- the order of weights -------------------------------------------------------------------- */

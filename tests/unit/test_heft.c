@@ -314,7 +314,7 @@ static void meaningless_conversions_are_refused(void **state)
     (void)state;
     assert_refused(heft_convert_plan(c, NULL, &err), &err, "a name to write to");
     assert_refused(heft_convert_plan(c, &unnamed, &err), &err, "a name to write to");
-    assert_refused(heft_convert_plan(c, &odd, &err), &err, "no kind of rule has number 7");
+    assert_refused(heft_convert_plan(c, &odd, &err), &err, "there is no rule kind 7");
     heft_close(c);
 }
 
@@ -456,7 +456,8 @@ static void invalid_options_are_refused(void **state)
 
     (void)state;
     assert_refused(heft_encode_plan(v, inputs, 1, &eot, &err), &err, "unknown kind of separator 4");
-    assert_refused(heft_train(inputs, 1, output, &style, NULL, &err), &err, "unknown style of training 2");
+    assert_refused(heft_train(inputs, 1, output, &style, NULL, &err), &err,
+                   "unknown style of training 2");
     assert_refused(heft_train(inputs, 1, output, NULL, NULL, &err), &err, "a vocabulary of 0 ids");
     assert_refused(heft_train(inputs, 1, NULL, NULL, NULL, &err), &err, "a name to write to");
     assert_false(heft_scratch_has(folder, "learnt"));

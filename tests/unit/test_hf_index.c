@@ -197,7 +197,7 @@ static void bad_indexes_are_refused(void **state)
                    "tensor a: its file in weight_map is a number, must be a string");
     expect_refused("{\"metadata\":{},\"weight_map\":[]}", HEFT_MALFORMED, 28, "an array");
     expect_refused("{\"metadata\":[],\"weight_map\":{}}", HEFT_MALFORMED, 12, "an array");
-    expect_refused("{\"weight_map\":{},\"weight_map\":{}}", HEFT_MALFORMED, 17, "given twice");
+    expect_refused("{\"weight_map\":{},\"weight_map\":{}}", HEFT_MALFORMED, 17, "occurs twice");
     expect_refused("{\"weight_map\":{\"a\":\"s1\",\"a\":\"s2\"}}", HEFT_MALFORMED, 24,
                    "tensor a: is in weight_map twice, first at offset 0xf");
     expect_refused("{\"weight_map\":{\"a\":\"s1\"}", HEFT_MALFORMED, 24, "ends where");
@@ -206,7 +206,7 @@ static void bad_indexes_are_refused(void **state)
     expect_refused("{\"weight_map\":{\"a\":\"../s1\"}}", HEFT_UNSAFE, HEFT_NO_OFFSET, "../s1");
     expect_refused("{\"weight_map\":{\"a\":\"s3\"}}", HEFT_IO, HEFT_NO_OFFSET, "");
     /* The index names itself as a shard. */
-    expect_refused("{\"weight_map\":{\"a\":\"index\"}}", HEFT_UNSAFE, 0, "an index stands where");
+    expect_refused("{\"weight_map\":{\"a\":\"index\"}}", HEFT_UNSAFE, 0, "found an index");
 }
 
 static void a_missing_shard_is_named(void **state)

@@ -109,7 +109,7 @@ static void malformed_integers(void **state)
     REFUSE("I0xg\n.", "no integer");
     REFUSE("LL\n.", "LONG at 0: \"L\" is no integer");
     REFUSE("L1LL\n.", "no integer");
-    REFUSE("I1", "INT at 0: the pickle ends within a line");
+    REFUSE("I1", "INT at 0: the pickle ends inside a line");
 }
 
 static void floats(void **state)

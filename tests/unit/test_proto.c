@@ -194,9 +194,9 @@ static void refused_binary(void **state)
     NO_BINARY("\x09\x01", HEFT_MALFORMED, 1, "a value of 8 bytes where 1 are left");
     NO_BINARY("\xaa\x01\x05\0\0\x80\x3f\0", HEFT_MALFORMED, 7, "a value of 4 bytes where 1");
     NO_BINARY("\xa2\x01\x01\x96\x01", HEFT_MALFORMED, 3, "a varint is cut off");
-    NO_BINARY("\xfc\x01", HEFT_MALFORMED, 0, "the end of a group 31");
-    NO_BINARY("\xfb\x01\x64", HEFT_MALFORMED, 0, "the end of a group 12");
-    NO_BINARY("\xfb\x01\x18\x01", HEFT_MALFORMED, 0, "All ends within a group");
+    NO_BINARY("\xfc\x01", HEFT_MALFORMED, 0, "the end of group 31");
+    NO_BINARY("\xfb\x01\x64", HEFT_MALFORMED, 0, "the end of group 12");
+    NO_BINARY("\xfb\x01\x18\x01", HEFT_MALFORMED, 0, "All ends inside a group");
 }
 
 static void refused_text(void **state)
@@ -223,10 +223,10 @@ static void refused_text(void **state)
     NO_TEXT("s: \"abc", HEFT_MALFORMED, 3, "a string does not end in its line");
     NO_TEXT("s: 'a\nb'", HEFT_MALFORMED, 3, "a string does not end in its line");
     NO_TEXT("s: 'a\0b'", HEFT_MALFORMED, 3, "a string does not end in its line");
-    NO_TEXT("s: '\\q'", HEFT_MALFORMED, 4, "an escape that is not known");
-    NO_TEXT("s: '\\777'", HEFT_MALFORMED, 4, "an escape");
-    NO_TEXT("s: '\\ud800'", HEFT_MALFORMED, 4, "an escape");
-    NO_TEXT("s: '\\xg'", HEFT_MALFORMED, 4, "an escape");
+    NO_TEXT("s: '\\q'", HEFT_MALFORMED, 4, "unknown escape");
+    NO_TEXT("s: '\\777'", HEFT_MALFORMED, 4, "unknown escape");
+    NO_TEXT("s: '\\ud800'", HEFT_MALFORMED, 4, "unknown escape");
+    NO_TEXT("s: '\\xg'", HEFT_MALFORMED, 4, "unknown escape");
     NO_TEXT("i: 1 \0 i: 2", HEFT_MALFORMED, 5, "found byte 0x00");
     NO_TEXT("q { [ } ]", HEFT_MALFORMED, 6, "found '}'");
     NO_TEXT("[a.b i: 1", HEFT_MALFORMED, 5, "the name of an extension");

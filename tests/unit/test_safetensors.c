@@ -88,9 +88,8 @@ static void rows_come_by_offset_then_header_order(void **state)
     close_file(&f);
 }
 
-/* Tensors are validated while the header is read, as long as they are in the order of their
- * offsets; the rest is validated afterwards. */
-static void tensors_out_of_order_are_validated_again(void **state)
+/* The third entry is out of order. */
+static void disorder_is_put_right(void **state)
 {
     struct file f;
 
@@ -218,16 +217,17 @@ static void errors_name_the_tensor_and_the_byte(void **state)
     expect_refused("[]", 0, HEFT_MALFORMED, 8, "header is an array, must be an object");
     expect_refused("{\"a\":[]}", 0, HEFT_MALFORMED, 13, "tensor a: entry is an array");
     expect_refused("{\"a\":{\"dtype\":3}}", 0, HEFT_MALFORMED, 22, "tensor a: dtype is a number");
-    expect_refused("{\"a\":{\"dtype\":\"F31\"}}", 0, HEFT_MALFORMED, 22, "dtype \"F31\" is none");
+    expect_refused("{\"a\":{\"dtype\":\"F31\"}}", 0, HEFT_MALFORMED, 22,
+                   "dtype \"F31\" is not a dtype");
     expect_refused("{\"a\":{\"shape\":[1,-2]}}", 0, HEFT_MALFORMED, 25, "dimension is -2");
     expect_refused("{\"a\":{\"shape\":[1,\"2\"]}}", 0, HEFT_MALFORMED, 25, "is a string");
-    expect_refused("{\"a\":{\"data_offsets\":[1]}}", 0, HEFT_MALFORMED, 31, "there are two");
+    expect_refused("{\"a\":{\"data_offsets\":[1]}}", 0, HEFT_MALFORMED, 31, "two are expected");
     expect_refused("{\"a\":{\"data_offsets\":[1,2,3]}}", 0, HEFT_MALFORMED, 34,
                    "must be the end of the array");
     expect_refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[]}}", 0, HEFT_MALFORMED, 9,
                    "tensor a: entry has no data_offsets");
     expect_refused("{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\"}}", 0, HEFT_MALFORMED, 27,
-                   "tensor a: dtype is given twice");
+                   "tensor a: dtype occurs twice");
     expect_refused("{\"a\":{} \xff}", 0, HEFT_MALFORMED, 16, "not UTF-8: byte 0xff");
     expect_refused("{\"__metadata__\":{\"k\":1}}", 0, HEFT_MALFORMED, 29,
                    "metadata value is a number");
@@ -240,9 +240,9 @@ static void repeated_names_are_refused_at_the_second(void **state)
                    "\"\\u0061\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}",
                    1, HEFT_MALFORMED, 8 + 52, "tensor a: is named twice, first at offset 0x9");
     expect_refused("{\"__metadata__\":{\"k\":\"1\",\"k\":\"1\"}}", 0, HEFT_MALFORMED, 33,
-                   "metadata key \"k\" is given twice");
+                   "metadata key \"k\" occurs twice");
     expect_refused("{\"__metadata__\":{},\"__metadata__\":{}}", 0, HEFT_MALFORMED, 27,
-                   "__metadata__ is given twice");
+                   "__metadata__ occurs twice");
     /* The two ranges do not overlap: only the validation of names finds the duplicate. */
     expect_refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]},"
                    "\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[1,2]}}",
@@ -588,7 +588,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_come_by_offset_then_header_order),
-        cmocka_unit_test(tensors_out_of_order_are_validated_again),
+        cmocka_unit_test(disorder_is_put_right),
         cmocka_unit_test(offsets_of_all_lengths_are_read_as_written),
         cmocka_unit_test(names_are_decoded_and_terminated),
         cmocka_unit_test(every_byte_is_claimed_once),

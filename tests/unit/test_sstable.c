@@ -352,7 +352,7 @@ static void malformed_blocks_are_refused(void **state)
     (void)state;
     begin_one(&t);
     finish_one(&t, 2);
-    expect_error(&t, HEFT_UNSUPPORTED, 13, "packed in way 2");
+    expect_error(&t, HEFT_UNSUPPORTED, 13, "compression type of a block is 2");
     begin_one(&t);
     finish_one(&t, 0);
     t.file.p[3] ^= 1;
@@ -390,19 +390,19 @@ static void packed_blocks_are_bounded(void **state)
     (void)state;
     /* claims 4 GiB */
     expect_packed("\xff\xff\xff\xff\x0f", 5, HEFT_MALFORMED, "more than 32 times");
-    expect_packed("\xff\xff\xff", 3, HEFT_MALFORMED, "does not say how long");
+    expect_packed("\xff\xff\xff", 3, HEFT_MALFORMED, "has no valid length");
     expect_packed("\x08\x0c"
                   "abc",
-                  5, HEFT_MALFORMED, "does not unpack"); /* truncated */
+                  5, HEFT_MALFORMED, "does not decompress"); /* truncated */
     expect_packed("\x08\x0c"
                   "abcd\x01\x00",
-                  8, HEFT_MALFORMED, "does not unpack"); /* a copy from distance 0 */
+                  8, HEFT_MALFORMED, "does not decompress"); /* a copy from distance 0 */
     expect_packed("\x08\x0c"
                   "abcd\x01\x05",
-                  8, HEFT_MALFORMED, "does not unpack"); /* a copy from before the beginning */
+                  8, HEFT_MALFORMED, "does not decompress"); /* a copy from before the beginning */
     expect_packed("\x08\x0c"
                   "abcd",
-                  6, HEFT_MALFORMED, "does not unpack"); /* shorter than its declared length */
+                  6, HEFT_MALFORMED, "does not decompress"); /* shorter than its declared length */
 }
 
 static void handles_stay_in_the_file(void **state)

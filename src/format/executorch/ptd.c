@@ -1,16 +1,16 @@
 /* ptd.c: ExecuTorch's .ptd (FlatTensor): the weights of a program, by name.
  *
  *     0    u32 position of the root table, from byte 0 of the file
- *     4    "FT01"                          what a FlatBuffer is of
- *     8    "FH01"  u32 header length (40)  spliced in behind its first 8 bytes
- *     16   u64 length of what is spliced in: the header, padded
- *     24   u64 bytes of the FlatBuffer, without it
- *     32   u64 base of the segments        40  u64 bytes from there to the last one's end
+ *     4    "FT01"                          file identifier of the FlatBuffer
+ *     8    "FH01"  u32 header length (40)  inserted after the FlatBuffer's first 8 bytes
+ *     16   u64 length of the inserted bytes: the header, padded
+ *     24   u64 bytes of the FlatBuffer, without them
+ *     32   u64 base of the segments        40  u64 bytes from there to the end of the last one
  *     …    the rest of the FlatBuffer, zeros
- *     base segments, zeros between them    one a tensor or blob, which may share
+ *     base segments, zeros between them    one for each tensor or blob; may be shared
  *
- * Two generations have the same marks (ptd_tables.c); which one a file is of is told by what its
- * root table has. */
+ * Two generations have the same identifiers (ptd_tables.c); they are told apart by the fields of
+ * the root table. */
 #include "base/endian.h"
 #include "format/executorch/ptd_parts.h"
 
@@ -25,19 +25,21 @@ static bool is_digits(const uint8_t *p, const char *mark)
 static bool check_marks(const uint8_t *head, struct heft_error *err)
 {
     if (memcmp(head, "FH01", 4) == 0)
-        return heft_fail(err, HEFT_UNSUPPORTED, 0,
-                         "a .ptd of January 2025, its header in front: no release wrote such");
+        return heft_fail(
+            err, HEFT_UNSUPPORTED, 0,
+            "a .ptd with its header in front, as of January 2025: no release writes this form");
     if (!is_digits(head + 4, "FT"))
-        return heft_fail(err, HEFT_MALFORMED, 4, "no FT01 here: not a .ptd");
+        return heft_fail(err, HEFT_MALFORMED, 4, "not a .ptd: FT01 is missing");
     if (memcmp(head + 4, "FT01", 4) != 0)
         return heft_fail(err, HEFT_UNSUPPORTED, 4, "FlatTensor %.4s; known is FT01", head + 4);
     if (!is_digits(head + 8, "FH"))
-        return heft_fail(err, HEFT_MALFORMED, 8, "no FH01 here, where a .ptd has its header");
+        return heft_fail(err, HEFT_MALFORMED, 8,
+                         "FH01, the begin of the header of a .ptd, is missing");
     return memcmp(head + 8, "FH01", 4) == 0 ||
            heft_fail(err, HEFT_UNSUPPORTED, 8, "a header %.4s; known is FH01", head + 8);
 }
 
-/* Where things are said to be. */
+/* Checks the offsets and lengths in the header. */
 static bool check_places(const struct heft_ptd *p, struct heft_error *err)
 {
     uint64_t end;
@@ -56,7 +58,7 @@ static bool check_places(const struct heft_ptd *p, struct heft_error *err)
                          p->tables, p->size - p->splice, p->size);
     end = p->splice + p->tables;
     if (end > HEFT_FLAT_MAX)
-        return heft_fail(err, HEFT_MALFORMED, 24, "tables of 2 GiB and more");
+        return heft_fail(err, HEFT_MALFORMED, 24, "the tables have 2 GiB or more");
     if (p->base < end || p->base > p->size)
         return heft_fail(err, HEFT_MALFORMED, 32,
                          "segment_base_offset 0x%" PRIx64
@@ -66,7 +68,8 @@ static bool check_places(const struct heft_ptd *p, struct heft_error *err)
     return true;
 }
 
-/* C++ of 0.7 counted padding that it did not write: what matters is that the segments fit. */
+/* The C++ writer of 0.7 counted padding that it did not write: only the segments must fit into the
+ * file. */
 static void find_room(struct heft_model *model, uint32_t source, struct heft_ptd *p)
 {
     const uint64_t left = p->size - p->base;
@@ -91,7 +94,7 @@ static bool read_header(struct heft_model *model, uint32_t source, struct heft_p
         !check_marks(head, err))
         return false;
     if (p->size < HEFT_PTD_HEAD)
-        return heft_fail(err, HEFT_MALFORMED, p->size, "cut off: a .ptd has %u bytes at least",
+        return heft_fail(err, HEFT_MALFORMED, p->size, "truncated: a .ptd has at least %u bytes",
                          HEFT_PTD_HEAD);
     p->header = heft_le32(head + 12);
     p->splice = heft_le64(head + 16);
@@ -108,7 +111,7 @@ static bool read_header(struct heft_model *model, uint32_t source, struct heft_p
 
 /* ---- open ------------------------------------------------------------------------------------ */
 
-/* The old generation has `segments` as field 3, the new one no field 3 yet. */
+/* The old generation has `segments` as field 3; the new one has no field 3. */
 static bool read_as(struct heft_model *model, uint32_t source, struct heft_ptd *p, bool old,
                     struct heft_error *err)
 {
@@ -137,7 +140,7 @@ static bool read_tables(struct heft_model *model, uint32_t source, struct heft_p
     model->counts = before;
     if (old.code == HEFT_MALFORMED && read_as(model, source, p, false, err))
         return true;
-    *err = old; /* all that was written with a field 3 so far is of that generation */
+    *err = old; /* every file with a field 3 so far is of the old generation */
     return false;
 }
 
@@ -173,7 +176,7 @@ static bool note_header(struct heft_model *model, uint32_t source, const struct 
                             left - p->data);
 }
 
-/* The marks, and what was spliced in behind them. */
+/* Claims the identifiers, and the header inserted after them. */
 static bool claim_header(struct heft_model *model, uint32_t source, const struct heft_ptd *p,
                          struct heft_error *err)
 {
@@ -201,7 +204,7 @@ static bool open_file(struct heft_model *model, uint32_t source, struct heft_err
     return true;
 }
 
-/* Also of versions to come, and of the one that nobody has, to say so. */
+/* Also recognises future versions, and a version that never existed, to report them. */
 static int probe(const struct heft_probe *probe)
 {
     const uint8_t *p = probe->head.p;
@@ -213,7 +216,7 @@ static int probe(const struct heft_probe *probe)
     return probe->head.n >= 12 && is_digits(p + 8, "FH") ? 100 : 60;
 }
 
-/* All dtypes that have a number. */
+/* True for all dtypes that have a number. */
 static bool holds(enum heft_dtype dtype)
 {
     return heft_ptd_type(dtype) < HEFT_PTD_TYPES;

@@ -1,16 +1,16 @@
-/* ptd_annotate.c: what every byte of a .ptd is, and what its padding holds.
+/* ptd_annotate.c: claims for every byte of a .ptd, and checks of its padding.
  *
- *     a walk over the tables sees each table, vtable, vector and string ─► a claim each, once
- *     however often they are shared ─► what no walk saw, and what is between segments: padding
+ *     a walk over the tables visits each table, vtable, vector and string ─► one claim for each,
+ *     also if it is shared ─► everything else, and the space between segments: padding
  *
- * A map of very many of them would be longer than it helps: then the tables are one range. */
+ * A map of a very large number of objects would not be useful: then all tables are one range. */
 #include <stdlib.h>
 
 #include "format/executorch/ptd_parts.h"
 
 #define MOST_CLAIMS 1000000
 
-/* What things are called: of an entry, with its key behind. */
+/* Descriptions of objects; those of an entry get its key. */
 static const struct {
     const char *what;
     enum heft_flat_kind kind;
@@ -29,20 +29,20 @@ static const struct {
     {"key", HEFT_FLAT_STRING, "key "},
 };
 
-/* Which bytes things have, a bit a byte of the tables: a thing that is met again begins and ends
- * where it did the first time. */
+/* Bitmap of the bytes of the tables: an object that is visited again has the same range as
+ * before. */
 struct plane {
     uint64_t *seen, *begins, *ends;
     uint64_t overlaps, first_overlap;
 };
 
 struct drawing {
-    struct heft_model *view; /* NULL: nothing is claimed */
+    struct heft_model *view; /* NULL: no claims are added */
     const struct heft_ptd *ptd;
-    struct plane things, fields; /* tables, vtables, vectors, strings; what tables hold */
-    uint64_t *slack;             /* bytes of tables, which fields may have */
-    size_t first;                /* claim */
-    size_t entry;                /* first claim of the entry that is being read */
+    struct plane things, fields; /* tables, vtables, vectors, strings; fields of tables */
+    uint64_t *slack;             /* bytes of tables that may be fields */
+    size_t first;                /* first claim of this file */
+    size_t entry;                /* first claim of the current entry */
     uint32_t source;
 };
 
@@ -89,7 +89,7 @@ static bool open_plane(struct plane *plane, uint64_t bytes, struct heft_arena *m
     return bits != NULL;
 }
 
-/* Takes the bytes from `at` on that nothing has yet, len at most; returns how many. */
+/* Marks the free bytes from `at` on, at most len; returns their number. */
 static uint64_t take(struct plane *plane, uint64_t at, uint64_t len)
 {
     uint64_t n = 0;
@@ -117,12 +117,12 @@ static bool saw(void *ctx, enum heft_flat_kind kind, uint64_t at, uint64_t len, 
         return true;
     }
     n = take(&d->things, at, len);
-    for (uint64_t i = 4; kind == HEFT_FLAT_TABLE && i < n; i++) /* behind the way to its vtable */
+    for (uint64_t i = 4; kind == HEFT_FLAT_TABLE && i < n; i++) /* after the offset of the vtable */
         set(d->slack, at + i);
     return claim(d, at, n, text_of(kind, what), err);
 }
 
-/* Its claims get its key. */
+/* Gives the entry's key to its claims. */
 static bool name_claims(void *ctx, uint32_t i, const struct heft_ptd_entry *e,
                         struct heft_error *err)
 {
@@ -137,13 +137,13 @@ static bool name_claims(void *ctx, uint32_t i, const struct heft_ptd_entry *e,
     return true;
 }
 
-/* Walks over all tables once more: they were right when the file was opened. */
+/* Walks over all tables again: they were validated when the file was opened. */
 static bool walk(struct drawing *d, struct heft_arena *mem, struct heft_error *err)
 {
     const struct heft_flat_watch watch = {saw, d};
     const struct heft_ptd_visitor visitor = {name_claims, d};
     struct heft_ptd ptd = *d->ptd;
-    uint32_t scalar; /* version, tensor_alignment: fields, and no more is asked of them here */
+    uint32_t scalar; /* version, tensor_alignment: fields whose values are not needed here */
 
     d->slack = heft_arena_zero(mem, (size_t)(ptd.flat.end / 64 + 1), sizeof *d->slack, err);
     if (!d->slack || !open_plane(&d->things, ptd.flat.end, mem, err) ||
@@ -163,7 +163,7 @@ static bool walk(struct drawing *d, struct heft_arena *mem, struct heft_error *e
 typedef bool gap_fn(struct drawing *d, uint64_t at, uint64_t len, bool is_zero, void *ctx,
                     struct heft_error *err);
 
-/* Bytes of the tables that nothing has. */
+/* Calls `gap` for ranges of the tables that no object covers. */
 static bool each_gap(struct drawing *d, gap_fn *gap, void *ctx, struct heft_error *err)
 {
     const struct heft_flat *flat = &d->ptd->flat;
@@ -213,7 +213,7 @@ static int by_place(const void *a, const void *b)
     return (x->off > y->off) - (x->off < y->off);
 }
 
-/* Storages of the file in order; no two overlap. */
+/* Storages of the file in order; none overlap. */
 static struct span *storages_of(const struct heft_model *model, uint32_t source,
                                 struct heft_arena *mem, size_t *n, struct heft_error *err)
 {
@@ -233,7 +233,7 @@ static struct span *storages_of(const struct heft_model *model, uint32_t source,
 
 typedef bool between_fn(void *ctx, uint64_t at, uint64_t len, struct heft_error *err);
 
-/* What lies between the tables, the storages and the end of the segments. */
+/* Calls `gap` for ranges between tables, storages and the end of the segments. */
 static bool each_between(const struct heft_model *model, uint32_t source, struct heft_arena *mem,
                          between_fn *between, void *ctx, struct heft_error *err)
 {
@@ -275,7 +275,7 @@ struct looking {
     const struct heft_model *model;
     const struct heft_reporter *to;
     uint32_t source;
-    uint64_t odd, first; /* places that are not zero */
+    uint64_t odd, first; /* number of bytes other than zero, and the first of them */
 };
 
 static void count_odd(struct looking *l, uint64_t at)
@@ -314,7 +314,8 @@ static bool count_gap(struct drawing *d, uint64_t at, uint64_t len, bool is_zero
     return true;
 }
 
-/* Bytes of tables that none of their fields has: zeros, where no newer writer put fields there. */
+/* Bytes of tables that belong to no known field: zeros, unless a newer writer has put fields
+ * there. */
 static void look_inside(struct looking *l, const struct drawing *d)
 {
     const struct heft_flat *flat = &d->ptd->flat;
@@ -329,7 +330,7 @@ static void look_inside(struct looking *l, const struct drawing *d)
     }
 }
 
-/* Reads padding, of whatever length. */
+/* Reads padding of any length. */
 static bool look_between(void *ctx, uint64_t at, uint64_t len, struct heft_error *err)
 {
     struct looking *l = ctx;

@@ -1,22 +1,22 @@
-/* ptd_delegate.c: the keys of named data that the payload of an XNNPACK delegate asks for.
+/* ptd_delegate.c: keys of named data to which the payload of an XNNPACK delegate refers.
  *
  *     0    u32 zeros     4  "XH00"     8  u16 header length (30)
  *     10   u32 offset of the FlatBuffer, u32 its bytes
  *     18   u32 offset of the constants, u64 their bytes
  *     …    FlatBuffer: XNNGraph  8 [constant_data]: 0 offset, 1 size, 2 named_key
  *
- * An entry with a named_key has no bytes here: the runtime looks them up by the key, which exporters
- * make of the bytes' SHA-256, in the program's named data and in the .ptd. Payloads without the mark
- * are older, or of other backends: what those ask for is not known. */
+ * An entry with a named_key has no bytes here: the runtime looks them up by the key, which
+ * exporters compute as SHA-256 of the bytes, in the program's named data and in the .ptd. Payloads
+ * without the identifier are older, or of other backends: their references are unknown. */
 #include "base/endian.h"
 #include "base/text.h"
 #include "format/executorch/ptd_program.h"
 
 #define HEAD 30
 
-enum { KEY_WEIGHT = 96 }; /* as WANTED_WEIGHT of ptd_program_values.c */
+enum { KEY_WEIGHT = 96 }; /* as WANTED_WEIGHT in ptd_program_values.c */
 
-/* {"key": …, "backend": …, "bytes": …} */
+/* Adds {"key": …, "backend": …, "bytes": …}. */
 static bool tell_wish(struct heft_pte *p, const struct heft_pte_wish *wish, struct heft_error *err)
 {
     struct heft_arena *const mem = &p->model->mem;
@@ -56,7 +56,7 @@ static bool read_constant(struct heft_pte *p, struct heft_str backend, const str
         !heft_flat_ref(flat, &table, 2, &key_at, err))
         return false;
     if (bytes > INT64_MAX)
-        return heft_fail(err, HEFT_MALFORMED, at, "a constant of 2^63 bytes or more");
+        return heft_fail(err, HEFT_MALFORMED, at, "a constant has 2^63 bytes or more");
     return key_at == 0 ||
            (heft_flat_string(flat, key_at, p->model->limits.name, "named_key", &key, err) &&
             (key.n == 0 || add_key(p, backend, key, bytes, err)));
@@ -84,7 +84,7 @@ static bool read_graph(struct heft_pte *p, struct heft_str backend, struct heft_
     return true;
 }
 
-/* Where the FlatBuffer is in the payload; *n is 0 where it is no payload that is known. */
+/* Finds the FlatBuffer in the payload; *n is 0 if the payload is of an unknown kind. */
 static bool read_head(const struct heft_source *file, const struct heft_storage *payload,
                       uint64_t *at, uint64_t *n, struct heft_error *err)
 {

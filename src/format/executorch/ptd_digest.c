@@ -1,10 +1,11 @@
 /* ptd_digest.c: named data whose key is the SHA-256 of its bytes, as exporters make keys for
- * delegates. It is the only thing in these files that vouches for bytes.
+ * delegates. These are the only checksums in such files.
  *
- *     "99dded3d16b4…4817" (64 digits)   ──► bytes with another digest: a note, for weights may have
- *                                           been changed on purpose under the key that a program wants
+ *     "99dded3d16b4…4817" (64 digits)   ──► bytes with another digest: a note: weights may have been
+ *                                           changed on purpose under the key that a program uses
  *
- * Bytes of different keys are different ones, so that all are hashed within the file's size. */
+ * Data of different keys do not overlap, so that the bytes to be hashed are limited by the file's
+ * size. */
 #include "base/sha256.h"
 #include "format/executorch/ptd_parts.h"
 

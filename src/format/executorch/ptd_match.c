@@ -1,9 +1,9 @@
-/* ptd_match.c: a program beside the weights that were opened with it: what ExecuTorch checks when it
- * loads a method, and what it does not.
+/* ptd_match.c: compares a program with the weights that were opened with it: everything that
+ * ExecuTorch checks when it loads a method, and more.
  *
- *     a tensor that the program wants      a row of a .ptd: dtype, shape and order of dimensions equal
- *     bytes that a delegate wants          named data of the program or of a .ptd, as many bytes
- *     a row or blob of a .ptd              wanted by a program, else a note */
+ *     a tensor that the program needs      a row of a .ptd: equal dtype, shape, dimension order
+ *     bytes that a delegate needs          named data of the program or of a .ptd, of equal length
+ *     a row or blob of a .ptd              needed by a program, else a note */
 #include "base/text.h"
 #include "format/executorch/ptd_program.h"
 
@@ -13,7 +13,7 @@ struct matching {
     const struct heft_model *model;
     const struct heft_reporter *to;
     uint32_t source;       /* the program */
-    struct heft_strmap by; /* keys that a program wants */
+    struct heft_strmap by; /* keys that a program needs */
     struct heft_error *err;
 };
 
@@ -193,7 +193,7 @@ static void note_name(const struct matching *m, struct heft_buf *names, size_t *
     ++*n;
 }
 
-/* Backends other than XNNPACK may want what no program is seen to want: a note. */
+/* Backends other than XNNPACK may use data to which no program is known to refer: a note. */
 static bool note_unused(struct matching *m)
 {
     const struct heft_model *const model = m->model;

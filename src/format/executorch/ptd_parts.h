@@ -1,5 +1,5 @@
-/* ptd_parts.h: what the parts of ptd share: ptd.c opens, ptd_tables.c reads tables, ptd_rows.c makes rows
- * of them, ptd_annotate.c draws and verifies, ptd_write.c plans; no other file includes it. */
+/* ptd_parts.h: shared by ptd.c (opens), ptd_tables.c (reads tables), ptd_rows.c (makes rows),
+ * ptd_annotate.c (annotates and verifies), ptd_write.c (plans). */
 #ifndef HEFT_PTD_PARTS_H
 #define HEFT_PTD_PARTS_H
 
@@ -7,37 +7,37 @@
 #include "core/registry.h"
 #include "wire/flatbuf.h"
 
-#define HEFT_PTD_HEAD   64 /* the least that a file has */
-#define HEFT_PTD_HEADER 40 /* the private header, from byte 8 on */
-#define HEFT_PTD_RANK   16 /* what ExecuTorch's runtime takes */
+#define HEFT_PTD_HEAD   64 /* bytes of the smallest file */
+#define HEFT_PTD_HEADER 40 /* bytes of the private header, which begins at byte 8 */
+#define HEFT_PTD_RANK   16 /* limit of ExecuTorch's runtime */
 #define HEFT_PTD_TYPES  30
 
 struct heft_ptd_segment {
-    uint64_t at;       /* of its table */
-    uint64_t off, len; /* in the file */
+    uint64_t at;       /* position of its table */
+    uint64_t off, len; /* range in the file */
 };
 
-/* A file, once its header is read. Lives in the model's memory. */
+/* A file whose header was read. In the model's memory. */
 struct heft_ptd {
     struct heft_flat flat;
     struct heft_flat_table root;
     uint64_t size;                   /* of the file */
     uint64_t header, splice, tables; /* header length, flatbuffer_offset, flatbuffer_size */
     uint64_t base, data;             /* segment_base_offset, segment_data_size */
-    uint64_t room;                   /* bytes behind the base that segments may have */
+    uint64_t room;                   /* bytes after the base that segments may use */
     struct heft_ptd_segment *segments;
     uint32_t n_segments;
-    bool is_old; /* the generation of 0.6: tensors of one segment */
+    bool is_old; /* the generation of 0.6: all tensors are in one segment */
 };
 
-/* A tensor, or a blob. Bytes are the buffer's. */
+/* A tensor or a blob. Byte pointers are into the buffer. */
 struct heft_ptd_entry {
-    struct heft_str key;  /* a NUL follows */
-    uint64_t at, key_at;  /* of its table, of its key */
+    struct heft_str key;  /* followed by a NUL */
+    uint64_t at, key_at;  /* positions of its table and of its key */
     uint64_t offset;      /* in the segment: 0 in the new generation */
-    uint64_t bytes;       /* of a tensor: what shape and dtype ask for; of a blob: all */
+    uint64_t bytes;       /* of a tensor: from shape and dtype; of a blob: all */
     const uint8_t *sizes; /* rank i32 */
-    const uint8_t *order; /* rank u8; NULL: as the dimensions come */
+    const uint8_t *order; /* rank u8; NULL: the order of the dimensions */
     uint32_t segment;
     uint8_t rank;
     enum heft_dtype dtype;
@@ -50,43 +50,43 @@ struct heft_ptd_visitor {
     void *ctx;
 };
 
-/* The dtype of a ScalarType below HEFT_PTD_TYPES, and back (HEFT_PTD_TYPES: there is none). */
+/* The dtype of a ScalarType below HEFT_PTD_TYPES, and the reverse (HEFT_PTD_TYPES: none). */
 enum heft_dtype heft_ptd_dtype(unsigned type);
 unsigned heft_ptd_type(enum heft_dtype dtype);
 
-/* The vector of segments, each checked, into ptd->segments (in mem). `most`: how many may be. */
+/* Reads and checks the segments into ptd->segments (in mem). `most`: their limit. */
 HEFT_CHECKED bool heft_ptd_read_segments(struct heft_ptd *ptd, uint64_t most,
                                          struct heft_arena *mem, struct heft_error *err);
-/* Each entry, checked. `limits`: how many, how long their names. */
+/* Reads and checks each entry. `limits`: of their number and their names. */
 HEFT_CHECKED bool heft_ptd_read_entries(struct heft_ptd *ptd, uint64_t most, uint64_t longest,
                                         const struct heft_ptd_visitor *visitor,
                                         struct heft_error *err);
 
-/* A tensor's dtype and dimensions: dtype in field type_id, sizes in sizes_id, dim_order in the next.
- */
+/* Reads dtype and dimensions of a tensor: dtype in field type_id, sizes in sizes_id, dim_order in
+ * the next. */
 HEFT_CHECKED bool heft_ptd_read_layout(const struct heft_flat *flat,
                                        const struct heft_flat_table *table, unsigned type_id,
                                        unsigned sizes_id, struct heft_ptd_entry *e,
                                        struct heft_error *err);
-/* ptd_rows.c: the same into a row: shape, strides, order. */
+/* ptd_rows.c: sets a row's shape, strides and order from them. */
 HEFT_CHECKED bool heft_ptd_set_dims(struct heft_model *model, const struct heft_ptd_entry *e,
                                     struct heft_row *row, struct heft_error *err);
-/* ptd_rows.c: all that the tables say, into the model. */
+/* ptd_rows.c: adds the contents of the tables to the model. */
 HEFT_CHECKED bool heft_ptd_add_all(struct heft_model *model, uint32_t source, struct heft_ptd *ptd,
                                    struct heft_error *err);
 
-/* As struct heft_format has them. */
+/* Functions of struct heft_format. */
 HEFT_CHECKED bool heft_ptd_annotate(struct heft_model *view, uint32_t source,
                                     struct heft_error *err);
 HEFT_CHECKED bool heft_ptd_verify(const struct heft_model *model, uint32_t source,
                                   const struct heft_reporter *to, struct heft_error *err);
 
 /* ---- ptd_digest.c ---- */
-/* Notes on blobs of that source, a .ptd or .pte, whose keys are digests of other bytes. */
+/* Adds notes on blobs of that source, a .ptd or .pte, whose keys are digests of other bytes. */
 HEFT_CHECKED bool heft_ptd_check_keys(const struct heft_model *model, uint32_t source,
                                       const struct heft_reporter *to, struct heft_error *err);
 
-#define HEFT_PTD_MAX_ALIGNMENT (1u << 20) /* of segments: more than any page */
+#define HEFT_PTD_MAX_ALIGNMENT (1u << 20) /* of segments: larger than any page */
 #define HEFT_PTD_DROP_METADATA "drop-metadata"
 extern const struct heft_format_option heft_ptd_options[];
 HEFT_CHECKED bool heft_ptd_plan(struct heft_plan *plan, uint32_t file,

@@ -1,10 +1,10 @@
-/* ptd_program.c: ExecuTorch's .pte, read only: the constants of a program, what it keeps for
- * backends, and which tensors it wants from a .ptd.
+/* ptd_program.c: ExecuTorch's .pte, read only: the constants of a program, its data for backends,
+ * and the tensors that it needs from a .ptd.
  *
  *     0    u32 position of the root table     4  "ET12"
- *     8    "eh00"  u32 header length (24, since 1.0 32)     only where there are segments:
+ *     8    "eh00"  u32 header length (24, since 1.0 32)     only if there are segments:
  *     16   u64 bytes of the program, from byte 0 on
- *     24   u64 base of the segments     32  u64 bytes from there to the last one's end, or 0
+ *     24   u64 base of the segments     32  u64 bytes from there to the end of the last one, or 0
  *     …    FlatBuffer: Program 0 version  1 [execution_plan]  2 [constant_buffer]
  *          3 [backend_delegate_data]  4 [segments]  5 constant_segment
  *          6 [mutable_data_segments]  7 [named_data]
@@ -19,7 +19,7 @@
 
 /* ---- header ---------------------------------------------------------------------------------- */
 
-/* The extended header, where there is one; else all of the file is tables. */
+/* Reads the extended header, if there is one; without it the whole file is tables. */
 static bool read_places(struct heft_pte *p, const uint8_t *head, uint64_t size,
                         struct heft_error *err)
 {
@@ -93,11 +93,11 @@ static bool read_segment(struct heft_pte *p, uint64_t at, struct heft_pte_segmen
     *out = (struct heft_pte_segment){p->base + off, len, HEFT_NONE};
     return heft_within(off, len, p->room) || heft_fail(err, HEFT_MALFORMED, at,
                                                        "a segment of %" PRIu64 " bytes at %" PRIu64
-                                                       " behind the base, where %" PRIu64 " are",
+                                                       " after the base, where %" PRIu64 " are",
                                                        len, off, p->room);
 }
 
-/* A vector of tables that may be absent: none then. */
+/* A vector of tables; empty if it is absent. */
 static bool open_tables(struct heft_pte *p, unsigned id, const char *what,
                         struct heft_flat_vector *out, struct heft_error *err)
 {
@@ -198,7 +198,7 @@ bool heft_pte_place(const struct heft_pte *p, const struct heft_pte_set *set, ui
     return true;
 }
 
-/* Also of items that no tensor has. */
+/* Also checks items that no tensor uses. */
 static bool check_items(const struct heft_pte *p, const struct heft_pte_set *set,
                         struct heft_error *err)
 {
@@ -210,7 +210,7 @@ static bool check_items(const struct heft_pte *p, const struct heft_pte_set *set
     return true;
 }
 
-/* Sets may lie on one vector: in all they have no more offsets than the tables have room for. */
+/* Sets may share a vector: all together they have no more offsets than the tables have room for. */
 static bool count_offsets(struct heft_pte *p, uint64_t at, uint32_t n, struct heft_error *err)
 {
     if (n > p->offsets)
@@ -236,14 +236,14 @@ static bool read_offsets(struct heft_pte *p, uint64_t at, struct heft_pte_set *s
         return true;
     if (!heft_flat_vector(&p->flat, list, 8, "offsets", &offsets, err))
         return false;
-    if (offsets.count < 2) /* the first is nobody's */
+    if (offsets.count < 2) /* the first one is unused */
         return true;
     *set = (struct heft_pte_set){.items = offsets, .segment = index};
     return check_index(p, index, at, err) && count_offsets(p, list, offsets.count, err) &&
            make_room(p, set, err) && check_items(p, set, err);
 }
 
-/* Buffers within the tables, of programs without a constant segment: 0 storage, bytes. */
+/* Buffers inside the tables, of programs without a constant segment: 0 storage, bytes. */
 static bool read_buffers(struct heft_pte *p, struct heft_error *err)
 {
     p->constants = (struct heft_pte_set){.segment = HEFT_NONE};
@@ -261,7 +261,7 @@ static bool read_constants(struct heft_pte *p, struct heft_error *err)
            (p->constants.storages || read_buffers(p, err));
 }
 
-/* First values: a set a segment, by mutable_data_segments_idx. */
+/* Initial values: a set for each segment, selected by mutable_data_segments_idx. */
 static bool read_initial(struct heft_pte *p, struct heft_error *err)
 {
     struct heft_flat_vector sets;
@@ -292,7 +292,7 @@ static bool read_named(struct heft_pte *p, uint64_t at, struct heft_error *err)
         !heft_flat_u32(&p->flat, &table, 1, &index, err))
         return false;
     if (key_at == 0)
-        return heft_fail(err, HEFT_MALFORMED, at, "an entry without a key");
+        return heft_fail(err, HEFT_MALFORMED, at, "an entry has no key");
     return heft_flat_string(&p->flat, key_at, p->model->limits.name, "key", &key, err) &&
            heft_pte_segment(p, index, at, &storage, err) &&
            heft_model_add_blob(p->model, key, storage, "blob", err);
@@ -313,7 +313,7 @@ static bool read_all_named(struct heft_pte *p, struct heft_error *err)
 
 /* ---- open ------------------------------------------------------------------------------------ */
 
-/* "program": what it runs; "external": what it wants from a .ptd. Several programs share them. */
+/* "program": what it runs; "external": what it needs from a .ptd. Shared by several programs. */
 static bool begin_file_info(struct heft_pte *p, struct heft_error *err)
 {
     struct heft_arena *mem = &p->model->mem;

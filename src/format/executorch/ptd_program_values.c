@@ -1,4 +1,4 @@
-/* ptd_program_values.c: the values of a program's plans that are tensors with bytes.
+/* ptd_program_values.c: values of a program's plans that are tensors with bytes.
  *
  *     ExecutionPlan  0 name  2 [values]  3 [inputs]  4 [outputs]  6 [operators]  7 [delegates]
  *     EValue         0 kind (5: a tensor)  1 value
@@ -7,14 +7,14 @@
  *     extra          0 mutable_data_segments_idx  1 fully_qualified_name  2 location
  *
  *     location 1            in a .ptd, by name
- *     index, no allocation  a constant          index and allocation  the first value of a buffer
- *     no index              made at run time: no bytes */
+ *     index, no allocation  a constant          index and allocation  the initial value of a buffer
+ *     no index              computed at run time: no bytes */
 #include "base/text.h"
 #include "format/executorch/ptd_program.h"
 
 enum { TENSOR = 5, EXTERNAL = 1, IN_SEGMENT = 1 };
 
-/* What nodes of `about` weigh, beside names: as so many dimensions of 8 bytes. */
+/* Cost of nodes of the file info, in addition to names, in dimensions of 8 bytes. */
 enum { PLAN_WEIGHT = 128, WANTED_WEIGHT = 80, ID_WEIGHT = 24 };
 
 struct plan {
@@ -26,8 +26,8 @@ struct plan {
 struct tensor {
     struct heft_flat_table table;
     struct heft_ptd_entry layout;
-    struct heft_str name; /* of `extra`; n = 0: none */
-    uint64_t set;         /* of first values */
+    struct heft_str name; /* from `extra`; n = 0: none */
+    uint64_t set;         /* of initial values */
     uint32_t index;
     uint8_t location;
     bool is_allocated;
@@ -56,7 +56,7 @@ static bool read_extra(const struct heft_pte *p, uint64_t at, struct tensor *t,
         !heft_flat_u8(&p->flat, &table, 2, &t->location, err))
         return false;
     if (memchr(t->name.p, '\0', t->name.n))
-        return heft_fail(err, HEFT_MALFORMED, at, "a name with a NUL in it");
+        return heft_fail(err, HEFT_MALFORMED, at, "a name contains a NUL");
     return t->location <= EXTERNAL ||
            heft_fail(err, HEFT_UNSUPPORTED, at,
                      "a tensor whose data is in place %u; known are 0 and 1", t->location);
@@ -77,13 +77,14 @@ static bool read_tensor(const struct heft_pte *p, uint64_t at, struct tensor *t,
         return false;
     t->is_allocated = heft_flat_has(&p->flat, &t->table, 6);
     if (t->location != EXTERNAL && t->index == 0)
-        return true; /* no bytes: what shape it will have does not matter here */
+        return true; /* no bytes: its shape does not matter here */
     if (moved != 0)
-        return heft_fail(err, HEFT_UNSUPPORTED, at, "a tensor with a storage offset");
+        return heft_fail(err, HEFT_UNSUPPORTED, at,
+                         "a tensor has a storage offset, which is not supported");
     return heft_ptd_read_layout(&p->flat, &t->table, 0, 2, &t->layout, err);
 }
 
-/* "forward/values[7]", for what has no name of its own. */
+/* "forward/values[7]", for values without a name. */
 static bool number_value(const struct plan *plan, const char *what, uint32_t i,
                          struct heft_str *out, struct heft_error *err)
 {
@@ -94,7 +95,7 @@ static bool number_value(const struct plan *plan, const char *what, uint32_t i,
     return heft_buf_take(&text, &plan->p->model->mem, out, err);
 }
 
-/* The storage at a place, as long as the longest tensor there. */
+/* The storage at a position, as long as the longest tensor there. */
 static bool take_storage(struct heft_pte *p, const struct heft_pte_set *set, const struct tensor *t,
                          uint32_t *storage, struct heft_error *err)
 {
@@ -117,8 +118,8 @@ static bool take_storage(struct heft_pte *p, const struct heft_pte_set *set, con
     return true;
 }
 
-/* A name that another tensor has is given up for the value's number; the same tensor again, as a
- * second plan may have it, is no second row. */
+/* A name that another tensor has is replaced by the value's number; the same tensor again, as in a
+ * second plan, is not added again. */
 static bool name_row(struct plan *plan, const struct tensor *t, uint32_t storage,
                      struct heft_str *name, bool *again, struct heft_error *err)
 {
@@ -137,7 +138,7 @@ static bool name_row(struct plan *plan, const struct tensor *t, uint32_t storage
     return number_value(plan, "values", plan->number, name, err);
 }
 
-/* Where the tensor's index counts. */
+/* The set to which the tensor's index refers. */
 static bool find_set(const struct heft_pte *p, const struct tensor *t,
                      const struct heft_pte_set **set, struct heft_error *err)
 {
@@ -166,7 +167,7 @@ static bool add_constant(struct plan *plan, const struct tensor *t, struct heft_
                      heft_model_add_row(p->model, &row, err));
 }
 
-/* {"key": …, "dtype": …, "shape": […]}, once a key. */
+/* Adds {"key": …, "dtype": …, "shape": […]}, once for each key. */
 static bool add_external(struct heft_pte *p, const struct tensor *t, struct heft_error *err)
 {
     struct heft_arena *mem = &p->model->mem;
@@ -176,7 +177,7 @@ static bool add_external(struct heft_pte *p, const struct tensor *t, struct heft
     uint32_t other;
 
     if (t->name.n == 0)
-        return heft_fail(err, HEFT_MALFORMED, t->table.at, "an external tensor without a name");
+        return heft_fail(err, HEFT_MALFORMED, t->table.at, "an external tensor has no name");
     if (!heft_strmap_add(&p->wanted, t->name, 0, &other, err))
         return false;
     if (other != HEFT_MAP_NONE)
@@ -217,7 +218,7 @@ static bool read_value(struct plan *plan, uint64_t at, struct heft_error *err)
     if (!heft_flat_ref(flat, &value, 1, &at, err))
         return false;
     if (at == 0)
-        return heft_fail(err, HEFT_MALFORMED, value.at, "a tensor that is not there");
+        return heft_fail(err, HEFT_MALFORMED, value.at, "a tensor is missing");
     if (!read_tensor(plan->p, at, &t, err))
         return false;
     if (t.location == EXTERNAL)
@@ -227,7 +228,7 @@ static bool read_value(struct plan *plan, uint64_t at, struct heft_error *err)
 
 /* ---- delegates ------------------------------------------------------------------------------- */
 
-/* What lies in the tables: backend_delegate_data[index], 0 data. */
+/* Data inside the tables: backend_delegate_data[index], 0 data. */
 static bool inline_storage(struct heft_pte *p, uint32_t index, uint64_t where, uint32_t *storage,
                            struct heft_error *err)
 {
@@ -251,7 +252,7 @@ static bool inline_storage(struct heft_pte *p, uint32_t index, uint64_t where, u
         return false;
     data.off = bytes.at;
     data.len = data.packed = bytes.count;
-    data.is_within = true; /* of the program */
+    data.is_within = true; /* part of the program */
     return heft_model_add_storage(p->model, &data, storage, err);
 }
 
@@ -286,7 +287,7 @@ static bool read_delegate(struct plan *plan, uint32_t i, uint64_t at, struct hef
 
 /* ---- plans ----------------------------------------------------------------------------------- */
 
-/* A vector of references; empty where it is absent. */
+/* A vector of references; empty if it is absent. */
 static bool open_refs(struct heft_pte *p, const struct heft_flat_table *table, unsigned id,
                       const char *what, struct heft_flat_vector *out, struct heft_error *err)
 {

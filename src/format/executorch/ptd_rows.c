@@ -1,16 +1,16 @@
-/* ptd_rows.c: what a .ptd's tables say, as storages, rows and blobs.
+/* ptd_rows.c: adds the contents of a .ptd's tables as storages, rows and blobs.
  *
- *     segments (of the old generation: each tensor's bytes) ─► extents ─► storages
- *     entries ─► rows, with strides where dim_order is not the dimensions' own; blobs
+ *     segments (old generation: the bytes of each tensor) ─► extents ─► storages
+ *     entries ─► rows, with strides if dim_order differs from the dimensions' order; blobs
  *
- * Extents that overlap are one storage, so that entries which share bytes share a storage. */
+ * Overlapping extents are one storage, so that entries that share bytes share a storage. */
 #include <stdlib.h>
 
 #include "base/endian.h"
 #include "base/text.h"
 #include "format/executorch/ptd_parts.h"
 
-/* What is unusual, told once each with how often and where first. */
+/* Peculiarities, reported once each, with their number and first position. */
 enum oddity { UNSORTED, OVERLAP, UNUSED, WIDE, CROOKED, NO_SIZES, NOT_UTF8, EMPTY_KEY, ODDITIES };
 
 static const struct {
@@ -32,7 +32,7 @@ static const struct {
     [EMPTY_KEY] = {HEFT_NOTE, "key is empty", "keys are empty"},
 };
 
-/* Bytes that storages are made of: a segment, of the old generation a tensor. */
+/* Bytes of a storage: a segment, in the old generation a tensor. */
 struct extent {
     uint64_t off, len;
     uint32_t index;
@@ -44,7 +44,7 @@ struct place {
 
 struct key {
     uint64_t at;
-    uint32_t index; /* row or blob */
+    uint32_t index; /* of a row or blob */
     bool is_tensor;
 };
 
@@ -54,11 +54,11 @@ struct opening {
     struct heft_arena scratch;
     struct extent *extents;
     struct place *places;     /* of extents */
-    uint8_t *used;            /* segments */
-    struct key *keys;         /* also of what the model has already, of other files */
-    struct heft_strmap names; /* → keys */
+    uint8_t *used;            /* of segments */
+    struct key *keys;         /* including those of the model's other files */
+    struct heft_strmap names; /* → index in keys */
     size_t n_extents, cap_extents, cap_keys;
-    uint32_t n_keys, n_old; /* keys; of other files */
+    uint32_t n_keys, n_old; /* number of keys; number of those from other files */
     uint32_t source;
     struct {
         uint64_t n, at;
@@ -91,7 +91,7 @@ static int by_place(const void *a, const void *b)
     return (x->len < y->len) - (x->len > y->len);
 }
 
-/* Whether each begins where the ones before have ended; empty ones may lie anywhere. */
+/* True if each begins after the end of those before; empty ones may be anywhere. */
 static bool is_apart(const struct opening *o)
 {
     uint64_t end = 0;
@@ -101,12 +101,13 @@ static bool is_apart(const struct opening *o)
             continue;
         if (o->extents[i].off < end)
             return false;
-        end = o->extents[i].off + o->extents[i].len; /* in the file, or in what it should have */
+        end = o->extents[i].off + o->extents[i].len; /* in the file, or in the bytes that it
+                                                        should have */
     }
     return true;
 }
 
-/* Extents that overlap become one storage: its bytes are explained once. */
+/* Makes one storage of overlapping extents, so that their bytes are claimed once. */
 static bool add_storages(struct opening *o, struct heft_error *err)
 {
     uint64_t end = 0;
@@ -134,7 +135,7 @@ static bool add_storages(struct opening *o, struct heft_error *err)
     return true;
 }
 
-/* What is odd about the segments as they are listed. */
+/* Notes peculiarities of the list of segments. */
 static void judge_segments(struct opening *o)
 {
     const struct heft_ptd *p = o->ptd;
@@ -143,7 +144,7 @@ static void judge_segments(struct opening *o)
     for (uint32_t i = 1; i < p->n_segments; i++)
         if (p->segments[i].off < p->segments[i - 1].off)
             note_odd(o, UNSORTED, p->segments[i].at);
-    for (size_t i = 0; i < o->n_extents && !p->is_old; i++) { /* sorted, where they overlap */
+    for (size_t i = 0; i < o->n_extents && !p->is_old; i++) { /* sorted if they overlap */
         if (o->extents[i].len && o->extents[i].off < end)
             note_odd(o, OVERLAP, o->extents[i].off);
         end = heft_max_u64(end, o->extents[i].len ? o->extents[i].off + o->extents[i].len : 0);
@@ -155,7 +156,7 @@ static void judge_segments(struct opening *o)
 
 /* ---- rows and blobs -------------------------------------------------------------------------- */
 
-/* The key, or where it is no UTF-8 what can be shown of it. */
+/* The key; if it is not UTF-8, its escaped form. */
 static bool name_entry(struct opening *o, const struct heft_ptd_entry *e, struct heft_str *name,
                        struct heft_error *err)
 {
@@ -172,8 +173,8 @@ static bool name_entry(struct opening *o, const struct heft_ptd_entry *e, struct
     return heft_buf_take(&text, &o->model->mem, name, err);
 }
 
-/* Shape, and strides where the bytes are not in the dimensions' order: the innermost steps by 1,
- * each further out by the extents inside it. */
+/* Sets the shape, and strides if the bytes are not in the dimensions' order: the innermost stride
+ * is 1, each outer one the product of the extents inside it. */
 bool heft_ptd_set_dims(struct heft_model *model, const struct heft_ptd_entry *e,
                        struct heft_row *row, struct heft_error *err)
 {
@@ -189,7 +190,8 @@ bool heft_ptd_set_dims(struct heft_model *model, const struct heft_ptd_entry *e,
         return true;
     for (unsigned i = e->rank; i-- > 0;) {
         shape[e->rank + e->order[i]] = step;
-        /* of at most 16 times 31 bits: where it wraps, the size was refused or an extent is 0 */
+        /* At most 16 factors of 31 bits: if this overflows, the size was refused or an extent is
+         * 0 */
         step *= shape[e->order[i]] ? shape[e->order[i]] : 1;
     }
     row->stride = shape + e->rank;
@@ -197,7 +199,7 @@ bool heft_ptd_set_dims(struct heft_model *model, const struct heft_ptd_entry *e,
     return true;
 }
 
-/* A blob is all of a storage: of one that overlapping segments made, it gets its own part. */
+/* A blob is a whole storage: inside one of several overlapping segments it gets its own part. */
 static bool add_blob(struct opening *o, const struct heft_ptd_entry *e, struct heft_str name,
                      struct place place, struct heft_error *err)
 {
@@ -215,7 +217,7 @@ static bool add_blob(struct opening *o, const struct heft_ptd_entry *e, struct h
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-/* The name's number, or that of the one that has it already. */
+/* Adds a key; its number, or that of an equal key. */
 static bool add_key(struct opening *o, struct heft_str name, struct key key, uint32_t *found,
                     struct heft_error *err)
 {
@@ -227,7 +229,7 @@ static bool add_key(struct opening *o, struct heft_str name, struct key key, uin
     return true;
 }
 
-/* What other files brought. Names that they have twice are settled elsewhere. */
+/* Adds the keys of other files. Duplicates among them are reported elsewhere. */
 static bool add_old_keys(struct opening *o, struct heft_error *err)
 {
     const struct heft_model *model = o->model;
@@ -251,7 +253,7 @@ static bool same_dims(const struct heft_row *a, const struct heft_row *b)
            (!a->dim_order || memcmp(a->dim_order, b->dim_order, a->rank) == 0);
 }
 
-/* n bytes of two storages, from these offsets on. */
+/* Compares n bytes of two storages, from these offsets on. */
 static bool same_bytes(const struct heft_model *model, const struct heft_storage *x, uint64_t at,
                        const struct heft_storage *y, uint64_t to, uint64_t n, bool *same,
                        struct heft_error *err)
@@ -272,7 +274,7 @@ static bool same_bytes(const struct heft_model *model, const struct heft_storage
     return true;
 }
 
-/* Whether an older file's entry of that key is this one: the same bytes in the same layout. */
+/* True if the entry of that key in an earlier file is the same: equal bytes in the same layout. */
 static bool is_same(const struct opening *o, const struct key *old, const struct heft_row *row,
                     uint64_t bytes, bool is_tensor, bool *same, struct heft_error *err)
 {
@@ -292,7 +294,7 @@ static bool is_same(const struct opening *o, const struct key *old, const struct
     return x->len != y->len || same_bytes(model, x, 0, y, 0, bytes, same, err);
 }
 
-/* *again: it is there already, from another file. Within a file keys are unique. */
+/* *again: it exists already, from another file. In a file keys are unique. */
 static bool meet_key(struct opening *o, const struct heft_ptd_entry *e, const struct heft_row *row,
                      bool *again, struct heft_error *err)
 {
@@ -320,7 +322,7 @@ static bool meet_key(struct opening *o, const struct heft_ptd_entry *e, const st
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-/* The runtime hands out addresses in the mapped file: kernels take them for aligned. */
+/* The runtime returns addresses in the mapped file: kernels assume that they are aligned. */
 static bool is_crooked(const struct opening *o, const struct heft_ptd_entry *e)
 {
     return e->is_tensor && e->bytes &&
@@ -363,7 +365,8 @@ static bool add_old_extent(void *ctx, uint32_t i, const struct heft_ptd_entry *e
     return add_extent(o, o->ptd->segments[e->segment].off + e->offset, e->bytes, err);
 }
 
-/* Segments are extents; of the old generation the entries, which are read once more for that. */
+/* Segments are extents; in the old generation the entries, which are read a second time for
+ * this. */
 static bool collect_extents(struct opening *o, uint64_t most, struct heft_error *err)
 {
     const struct heft_ptd_visitor visitor = {add_old_extent, o};

@@ -1,10 +1,10 @@
-/* ptd_share.c: contents that are the same bytes.
+/* ptd_share.c: finds contents with equal bytes.
  *
- *     all ─ by size ─► those of one size ─ by samples ─► those whose samples agree ─ by checksum
- *         ─► those of one checksum ─ byte for byte with the first ─► the same
+ *     all ─ by size ─► equal size ─ by samples ─► equal samples ─ by checksum ─► equal checksum
+ *         ─ byte for byte with the first ─► equal
  *
- * A large model's layers are of few sizes, and differ in their samples: so it is not read twice.
- * Tied rows are known to be the same without reading. */
+ * The layers of a large model have few sizes and differ in their samples, so that most of it is not
+ * read twice. Tied rows are known to be equal without reading. */
 #include "format/executorch/ptd_share.h"
 
 #include <stdlib.h>
@@ -15,8 +15,12 @@
 #define SAMPLES 5
 #define SAMPLE  64u    /* bytes */
 #define PIECE   65536u /* bytes as written */
-#define WIDEST  16u    /* bytes of an element: of one byte as written it may be as many before */
-#define STEP    64u /* bytes as written: a multiple holds whole blocks of every dtype that is cast */
+#define WIDEST                                                                                     \
+    16u /* source bytes for each written byte at most: a cast may reduce a C128 to
+                          one byte */
+#define STEP                                                                                       \
+    64u /* bytes as written: multiples contain whole blocks of every dtype that is
+                       cast */
 
 struct mark {
     uint64_t sum;
@@ -33,7 +37,8 @@ struct sharing {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Bytes [off, off + n) as they will be written; both are multiples of STEP, or at the end. */
+/* Reads the bytes [off, off + n) as they will be written; both are multiples of STEP, or at the
+ * end. */
 static bool read_content(struct sharing *s, const struct heft_ptd_content *c, uint64_t off,
                          size_t n, uint8_t *dst, struct heft_error *err)
 {
@@ -51,15 +56,16 @@ static bool read_content(struct sharing *s, const struct heft_ptd_content *c, ui
     return true;
 }
 
-/* CRC-32C below, CRC-32 above: what follows compares, too, so that collisions cost no more than a
- * segment that could have been shared. */
+/* CRC-32C in the lower half, CRC-32 in the upper. The bytes are compared afterwards, too; a
+ * collision only costs a segment that could have been shared. */
 static uint64_t add_sum(uint64_t sum, const uint8_t *p, size_t n)
 {
     return (uint64_t)heft_crc32((uint32_t)(sum >> 32), p, n) << 32 |
            heft_crc32c((uint32_t)sum, p, n);
 }
 
-/* The k-th sample begins at a multiple of STEP, so at a block; the last ends at the end. */
+/* Position of the k-th sample: a multiple of STEP, and so the begin of a block; the last one ends
+ * at the end. */
 static size_t place_sample(uint64_t bytes, unsigned k, uint64_t *at)
 {
     const uint64_t last = (bytes - SAMPLE) / STEP;
@@ -127,7 +133,7 @@ static int by_sum(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Known without reading: the same elements of one storage. */
+/* True if equality is known without reading: the same elements of one storage. */
 static bool is_one(const struct heft_ptd_content *a, const struct heft_ptd_content *b)
 {
     const struct heft_row *x = a->row, *y = b->row;
@@ -139,7 +145,7 @@ static bool is_one(const struct heft_ptd_content *a, const struct heft_ptd_conte
 
 typedef bool group_fn(struct sharing *s, struct mark *marks, size_t n, struct heft_error *err);
 
-/* Runs of two and more with one sum. */
+/* Calls the function for runs of two or more with equal sums. */
 static bool each_run(struct sharing *s, struct mark *marks, size_t n, group_fn *group,
                      struct heft_error *err)
 {
@@ -156,7 +162,7 @@ static bool each_run(struct sharing *s, struct mark *marks, size_t n, group_fn *
     return true;
 }
 
-/* One checksum: each against the first. */
+/* Equal checksums: compares each with the first. */
 static bool join(struct sharing *s, struct mark *marks, size_t n, struct heft_error *err)
 {
     for (size_t i = 1; i < n; i++) {
@@ -170,7 +176,7 @@ static bool join(struct sharing *s, struct mark *marks, size_t n, struct heft_er
     return true;
 }
 
-/* Their samples agree. Where all are one, there is nothing to read. */
+/* Equal samples. If all are known to be equal, nothing is read. */
 static bool sum_all(struct sharing *s, struct mark *marks, size_t n, struct heft_error *err)
 {
     bool one = true;
@@ -189,7 +195,7 @@ static bool sum_all(struct sharing *s, struct mark *marks, size_t n, struct heft
     return one ? join(s, marks, n, err) : each_run(s, marks, n, join, err);
 }
 
-/* Of one size. Empty ones are the same. */
+/* Equal sizes. Empty contents are equal. */
 static bool sample_all(struct sharing *s, struct mark *marks, size_t n, struct heft_error *err)
 {
     if (s->contents[marks[0].index].bytes == 0)
@@ -221,7 +227,7 @@ bool heft_ptd_share(const struct heft_model *model, const struct heft_ptd_conten
 {
     struct sharing s = {.contents = contents, .first = first};
     struct heft_arena mem = {0};
-    /* What is stored wrong is found when it is copied. */
+    /* checksum errors are found when the data is copied */
     const bool ok = heft_reader_init(&s.reader, model, true, err) && share(&s, n, &mem, err);
 
     heft_reader_release(&s.reader);

@@ -49,13 +49,13 @@ static bool read_segment(const struct heft_ptd *ptd, uint64_t at, struct heft_pt
     if (!heft_within(off, len, ptd->room))
         return heft_fail(err, HEFT_MALFORMED, at,
                          "a segment of %" PRIu64 " bytes at %" PRIu64
-                         " behind the base, where %" PRIu64 " are",
+                         " after the base, where %" PRIu64 " are",
                          len, off, ptd->room);
     *out = (struct heft_ptd_segment){at, ptd->base + off, len};
     return true;
 }
 
-/* A vector of references that must be there. */
+/* A vector of references that is required. */
 static bool open_vector(struct heft_ptd *ptd, unsigned id, const char *what, uint64_t most,
                         struct heft_flat_vector *out, struct heft_error *err)
 {
@@ -64,7 +64,7 @@ static bool open_vector(struct heft_ptd *ptd, unsigned id, const char *what, uin
     if (!heft_flat_ref(&ptd->flat, &ptd->root, id, &at, err))
         return false;
     if (at == 0)
-        return heft_fail(err, HEFT_MALFORMED, ptd->root.at, "no vector of %s", what);
+        return heft_fail(err, HEFT_MALFORMED, ptd->root.at, "the vector of %s is missing", what);
     if (!heft_flat_refs(&ptd->flat, at, what, out, err))
         return false;
     return out->count <= most || heft_fail(err, HEFT_LIMIT, at,
@@ -114,7 +114,7 @@ static bool is_identity(const struct heft_ptd_entry *e)
     return true;
 }
 
-/* Whether shape and dtype make a size; sets it. */
+/* Computes the size from shape and dtype; false if there is none. */
 static bool measure(struct heft_ptd_entry *e, uint64_t at, struct heft_error *err)
 {
     uint64_t shape[HEFT_PTD_RANK];
@@ -127,10 +127,10 @@ static bool measure(struct heft_ptd_entry *e, uint64_t at, struct heft_error *er
                              (int64_t)shape[i] - ((int64_t)1 << 32));
     }
     return heft_row_size(e->dtype, e->rank, shape, &e->bytes) ||
-           heft_fail(err, HEFT_MALFORMED, at, "a tensor of 2^64 bytes or more");
+           heft_fail(err, HEFT_MALFORMED, at, "a tensor has 2^64 bytes or more");
 }
 
-/* sizes and dim_order, of which a writer without care leaves out the empty ones. */
+/* Reads sizes and dim_order; some writers omit empty vectors. */
 static bool read_dims(const struct heft_flat *flat, const struct heft_flat_table *table,
                       unsigned id, struct heft_ptd_entry *e, struct heft_error *err)
 {
@@ -183,7 +183,7 @@ struct walk {
     struct heft_ptd *ptd;
     uint64_t longest;
     const struct heft_ptd_visitor *visitor;
-    uint32_t next; /* entry's number */
+    uint32_t next; /* number of the entry */
 };
 
 static bool read_key(const struct walk *w, const struct heft_flat_table *table,
@@ -192,15 +192,15 @@ static bool read_key(const struct walk *w, const struct heft_flat_table *table,
     if (!heft_flat_ref(&w->ptd->flat, table, 0, &e->key_at, err))
         return false;
     if (e->key_at == 0)
-        return heft_fail(err, HEFT_MALFORMED, table->at, "an entry without a key");
+        return heft_fail(err, HEFT_MALFORMED, table->at, "an entry has no key");
     if (!heft_flat_string(&w->ptd->flat, e->key_at, w->longest, "key", &e->key, err))
         return false;
     return !memchr(e->key.p, '\0', e->key.n) ||
            heft_fail(err, HEFT_MALFORMED, e->key_at,
-                     "a key with a NUL in it, which the runtime takes for its end");
+                     "a key contains a NUL, which ends it for the runtime");
 }
 
-/* Whether the segment is there and holds it. */
+/* True if the segment exists and contains the entry. */
 static bool check_place(const struct walk *w, struct heft_ptd_entry *e, struct heft_error *err)
 {
     const struct heft_ptd *ptd = w->ptd;
@@ -216,7 +216,7 @@ static bool check_place(const struct walk *w, struct heft_ptd_entry *e, struct h
                      e->offset, ptd->segments[e->segment].len);
 }
 
-/* What both generations' NamedData have. */
+/* Reads the fields that NamedData has in both generations. */
 static bool read_named(const struct walk *w, const struct heft_flat_table *table,
                        struct heft_ptd_entry *e, struct heft_error *err)
 {
@@ -275,7 +275,7 @@ bool heft_ptd_read_entries(struct heft_ptd *ptd, uint64_t most, uint64_t longest
     struct walk w = {ptd, longest, visitor, 0};
     struct heft_flat_vector vector;
 
-    ptd->flat.budget = ptd->flat.end / 4; /* each walk has its own */
+    ptd->flat.budget = ptd->flat.end / 4; /* each walk has its own budget */
     if (!ptd->is_old)
         return open_vector(ptd, 2, "named_data", most, &vector, err) &&
                read_vector(&w, &vector, "NamedData", read_named, err);

@@ -1,25 +1,26 @@
-/* ptd_write.c: plans a .ptd as ExecuTorch's Python serializer lays it out, byte for byte.
+/* ptd_write.c: plans a .ptd with the layout of ExecuTorch's Python serializer, byte for byte.
  *
- *     items and blobs, in the source's order ─► contents ─ those of the same bytes share ─► segments,
+ *     items and blobs, in the source's order ─► contents ─ equal ones are shared ─► segments,
  *     each aligned
  *     tables (back to front): DataSegments, their vector; of each entry its key, sizes, dim_order,
- *     layout, NamedData; their vector; the root (ptd_tables.c draws them)
- *     file: tables with the header spliced in │ zeros │ segments, zeros between
+ *     layout, NamedData; their vector; the root (layout in ptd_tables.c)
+ *     file: tables with the header inserted │ zeros │ segments, zeros between
  *
- * A tensor in channels_last order stays so; what else is strided is written row-major. */
+ * A tensor in channels_last order keeps it; other strided tensors are written in row-major
+ * order. */
 #include "base/endian.h"
 #include "format/executorch/ptd_parts.h"
 #include "format/executorch/ptd_share.h"
 
-#define ALIGNMENT 128 /* of segments, as the reference has it */
+#define ALIGNMENT 128 /* of segments, as in the reference */
 #define SPLICE    48  /* the header, padded to 16 */
 #define ID        "FT01"
 
-/* What the tables say of a content. */
+/* Fields of a content in the tables. */
 struct entry {
     const struct heft_export_item *item; /* NULL: a blob */
     struct heft_str name;
-    const uint8_t *order; /* dim_order; NULL: as the dimensions come */
+    const uint8_t *order; /* dim_order; NULL: in ascending order */
 };
 
 struct out {
@@ -29,10 +30,10 @@ struct out {
     struct heft_flat_out flat;
     struct heft_ptd_content *contents;
     struct entry *entries; /* of contents */
-    uint32_t *first;       /* of contents: the one that is stored */
+    uint32_t *first;       /* for each content the one that is stored */
     uint32_t *segments;    /* … its segment */
     uint64_t *offsets;     /* of segments */
-    uint32_t *stored;      /* segments: which content they are */
+    uint32_t *stored;      /* content of each segment */
     uint32_t *refs;
     size_t n;
     uint32_t n_segments;
@@ -41,8 +42,8 @@ struct out {
 
 /* ---- contents -------------------------------------------------------------------------------- */
 
-/* Whether the strides are those that a packed tensor of that order has, dimensions of extent 1
- * included. */
+/* True if the strides are those of a contiguous tensor of that order, including dimensions of
+ * extent 1. */
 static bool has_strides(const struct heft_row *row, const uint64_t *stride, const uint8_t *order)
 {
     uint64_t step = 1;
@@ -50,13 +51,13 @@ static bool has_strides(const struct heft_row *row, const uint64_t *stride, cons
     for (unsigned i = row->rank; i-- > 0;) {
         if (stride[order[i]] != step)
             return false;
-        step *= heft_max_u64(row->shape[order[i]], 1); /* of a tensor in memory: settled */
+        step *= heft_max_u64(row->shape[order[i]], 1); /* of a validated tensor in memory */
     }
     return true;
 }
 
-/* The dimensions by their strides, largest first, as exporters write them: of extent 1 they may
- * come elsewhere than channels_last has them. */
+/* Sorts the dimensions by their strides, largest first, as exporters do: those of extent 1 may be
+ * in other positions than in channels_last. */
 static void sort_dims(const uint64_t *stride, unsigned rank, uint8_t *order)
 {
     for (unsigned i = 0; i < rank; i++) {
@@ -68,8 +69,7 @@ static void sort_dims(const uint64_t *stride, unsigned rank, uint8_t *order)
     }
 }
 
-/* The order that the file is to say, the source's own or channels_last, into *order; NULL:
- * row-major. */
+/* The order to be stored, the source's own or channels_last, in *order; NULL: row-major. */
 static bool find_order(struct out *o, const struct heft_row *row, const uint8_t **order,
                        struct heft_error *err)
 {
@@ -87,7 +87,7 @@ static bool find_order(struct out *o, const struct heft_row *row, const uint8_t 
     return sorted != NULL;
 }
 
-/* The row as its bytes lie: dimensions in the order of storage, row-major. */
+/* The row in its physical layout: dimensions in the order of storage, row-major. */
 static const struct heft_row *physical(struct out *o, const struct heft_row *row,
                                        const uint8_t *order, struct heft_error *err)
 {
@@ -162,7 +162,7 @@ static bool add_blob(struct out *o, const struct heft_model_blob *blob, struct h
     return true;
 }
 
-/* Tensors differ in name from each other already; blobs may not. */
+/* Names of tensors are unique already; those of blobs may not be. */
 static bool check_unique(struct out *o, struct heft_error *err)
 {
     struct heft_strmap seen = {0};
@@ -180,14 +180,14 @@ static bool check_unique(struct out *o, struct heft_error *err)
     return ok;
 }
 
-/* How many rows of the source stand before an item. */
+/* Number of rows of the source before an item. */
 static size_t rows_before(const struct heft_export_list *exports,
                           const struct heft_export_item *item)
 {
     return item->is_apart ? exports->model->n_rows : (size_t)(item->row - exports->model->rows);
 }
 
-/* Each blob where it stands among the rows of its source. */
+/* Puts each blob at its position among the rows of its source. */
 static bool collect_in_order(struct out *o, struct heft_error *err)
 {
     const struct heft_export_list *exports = o->exports;
@@ -232,7 +232,7 @@ static uint64_t padding(uint64_t at, uint64_t alignment)
     return (alignment - at % alignment) % alignment;
 }
 
-/* In the order in which entries first need them. */
+/* Segments have the order in which entries first use them. */
 static bool place_segments(struct out *o, struct heft_error *err)
 {
     uint64_t end = 0;
@@ -310,7 +310,7 @@ static bool put_tables(struct out *o, struct heft_bytes *bytes, struct heft_erro
     return heft_flat_finish(&o->flat, heft_flat_end(&o->flat), ID, bytes, err);
 }
 
-/* The tables with the header inside, up to the base of the segments. */
+/* Writes the tables with the header inside, up to the base of the segments. */
 static bool put_head(struct out *o, struct heft_str *head, struct heft_error *err)
 {
     const size_t last = o->n_segments;
@@ -321,7 +321,7 @@ static bool put_head(struct out *o, struct heft_str *head, struct heft_error *er
 
     if (!put_tables(o, &flat, err))
         return false;
-    base = flat.n + SPLICE; /* below 2^31 each */
+    base = flat.n + SPLICE; /* each is below 2^31 */
     base += padding(base, o->alignment);
     p = heft_arena_zero(o->plan->mem, (size_t)base, 1, err);
     if (!p)
@@ -370,7 +370,8 @@ static bool plan_file(struct out *o, uint32_t file, struct heft_error *err)
            place_segments(o, err) && put_head(o, &head, err) &&
            heft_plan_put(o->plan, file, head, err) && plan_segments(o, file, head.n, err) &&
            (o->n > 0 ||
-            heft_plan_note(o->plan, "a .ptd without entries: no runtime loads it", err));
+            heft_plan_note(o->plan, "the .ptd would have no entries: no runtime loads such a file",
+                           err));
 }
 
 enum { SEGMENT_ALIGNMENT, DROP_METADATA, N_OPTIONS };

@@ -1,14 +1,15 @@
-/* h5.c: HDF5 files of tensors (doc/format/hdf5.md): .h5, .hdf5, .weights.h5. libhdf5 reads them, in
- * a module that is opened on first use; heft looks at the superblock first and reads contiguous
+/* h5.c: HDF5 files with tensors (doc/format/hdf5.md): .h5, .hdf5, .weights.h5. libhdf5 reads them,
+ * in a module that is loaded on first use; heft checks the superblock first, and reads contiguous
  * data itself.
  *
  *     0 … base   user block      of 0, 512, 1024, … bytes
  *     base       superblock      h5_superblock.c
  *     … eof      object headers, B-trees, heaps, and data, anywhere
  *
- *     h5_walk.c   the module tells groups, datasets, attributes ──► entries, lists of names, values
- *     h5_names.c  entries by the names that Keras gave them, in its order
- *     h5_rows.c   contiguous: a storage of the file │ others: of a source that the module unpacks */
+ *     h5_walk.c   groups, datasets, attributes from the module ──► entries, lists of names, values
+ *     h5_names.c  names of entries by Keras' attributes, and their order
+ *     h5_rows.c   contiguous data: a storage of the file │ other: of a source that the module
+ * decodes */
 #include "format/hdf5/h5_parts.h"
 
 /* ---- opening ----------------------------------------------------------------------------- */
@@ -65,7 +66,7 @@ bool heft_h5_open(struct heft_model *model, uint32_t source, const struct heft_h
     r.bytes = heft_arena_alloc(&model->mem, sizeof *r.bytes, err);
     if (!r.bytes)
         return false;
-    *r.bytes = model->sources[source].source; /* the array of sources moves */
+    *r.bytes = model->sources[source].source; /* the array of sources is reallocated */
     ok = heft_h5_superblock(&r, err) && open_file(&r, err) && heft_h5_walk(&r, err) &&
          heft_h5_name(&r, err) && heft_h5_title(&r, err) && heft_h5_add_rows(&r, err) &&
          name_version(&r, err);
@@ -80,7 +81,7 @@ static bool open_h5(struct heft_model *model, uint32_t source, struct heft_error
 
 /* ---- probing ----------------------------------------------------------------------------- */
 
-/* Behind a user block, which may be anything, the signature counts for less. */
+/* After a user block, which may have any contents, the signature gives a lower score. */
 static int probe(const struct heft_probe *sample)
 {
     static const char signature[] = "\x89HDF\r\n\x1a\n";
@@ -92,7 +93,7 @@ static int probe(const struct heft_probe *sample)
     return 0;
 }
 
-/* Behind a longer user block. */
+/* Searches after a longer user block. */
 static bool find_signature(const struct heft_source *source, bool *is_it, struct heft_error *err)
 {
     uint64_t base;
@@ -111,7 +112,7 @@ static bool holds(enum heft_dtype dtype)
     return held[dtype];
 }
 
-/* As huggingface_hub counts tensors of TensorFlow: an element of bool has one bit. */
+/* Size as huggingface_hub counts it for tensors of TensorFlow: an element of bool has one bit. */
 static uint64_t weigh(const struct heft_export_item *item)
 {
     return item->as == HEFT_BOOL ? item->bytes / 8 + (item->bytes % 8 != 0) : item->bytes;

@@ -1,19 +1,20 @@
-/* h5_config.c: what config.json of a .keras archive says of its layers: the class of each, by the
- * layer's name, and which of its variables it goes without.
+/* h5_config.c: layers in config.json of a .keras archive: the class of each layer, by the layer's
+ * name, and which of its variables it does without.
  *
  *     {"module": "keras.layers", "class_name": "SpectralNormalization", "config": {"name": "sn",
  *      "layer": {"module": "keras.layers", "class_name": "Dense", "config": {"name": "dense",
  *                "use_bias": false, …}, …}, …}, "registered_name": null, …}
  *
- * Objects of this form stand anywhere in the document, in any depth. Classes of other modules are the
- * user's own, whatever they are called. A name that two classes have is known for none. */
+ * Objects of this form may be anywhere in the document, at any depth. Classes of other modules are
+ * the user's own, whatever their names. A name used by two classes is ambiguous, and its class
+ * unknown. */
 #include "base/text.h"
 #include "format/hdf5/h5_parts.h"
 #include "wire/json.h"
 
 enum key { OTHER, CLASS_NAME, MODULE, CONFIG, NAME, FIRST_SETTING };
 
-/* Settings and the value by which a layer goes without a variable. */
+/* Settings, and the value with which a layer does without a variable. */
 static const struct {
     const char *key;
     enum heft_json_token value;
@@ -27,13 +28,13 @@ static const struct {
     {"tie_weights", HEFT_JSON_TRUE, HEFT_H5_REVERSE},
 };
 
-/* An object or array that is open. */
+/* An open object or array. */
 struct frame {
     struct heft_str class_name, module;
-    struct heft_str name; /* in the object `config`, handed up to the one around it */
-    uint8_t without;      /* so is this */
-    uint8_t key;          /* of the value that comes next */
-    bool has_input;       /* an InputLayer is the child of its list */
+    struct heft_str name; /* from the object `config`; passed to the object around it */
+    uint8_t without;      /* … as is this */
+    uint8_t key;          /* key of the next value */
+    bool has_input;       /* an InputLayer is in its list */
 };
 
 struct reading {
@@ -117,7 +118,7 @@ static bool add_class(struct reading *r, struct heft_str title, const struct hef
     return true;
 }
 
-/* An object that ends. */
+/* At the end of an object. */
 static bool end_object(struct reading *r, const struct frame *f)
 {
     struct heft_h5_class layer = {
@@ -134,7 +135,7 @@ static bool end_object(struct reading *r, const struct frame *f)
     if (!f->class_name.p || !f->class_name.n)
         return true;
     if (layer.is_known && heft_str_is(f->class_name, "InputLayer") && r->n >= 2)
-        r->frames[r->n - 2].has_input = true; /* over the list of layers */
+        r->frames[r->n - 2].has_input = true; /* frame around the list of layers */
     return take_class(r, f, &layer.name) &&
            (layer.is_known || heft_strmap_add(&r->out->foreign, layer.name, 0, &found, r->err)) &&
            (!f->name.n || add_class(r, f->name, &layer));

@@ -1,10 +1,10 @@
-/* h5_kept.c: the layers of a file of Keras that is written as HDF5 again.
+/* h5_kept.c: keeps the layers of a Keras file that is converted to HDF5 again.
  *
  *     /inner         weight_names = [d1/kernel, d2/kernel]     a model that is a layer of a model
- *     row "d1/kernel"  ──►  layer "inner", weight "d1/kernel"  ──►  /inner/d1/kernel, listed so
+ *     row "d1/kernel"  ──►  layer "inner", weight "d1/kernel"  ──►  /inner/d1/kernel, listed there
  *
- * Names do not say which model a layer is in, and Keras' load_weights counts layers: what the source
- * knows of them goes along. All or none: one file has one kind of names. */
+ * Names do not contain the model of a layer, and Keras' load_weights counts layers: the source's
+ * layers are therefore kept. All or none: a file has one kind of names. */
 #include "format/hdf5/h5_parts.h"
 
 const char heft_h5_place_kind = 0;
@@ -20,7 +20,7 @@ static bool map_places(const struct heft_model *model, struct heft_strmap *map,
     return true;
 }
 
-/* "inner/d1/kernel"; NUL-terminated, as paths are handed to libhdf5. */
+/* "inner/d1/kernel"; NUL-terminated, as libhdf5 needs paths. */
 static bool join(struct heft_arena *mem, struct heft_h5_place *place, struct heft_error *err)
 {
     struct heft_buf buf = {0};
@@ -31,7 +31,7 @@ static bool join(struct heft_arena *mem, struct heft_h5_place *place, struct hef
     return heft_buf_take(&buf, mem, &place->path, err);
 }
 
-/* *found: the item has the name that its layer knows it by. */
+/* *found: the item has the name by which its layer lists it. */
 static bool find_place(const struct heft_export_list *exports, const struct heft_strmap *map,
                        size_t i, struct heft_h5_place *place, bool *found, struct heft_error *err)
 {

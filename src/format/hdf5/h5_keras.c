@@ -1,8 +1,8 @@
-/* h5_keras.c: a model of Keras 3 (.keras): a zip archive whose records are stored.
+/* h5_keras.c: a model of Keras 3 (.keras): a zip archive with stored records.
  *
  *     metadata.json        Keras' version, the date        ──► value
- *     config.json          the layers: Keras needs it      ──► value
- *     model.weights.h5     HDF5, opened where it lies      ──► rows
+ *     config.json          the layers: required by Keras    ──► value
+ *     model.weights.h5     HDF5, read in place             ──► rows
  *     assets/…             vocabularies and the like       ──► blobs */
 #include "base/checksum.h"
 #include "base/text.h"
@@ -32,7 +32,7 @@ static int probe(const struct heft_probe *sample)
 
 /* ---- records ----------------------------------------------------------------------------- */
 
-/* The weights may be whole: salvaging goes on without the record. */
+/* The weights may be intact: salvage continues without the record. */
 static bool lose_value(struct archive *a, const struct heft_zip_entry *entry,
                        const struct heft_error *found)
 {
@@ -120,12 +120,12 @@ static bool add_records(struct archive *a)
            leave_tail(a);
 }
 
-/* The weights are whole without it, so it is verify's. */
+/* A missing config.json is reported by verify only: the weights can be read without it. */
 static bool need_config(struct archive *a)
 {
     return heft_zip_find(&a->zip, HEFT_STR("config.json")) ||
            heft_model_note(a->model, HEFT_FINDING, a->source, a->zip.directory, a->err,
-                           "no record config.json, without which Keras loads no model");
+                           "record config.json is missing: Keras cannot load the model");
 }
 
 /* ---- the weights ------------------------------------------------------------------------- */
@@ -150,7 +150,7 @@ static bool find_weights(struct archive *a)
                      WEIGHTS " is deflated; Keras stores it: unpack the archive, then open it");
 }
 
-/* Values of both, in one tree: the archive's first. */
+/* Joins the values of archive and weights in one tree, the archive's first. */
 static void join_values(struct archive *a)
 {
     const struct heft_value *inner = a->model->values;
@@ -162,7 +162,7 @@ static void join_values(struct archive *a)
     a->model->values = &a->values->value;
 }
 
-/* The names of objects are told by it. A config that cannot be read leaves them untold. */
+/* Names of objects depend on it. If the config cannot be read, they are not used. */
 static bool read_config(struct archive *a, struct heft_h5_config *out)
 {
     const struct heft_zip_entry *const entry = heft_zip_find(&a->zip, HEFT_STR(CONFIG));
@@ -252,7 +252,7 @@ static bool compare_sum(const struct heft_source *bytes, const struct heft_zip_e
                      weights->crc);
 }
 
-/* The checksum of the zip is one of all weights together. */
+/* The checksum in the zip covers all weights together. */
 static bool check_keras(const struct heft_model *model, uint32_t source, struct heft_error *err)
 {
     const struct heft_source *bytes = &model->sources[source].source;

@@ -1,19 +1,19 @@
-/* h5_layers.c: the attributes of a file that heft writes: as Keras' legacy load_weights wants them.
- * Layers are those of the source, where that is a file of Keras (h5_kept.c), else by name:
+/* h5_layers.c: attributes of a file that heft writes, as Keras' legacy load_weights needs them.
+ * Layers are those of the source, if it is a Keras file (h5_kept.c), else derived from names:
  *
  *     dense/kernel:0, dense/bias:0      /       layer_names  = [dense]
  *                                       /dense  weight_names = [kernel:0, bias:0]
- *     a/d1/kernel, a/d2/kernel          /       layer_names  = [a/d1, a/d2]      Keras 3: the names of a
- *                                       /a/d1   weight_names = [kernel]          Sequential begin alike
+ *     a/d1/kernel, a/d2/kernel          /       layer_names  = [a/d1, a/d2]      Keras 3: names in a
+ *                                       /a/d1   weight_names = [kernel]          Sequential share a prefix
  *     scale                             /       weight_names = [scale]
  *
- * Names come in the order of the source: Keras assigns by order (h5_order.c: where the source has
- * only a sorted one). A file says that its tensors are called by their paths, because a name in
- * weight_names is else all of a tensor's name. */
+ * Names are listed in the order of the source, because Keras assigns by order (h5_order.c: for
+ * sources that only have a sorted order). An attribute of heft's own marks that tensors are named
+ * by their paths, because otherwise a name in weight_names is the tensor's whole name. */
 #include "base/text.h"
 #include "format/hdf5/h5_parts.h"
 
-/* What an attribute may take of an object header, of 64 KiB, as Keras has it. */
+/* Bytes of an attribute in an object header of 64 KiB; the limit of Keras. */
 #define MOST_BYTES 64512
 
 /* ---- one attribute ----------------------------------------------------------------------- */
@@ -41,7 +41,8 @@ bool heft_h5_add_text(struct heft_h5_attributes *out, const char *attribute, con
                err);
 }
 
-/* How many equal parts (numpy.array_split's: the first ones longer by one) hold n names. */
+/* Number of equal parts (as of numpy.array_split: the first ones are longer by one) that hold n
+ * names. */
 static bool count_parts(const struct heft_h5_text *names, size_t n, size_t *parts,
                         struct heft_error *err)
 {
@@ -82,7 +83,7 @@ bool heft_h5_add_list(struct heft_h5_attributes *out, struct heft_str group, con
 
 struct layer {
     struct heft_str path; /* empty: the root */
-    size_t n, first;      /* of `weights` */
+    size_t n, first;      /* range in `weights` */
     bool is_listed;
 };
 
@@ -97,7 +98,8 @@ struct layers {
     unsigned components; /* of a layer's path */
 };
 
-/* The first `components` of a name, without the slash behind them; less where it ends before. */
+/* The first `components` of a name, without the slash after them; the whole name if it has
+ * fewer. */
 static struct heft_str leading(struct heft_str name, unsigned components)
 {
     for (size_t i = 0; i < name.n; i++)
@@ -106,8 +108,8 @@ static struct heft_str leading(struct heft_str name, unsigned components)
     return (struct heft_str){name.p, 0};
 }
 
-/* Keras 3 puts the model's name in front of all of a Sequential's names, and no ":0" behind. Of a
- * Functional's it puts none, so that the first parts differ. */
+/* Keras 3 puts the model's name before all names of a Sequential, and no ":0" after them. Names of
+ * a Functional have no such prefix, so that their first parts differ. */
 static unsigned layer_components(const struct heft_export_list *exports)
 {
     for (size_t i = 0; i < exports->n_items; i++)
@@ -125,7 +127,7 @@ static struct heft_str layer_of(const struct layers *l, size_t i)
     return layer.n || l->kept ? layer : leading(name, 1);
 }
 
-/* The layer of item i. */
+/* Finds or adds the layer of item i. */
 static bool find_layer(struct layers *l, size_t i, uint32_t *at, struct heft_error *err)
 {
     const struct heft_str path = layer_of(l, i);
@@ -142,7 +144,7 @@ static bool find_layer(struct layers *l, size_t i, uint32_t *at, struct heft_err
     return true;
 }
 
-/* The layers in the order of their first items, and how many weights each has. */
+/* Lists the layers in the order of their first items, with their numbers of weights. */
 static bool count_layers(struct layers *l, struct heft_error *err)
 {
     const struct heft_export_list *exports = l->exports;
@@ -203,8 +205,8 @@ static bool put_layers(struct layers *l, struct heft_h5_attributes *out, struct 
     return true;
 }
 
-/* keras_version: what lies in layers is as Keras 2 has it; without it, readers turn kernels as those
- * of Keras 1. */
+/* keras_version marks layers as those of Keras 2; without it readers transpose kernels as those of
+ * Keras 1. */
 bool heft_h5_layers(const struct heft_export_list *exports, const struct heft_h5_place *kept,
                     struct heft_h5_attributes *out, struct heft_error *err)
 {

@@ -1,4 +1,5 @@
-/* h5_load.c: the module that reads and writes HDF5, opened on first use, and its errors. */
+/* h5_load.c: loads the module that reads and writes HDF5 on first use, and translates its
+ * errors. */
 #include "format/hdf5/h5_parts.h"
 
 #include "io/module.h"

@@ -1,12 +1,12 @@
-/* h5_module.h: what heft and its HDF5 module say to each other. The module (modules/hdf5) is a
- * shared object of its own, linked to libhdf5 and opened on first use; its one symbol is a table.
+/* h5_module.h: the interface between heft and its HDF5 module. The module (modules/hdf5) is a
+ * shared object linked to libhdf5 and loaded on first use; its only symbol is a table of functions.
  *
  *     format/h5*.c ──► heft_h5_module table ──► modules/hdf5 ──► libhdf5
  *        checks, rows, plans                      lock, file driver, types
  *
- * Plain C on both sides: the module is not linked to heft. Whoever fills an error writes what a
- * file said as it is; this side escapes it. All functions may be called from any thread. Files are
- * read in a process of their own: hdf5_child.c says why. */
+ * Plain C on both sides: the module is not linked to heft. Errors contain text of the file
+ * unescaped; heft escapes it. All functions are thread-safe. Files are read in a process of their
+ * own, see hdf5_child.c. */
 #ifndef HEFT_H5_MODULE_H
 #define HEFT_H5_MODULE_H
 
@@ -16,12 +16,13 @@
 #define HEFT_H5_VERSION 5
 #define HEFT_H5_NOWHERE UINT64_MAX
 
-/* Where a file's bytes come from. */
+/* Source of a file's bytes. */
 struct heft_h5_input {
     bool (*read)(void *ctx, uint64_t off, void *dst, size_t n, struct heft_error *err);
     void *ctx;
     uint64_t size;
-    int fd;           /* that read() reads from: the only one that the other process keeps; or -1 */
+    int fd;           /* descriptor used by read(), the only one that the other process keeps; or
+                         -1 */
     uint64_t seconds; /* struct heft_limits */
 };
 
@@ -35,10 +36,10 @@ enum heft_h5_kind {
     HEFT_H5_TEXTS,
     HEFT_H5_INTS,
     HEFT_H5_FLOATS,
-    HEFT_H5_BOOLS /* ints: 0, else true */
+    HEFT_H5_BOOLS /* ints: 0 is false, others are true */
 };
 
-/* An attribute's value, or a dataset of strings. NOTHING: of a type that is not told. */
+/* The value of an attribute, or a dataset of strings. NOTHING: of a type that is not supported. */
 struct heft_h5_value {
     enum heft_h5_kind kind;
     bool is_list;
@@ -52,32 +53,33 @@ struct heft_h5_value {
 
 struct heft_h5_dataset {
     struct heft_h5_text path; /* without the leading slash */
-    uint64_t address;         /* which object it is */
-    const char *why;          /* it cannot be read; else NULL */
+    uint64_t address;         /* identifies the object */
+    const char *why;          /* reason why it cannot be read; else NULL */
     enum heft_dtype dtype;
     bool is_big; /* big-endian */
     unsigned rank;
     const uint64_t *shape;
-    uint64_t bytes; /* elements × size */
-    uint64_t work;  /* bytes that are unpacked where all is read: more where chunks are met again */
-    uint64_t offset; /* in the file, where it lies there plainly; else HEFT_H5_NOWHERE: read it */
+    uint64_t bytes;  /* elements × size */
+    uint64_t work;   /* bytes that are decompressed to read all of it: more if chunks are
+                       decompressed several times */
+    uint64_t offset; /* in the file, if stored contiguously; else HEFT_H5_NOWHERE: use read */
 };
 
-/* Whom a walk tells what it meets, in the order of names, or of creation where a group
- * keeps that. False ends it. */
+/* Callbacks of a walk, in the order of names, or of creation if a group tracks that. If one returns
+ * false, the walk ends. */
 struct heft_h5_visitor {
     void *ctx;
     bool (*dataset)(void *ctx, const struct heft_h5_dataset *dataset, struct heft_error *err);
-    /* name is empty for the value of a dataset of strings. */
+    /* `name` is empty for the value of a dataset of strings. */
     bool (*value)(void *ctx, struct heft_h5_text path, struct heft_h5_text name,
                   const struct heft_h5_value *value, struct heft_error *err);
     bool (*note)(void *ctx, struct heft_h5_text path, const char *text, struct heft_error *err);
-    uint64_t links;      /* the most that are followed */
+    uint64_t links;      /* links that are followed at most */
     uint64_t path;       /* bytes of a path */
-    uint64_t text_bytes; /* of all attributes and strings */
+    uint64_t text_bytes; /* bytes of all attributes and strings */
 };
 
-/* A dataset to be written; `offset` is set by lay_out (HEFT_H5_NOWHERE where it has no bytes). */
+/* A dataset to be written; lay_out sets `offset` (HEFT_H5_NOWHERE if it has no bytes). */
 struct heft_h5_new {
     struct heft_h5_text path;
     enum heft_dtype dtype;
@@ -105,16 +107,16 @@ struct heft_h5_module {
     void (*close)(struct heft_h5_file *file);
     bool (*walk)(struct heft_h5_file *file, const struct heft_h5_visitor *visitor,
                  struct heft_error *err);
-    /* [off, off+n) of the stored elements of the dataset at that address, unpacked, row-major. The
-     * caller keeps inside its bytes. */
+    /* Reads [off, off+n) of the decoded elements of the dataset at that address, in row-major
+     * order. The caller stays inside its bytes. */
     bool (*read)(struct heft_h5_file *file, uint64_t address, uint64_t off, void *dst, size_t n,
                  struct heft_error *err);
-    /* Lays out a new file: where each dataset's bytes will be, and all that is around them. */
+    /* Lays out a new file: the position of each dataset's bytes, and everything around them. */
     struct heft_h5_image *(*lay_out)(struct heft_h5_new *datasets, size_t n,
                                      const struct heft_h5_names *names, size_t n_names,
                                      struct heft_error *err);
     uint64_t (*image_size)(const struct heft_h5_image *image);
-    /* [off, off+n) of it: zeros where nothing was written. Without the lock. */
+    /* Reads [off, off+n) of it: zeros where nothing was written. Does not take the lock. */
     bool (*image_read)(const struct heft_h5_image *image, uint64_t off, void *dst, size_t n,
                        struct heft_error *err);
     void (*image_free)(struct heft_h5_image *image);

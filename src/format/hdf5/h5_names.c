@@ -1,13 +1,13 @@
-/* h5_names.c: what rows are called, and their order.
+/* h5_names.c: names of rows, and their order.
  *
  *     /                 layer_names  = [dense, conv]
  *     /dense            weight_names = [dense/kernel:0, dense/bias:0]
  *     /dense/dense/kernel:0                                            ──► row "dense/kernel:0"
  *
- * A name of weight_names is a path from its group, and what Keras calls the tensor. Datasets that no
- * list names are called by their paths. Rows come as the lists have them, all others behind them in
- * the order of the walk. Where two rows would get one name (models within models have such), all are
- * called by their paths; so are those of files that heft wrote, which say so. */
+ * A name in weight_names is a path relative to its group, and Keras' name of the tensor. Datasets
+ * that are in no list are named by their paths. Rows have the order of the lists; others follow in
+ * the order of the walk. If two rows would have the same name (as in models within models), all are
+ * named by their paths; so are those of files that heft wrote, which have a mark. */
 #include "base/text.h"
 #include "format/hdf5/h5_parts.h"
 
@@ -15,14 +15,15 @@ struct namer {
     struct heft_h5_reader *r;
     struct heft_strmap paths;  /* → entry */
     struct heft_strmap groups; /* → the first of its lists */
-    struct heft_str top;       /* the group whose layers are listed, or the root */
+    struct heft_str top;       /* the group that lists the layers, or the root */
     struct heft_arena mem;
     struct heft_error *err;
 };
 
 /* ---- lists ------------------------------------------------------------------------------- */
 
-/* The piece `number` of a group's list; NULL where there is none. A plain name counts as piece 0. */
+/* Piece `number` of a group's list; NULL if there is none. A name without a number counts as piece
+ * 0. */
 static struct heft_h5_list *find_list(const struct namer *n, struct heft_str group, bool is_layers,
                                       uint32_t number)
 {
@@ -32,7 +33,7 @@ static struct heft_h5_list *find_list(const struct namer *n, struct heft_str gro
         struct heft_h5_list *list = &n->r->lists[i];
 
         if (!heft_str_eq(list->group, group))
-            return NULL; /* those of a group stand together */
+            return NULL; /* pieces of a group are consecutive */
         if (list->is_layers == is_layers && list->number == number)
             return list;
     }
@@ -52,7 +53,7 @@ static bool join(struct namer *n, struct heft_str group, struct heft_str name, s
     return heft_buf_take(&buf, &n->mem, out, n->err);
 }
 
-/* The entry at that path is the next row; NULL: there is none. */
+/* Makes the entry at that path the next row; NULL if there is none. */
 static struct heft_h5_entry *place(struct namer *n, struct heft_str path)
 {
     const uint32_t at = heft_strmap_get(&n->paths, path);
@@ -65,7 +66,8 @@ static struct heft_h5_entry *place(struct namer *n, struct heft_str path)
     return entry;
 }
 
-/* A layer's path from the group that lists it: "model_weights/dense" is the layer "dense". */
+/* Path of a layer relative to the group that lists it: "model_weights/dense" is the layer
+ * "dense". */
 static struct heft_str below_top(const struct namer *n, struct heft_str group)
 {
     const size_t skip = n->top.n ? n->top.n + 1 : 0;
@@ -115,8 +117,8 @@ static bool follow_layer(struct namer *n, struct heft_str group, struct heft_str
     return follow_pieces(n, path, true);
 }
 
-/* Pieces of a list of layers come in the order of their names (0, 1, 10, 2): all of a group at its
- * first. */
+/* Pieces of a list of layers are met in the order of their names (0, 1, 10, 2): all pieces of a
+ * group are processed at the first one. */
 static bool follow_layers(struct namer *n, struct heft_str group)
 {
     const struct heft_h5_list *list;
@@ -150,7 +152,7 @@ static struct heft_str name_of(const struct heft_h5_entry *entry)
     return entry->name.p ? entry->name : entry->path;
 }
 
-/* *twice: two entries would have one name. */
+/* *twice: two entries would have the same name. */
 static bool find_twice(struct namer *n, bool *twice)
 {
     struct heft_strmap names = {0};
@@ -172,7 +174,7 @@ static bool call_by_path(struct namer *n)
     for (size_t i = 0; i < n->r->n_entries; i++)
         n->r->entries[i].name.p = NULL;
     return heft_model_note(n->r->model, HEFT_NOTE, n->r->source, HEFT_NO_OFFSET, n->err,
-                           "weight_names gives two tensors one name: all are called by their "
+                           "weight_names gives two tensors the same name: all are named by their "
                            "paths");
 }
 

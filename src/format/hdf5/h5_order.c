@@ -1,10 +1,10 @@
-/* h5_order.c: the weights of a layer in the order in which Keras assigns them, where the source has
- * lost it: safetensors and TensorFlow keep names sorted, and load_weights would then take
+/* h5_order.c: restores the order in which Keras assigns the weights of a layer, if the source has
+ * lost it: safetensors and TensorFlow sort names, and load_weights would silently read
  *
  *     beta, gamma, moving_mean, …    as    gamma, beta, moving_mean, …
  *
- * without a word. Only lists that are sorted, of nothing but names that Keras' own layers have, are
- * touched: any other order is taken for what the source means. */
+ * Only lists that are sorted and consist of names used by Keras' own layers are changed: any other
+ * order is assumed to be intended. */
 #include <limits.h>
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 
 #define OTHER UINT_MAX
 
-/* What one kind of layer has, in its order; no name has two places. */
+/* Weights of each kind of layer, in its order; a name occurs at one position only. */
 static const char *const weights[] = {
     "kernel",
     "depthwise_kernel",
@@ -36,7 +36,7 @@ static const char *const weights[] = {
     "alpha",
 };
 
-/* Layers in MultiHeadAttention and Bidirectional; those of the latter go on with a name. */
+/* Inner layers of MultiHeadAttention and Bidirectional; a name follows those of the latter. */
 static const char *const parts[] = {"query",    "key",      "value", "attention_output",
                                     "forward_", "backward_"};
 
@@ -61,7 +61,7 @@ static unsigned part_place(struct heft_str name)
     return OTHER;
 }
 
-/* Up to the next slash, which `path` is then behind; its end where there is none. */
+/* Takes the part up to the next slash, which is skipped; the rest if there is none. */
 static struct heft_str step(struct heft_str *path)
 {
     struct heft_str one = {path->p, 0};
@@ -84,7 +84,7 @@ static int by_place(const void *left, const void *right)
         const unsigned place_a = a.n ? part_place(one) : weight_place(one);
         const unsigned place_b = b.n ? part_place(two) : weight_place(two);
 
-        if (!a.n != !b.n) /* what the layer has itself is before what its parts have */
+        if (!a.n != !b.n) /* weights of the layer itself precede those of its inner layers */
             return a.n ? 1 : -1;
         order =
             place_a != place_b ? (place_a > place_b) - (place_a < place_b) : heft_str_cmp(one, two);

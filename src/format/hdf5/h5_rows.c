@@ -1,20 +1,21 @@
-/* h5_rows.c: entries as rows.
+/* h5_rows.c: adds entries as rows.
  *
- *     contiguous     a storage of the file itself, at the offset that libhdf5 gives
- *     in chunks, compact, never written:
- *                    a storage of a source that the module unpacks, where such datasets follow each
- *                    other:   [ dataset ][ dataset ] …
+ *     contiguous     a storage of the file itself, at the offset given by libhdf5
+ *     chunked, compact, never written:
+ *                    a storage of a source that the module decodes, in which such datasets follow
+ *                    each other:   [ dataset ][ dataset ] …
  *
- * Links to one dataset are rows on one storage. What lies between contiguous data is libhdf5's:
- * headers, B-trees, heaps, packed chunks; it says no more of them. */
+ * Links to the same dataset are rows with a shared storage. The space between contiguous data
+ * belongs to libhdf5: headers, B-trees, heaps, compressed chunks; it gives no details about
+ * them. */
 #include <stdlib.h>
 
 #include "format/hdf5/h5_parts.h"
 
 #define PIECE ((size_t)1 << 20)
 
-enum { MOST_TIMES = 32 };          /* a file's bytes, that its packed datasets have in all … */
-#define ALWAYS (UINT64_C(1) << 30) /* … or this: libhdf5 unpacks some 400 MB a second */
+enum { MOST_TIMES = 32 };          /* decoded bytes for each byte of the file … */
+#define ALWAYS (UINT64_C(1) << 30) /* … or this: libhdf5 decodes about 400 MB a second */
 
 /* ---- a source of unpacked datasets --------------------------------------------------------- */
 
@@ -25,7 +26,7 @@ struct packed {
 struct unpacker {
     const struct heft_h5_module *module;
     struct heft_h5_file *file;
-    const struct packed *list; /* by begin */
+    const struct packed *list; /* sorted by begin */
     size_t n;
 };
 
@@ -78,14 +79,14 @@ static const struct heft_source_ops unpacker_ops = {unpack, close_unpacker};
 
 struct adder {
     struct heft_h5_reader *r;
-    uint32_t *by_address; /* entries that can be read, sorted */
+    uint32_t *by_address; /* readable entries, sorted */
     size_t n;
     uint32_t *storage; /* of each entry */
     struct packed *packed;
     size_t n_packed;
     uint64_t unpacked; /* bytes */
-    uint64_t work;     /* bytes that are unpacked, some of them again */
-    uint32_t source;   /* of the unpacker */
+    uint64_t work;     /* bytes to be decompressed, some of them several times */
+    uint32_t source;   /* of the decoded data */
     struct heft_error *err;
 };
 
@@ -108,7 +109,7 @@ static int by_address(const void *a, const void *b)
     return (x->entry > y->entry) - (x->entry < y->entry);
 }
 
-/* Readable entries by what object they are, so that names of one stand together. */
+/* Sorts readable entries by object, so that links to one object are consecutive. */
 static bool sort_entries(struct adder *a, struct heft_arena *mem)
 {
     const struct heft_h5_reader *r = a->r;
@@ -138,7 +139,8 @@ static bool same_object(const struct adder *a, size_t i)
     return i > 0 && entry_at(a, i)->address == entry_at(a, i - 1)->address;
 }
 
-/* Each dataset may be within the module's ratio, and all of them minutes of unpacking. */
+/* Although each dataset is within the module's ratio, all together could need minutes of
+ * decompression. */
 static bool check_work(struct adder *a, const struct heft_h5_entry *entry)
 {
     const uint64_t size = a->r->model->sources[a->r->source].source.size;
@@ -155,7 +157,7 @@ static bool check_work(struct adder *a, const struct heft_h5_entry *entry)
     return heft_error_about(a->err, "dataset", entry->path);
 }
 
-/* Gives packed datasets their places in the unpacker's source. */
+/* Assigns decoded datasets their positions in the source. */
 static bool list_packed(struct adder *a)
 {
     struct heft_arena *mem = &a->r->model->mem; /* lives as long as the source */
@@ -171,14 +173,14 @@ static bool list_packed(struct adder *a)
         a->packed[a->n_packed++] = (struct packed){a->unpacked, entry->bytes, entry->address};
         if (!heft_add(a->unpacked, entry->bytes, &a->unpacked))
             return heft_fail(a->err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                             "packed datasets that have 2^64 bytes or more together");
+                             "the decoded datasets have 2^64 bytes or more in total");
         if (!check_work(a, entry))
             return false;
     }
     return true;
 }
 
-/* The module's file lives on in the source, which closes it. */
+/* The source takes over the module's file and closes it. */
 static bool add_unpacker(struct adder *a)
 {
     struct heft_h5_reader *r = a->r;
@@ -285,7 +287,7 @@ static bool claim(struct adder *a, uint64_t begin, uint64_t end, const char *wha
            heft_model_claim(a->r->model, a->r->source, begin, end - begin, what, a->err);
 }
 
-/* Data of its own, behind that of others. */
+/* Checks that data is inside HDF5's part of the file, and after the superblock. */
 static bool check_span(struct adder *a, uint64_t off, uint64_t n, uint64_t at)
 {
     if (off < at)
@@ -304,7 +306,7 @@ static bool check_span(struct adder *a, uint64_t off, uint64_t n, uint64_t at)
     return false;
 }
 
-/* libhdf5 reads nothing behind the end that the superblock states. */
+/* Claims bytes after the end stated in the superblock, which libhdf5 does not read. */
 static bool leave_tail(struct adder *a)
 {
     const uint64_t end = a->r->end, size = a->r->bytes->size;
@@ -315,7 +317,7 @@ static bool leave_tail(struct adder *a)
                                             size - end, size - end == 1 ? "" : "s"));
 }
 
-/* All of HDF5's own part that is no contiguous data. */
+/* Claims all of HDF5's own part that is not contiguous data. */
 static bool claim_rest(struct adder *a, struct heft_arena *mem)
 {
     static const char what[] = "HDF5 structures and packed data";
@@ -371,7 +373,7 @@ static bool read_all(const struct heft_source *source, uint64_t off, uint64_t n,
     return true;
 }
 
-/* What the system refuses is no finding. */
+/* A system error is not a finding. */
 static bool tell_or_fail(const struct heft_reporter *to, uint32_t source,
                          const struct heft_error *found, struct heft_error *err)
 {

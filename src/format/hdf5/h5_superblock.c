@@ -1,4 +1,4 @@
-/* h5_superblock.c: the superblock of an HDF5 file, which heft checks before libhdf5 sees the file.
+/* h5_superblock.c: the superblock of an HDF5 file, which heft checks before libhdf5 reads the file.
  *
  *     versions 0, 1                           versions 2, 3
  *      0  8  89 'HDF' 0d 0a 1a 0a              0  8  the same
@@ -15,10 +15,10 @@
  *      …  O  base address
  *      …  O  of free space
  *      …  O  end of file
- *      …  O  of the driver's block   all ones where there is none
+ *      …  O  of the driver's block   all ones if there is none
  *
- * It lies at 0, 512, 1024, … : the first place with the signature. Addresses count from the base
- * address, but for the end of the file. */
+ * It is at 0, 512, 1024, …: at the first of these with the signature. Addresses are relative to the
+ * base address, except the end of the file. */
 #include "base/endian.h"
 #include "format/hdf5/h5_parts.h"
 
@@ -69,7 +69,7 @@ static uint64_t take_address(struct superblock *s)
     uint64_t value = 0;
 
     if (s->at + s->width > s->n) {
-        s->at = s->n + 1; /* too short: seen at the end */
+        s->at = s->n + 1; /* too short: reported at the end */
         return 0;
     }
     for (unsigned i = 0; i < s->width; i++)
@@ -89,7 +89,7 @@ static bool check_width(const struct heft_h5_reader *r, const struct superblock 
                      "the superblock says that %s have %u bytes; 2, 4 and 8 are allowed", what, n);
 }
 
-/* libhdf5 takes the place of the superblock for the base address, and moves the end with it. */
+/* libhdf5 uses the position of the superblock as base address, and moves the end accordingly. */
 static bool check_end(struct heft_h5_reader *r, uint64_t base, uint64_t end, uint64_t where,
                       struct heft_error *err)
 {
@@ -119,7 +119,7 @@ static bool check_old(struct heft_h5_reader *r, struct superblock *s, struct hef
     end = take_address(s);
     driver = take_address(s);
     if (s->at > s->n)
-        return heft_fail(err, HEFT_MALFORMED, r->base, "the file ends within the superblock");
+        return heft_fail(err, HEFT_MALFORMED, r->base, "the file ends inside the superblock");
     if (driver != UINT64_MAX >> (64 - 8 * s->width))
         return heft_fail(err, HEFT_UNSUPPORTED, where + s->width,
                          "the superblock has a driver's block: this is one file of several (family "
@@ -140,7 +140,7 @@ static bool check_new(struct heft_h5_reader *r, struct superblock *s, struct hef
     where = r->base + s->at;
     end = take_address(s);
     if (s->at > s->n)
-        return heft_fail(err, HEFT_MALFORMED, r->base, "the file ends within the superblock");
+        return heft_fail(err, HEFT_MALFORMED, r->base, "the file ends inside the superblock");
     return check_end(r, base, end, where, err);
 }
 
@@ -153,12 +153,12 @@ bool heft_h5_superblock(struct heft_h5_reader *r, struct heft_error *err)
         return false;
     if (!has)
         return heft_fail(err, HEFT_MALFORMED, 0,
-                         "no HDF5 signature at 0, 512, 1024, …: this is no HDF5 file");
+                         "no HDF5 signature at 0, 512, 1024, …: this is not an HDF5 file");
     s.n = (size_t)heft_min_u64(MOST, r->bytes->size - r->base);
     if (!heft_source_read(r->bytes, r->base, s.bytes, s.n, err))
         return false;
     if (s.n < 16)
-        return heft_fail(err, HEFT_MALFORMED, r->base, "the file ends within the superblock");
+        return heft_fail(err, HEFT_MALFORMED, r->base, "the file ends inside the superblock");
     r->version = s.bytes[8];
     if (r->version > NEWEST)
         return heft_fail(err, HEFT_UNSUPPORTED, r->base + 8,

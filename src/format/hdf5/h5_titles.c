@@ -1,19 +1,20 @@
-/* h5_titles.c: the names that Keras 3 gives variables, for --names objects.
+/* h5_titles.c: the names that Keras 3 gives to variables, for --names objects.
  *
  *     layers/lstm/vars             attribute name = "x"
  *     layers/lstm/cell/vars        attribute name = "lstm_cell"
  *     layers/lstm/cell/vars/0      ──► "x/lstm_cell/kernel"
  *
- * A group is called by its class where it is in a list (layers/dense_1), else by the attribute that
- * holds it (self.dense: anything). Only groups of the first kind, or a .keras archive's config.json
- * (h5_config.c), tell the class; it numbers its variables in the order in which it makes them
- * (measured with Keras 3.15). Where the class is not known, or has other variables than the table, or
- * quantized ones, the number stays: "x/0".
+ * A group in a list is named after its class (layers/dense_1), another one after the attribute that
+ * holds it (self.dense: any name). Only groups of the first kind, or config.json of a .keras
+ * archive (h5_config.c), tell the class, which numbers its variables in the order of their creation
+ * (measured with Keras 3.15). If the class is unknown, or has other variables than the table, or
+ * quantized ones, the number is kept: "x/0".
  *
- * Functional models give no name to what is in them, Sequential ones do; both begin anew where they
- * bring their own input. The name of the root is in no file of weights alone, and left out. Names
- * that two tensors would have are given to none. SpectralNormalization saves the kernel of its layer
- * a second time, which is no tensor of its own. */
+ * Functional models add no name to the names of their contents, Sequential ones do; a model with an
+ * input of its own starts again without a prefix. The name of the root is not stored in weights
+ * files, and is omitted. Names that two tensors would have are used for neither.
+ * SpectralNormalization saves the kernel of its layer a second time, which is not a tensor of its
+ * own. */
 #include "base/text.h"
 #include "format/hdf5/h5_parts.h"
 
@@ -26,14 +27,14 @@
 
 struct variable {
     const char *name;
-    uint8_t needs; /* a layer may go without it */
+    uint8_t needs; /* variables that a layer can do without */
 };
 
 struct class_names {
-    const char *class_name;            /* as heft_h5_plain makes it */
+    const char *class_name;            /* as normalised by heft_h5_plain */
     struct variable names[MOST_NAMES]; /* in order */
     uint8_t least;                     /* of a class without config: with fewer variables it is
-                                             not told which are absent */
+                                          unknown which are absent */
 };
 
 #define KERNEL_BIAS {{"kernel", 0}, {"bias", HEFT_H5_BIAS}}, 1
@@ -75,24 +76,24 @@ static const struct class_names classes[] = {
     {"convlstmcell", CELL},
 };
 
-/* Attributes by which Keras' attention holds its layers, which are of EinsumDense. */
+/* Attributes of Keras' attention layers that hold layers of class EinsumDense. */
 static const char *const projections[] = {
     "query_dense",  "key_dense",  "value_dense",  "gate_dense",  "output_dense",
     "_query_dense", "_key_dense", "_value_dense", "_gate_dense", "_output_dense",
 };
 
-/* What is known of a group. */
+/* Class of a group, as far as known. */
 struct group_class {
-    struct heft_str name; /* plain; n = 0: none */
+    struct heft_str name; /* normalised; n = 0: none */
     const struct class_names *names;
     const struct heft_h5_class *config;
 };
 
 struct titler {
     struct heft_h5_reader *r;
-    struct heft_strmap counts; /* group → variables */
+    struct heft_strmap counts; /* group → number of variables */
     struct heft_strmap paths;  /* → entry */
-    struct heft_strmap names;  /* given → how many would have it */
+    struct heft_strmap names;  /* name → number of variables that would have it */
     size_t copies;
     struct heft_error *err;
 };
@@ -105,10 +106,10 @@ static size_t last_slash(struct heft_str path)
 
     while (at > 0 && path.p[at - 1] != '/')
         at--;
-    return at; /* where the last part begins */
+    return at; /* begin of the last part */
 }
 
-/* "G/vars/0" → "G" and 0. */
+/* Splits "G/vars/0" into "G" and 0. */
 static bool split_path(struct heft_str path, struct heft_str *group, uint64_t *number)
 {
     const size_t at = last_slash(path);
@@ -126,7 +127,7 @@ static bool split_path(struct heft_str path, struct heft_str *group, uint64_t *n
     return true;
 }
 
-/* Looking up each group of a path takes its parts times its length. */
+/* Looking up each group of a path takes time proportional to its parts times its length. */
 static bool is_deep(struct heft_str path)
 {
     size_t parts = 0;
@@ -174,7 +175,7 @@ static bool is_projection(struct heft_str part)
     return false;
 }
 
-/* The class as the group's path tells it. RNN layers call the cells that they make by the class. */
+/* The class by the group's path. RNN layers name the cells that they create after their class. */
 static struct heft_str class_by_path(const struct titler *t, struct heft_str group,
                                      struct heft_str title)
 {
@@ -197,7 +198,7 @@ static const struct class_names *find_names(struct heft_str name)
     return NULL;
 }
 
-/* Of a group that has a title. room: for the name, MOST_CLASS letters. */
+/* Class of a group that has a title. room: for the name, MOST_CLASS letters. */
 static struct group_class class_of(const struct titler *t, struct heft_str group,
                                    struct heft_str title, char *room)
 {
@@ -217,7 +218,7 @@ static struct group_class class_of(const struct titler *t, struct heft_str group
     return c;
 }
 
-/* NULL: the number stays. */
+/* NULL: the number is kept. */
 static const char *name_of(const struct group_class *c, uint64_t number, uint32_t count)
 {
     const char *found = NULL;
@@ -237,7 +238,7 @@ static const char *name_of(const struct group_class *c, uint64_t number, uint32_
 
 /* ---- names ------------------------------------------------------------------------------- */
 
-/* The titles of the groups that lead there, the root's left out. */
+/* Appends the titles of the groups on the path, without the root's. */
 static void put_titles(const struct titler *t, struct heft_str group, struct heft_buf *out)
 {
     char room[MOST_CLASS];
@@ -369,13 +370,13 @@ static bool count_name(struct heft_strmap *map, struct heft_str name, struct hef
     return heft_strmap_set(map, name, before == HEFT_MAP_NONE ? 1 : before + 1, err);
 }
 
-/* Quantized layers have a scale behind their kernel, where others may have a bias. */
+/* Quantized layers have a scale after their kernel, where others may have a bias. */
 static bool is_quantized(const struct heft_h5_entry *entry)
 {
     return entry->dtype == HEFT_I8 || entry->dtype == HEFT_U8;
 }
 
-/* Of a group with a quantized variable: more than any class of the table has. */
+/* Marks groups with a quantized variable by a count above that of any class in the table. */
 static bool count_groups(struct titler *t)
 {
     struct heft_str group;

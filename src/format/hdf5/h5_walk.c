@@ -1,5 +1,5 @@
-/* h5_walk.c: what the module tells of a file, kept: datasets as entries, Keras' lists of names,
- * attributes and strings as values.
+/* h5_walk.c: stores what the module reports about a file: datasets as entries, Keras' lists of
+ * names, attributes and strings as values.
  *
  *     values   ├─ "attributes" ── path of the object ("/": the root) ── attribute
  *              └─ path of a dataset of strings */
@@ -84,7 +84,7 @@ static bool on_note(void *ctx, struct heft_h5_text path, const char *text, struc
 
 /* ---- lists of names ---------------------------------------------------------------------- */
 
-/* "weight_names12" is piece 12 of weight_names. */
+/* True for "weight_names12", which is piece 12 of weight_names. */
 static bool is_list(struct heft_str name, const char *word, uint32_t *number)
 {
     const size_t n = strlen(word);
@@ -154,7 +154,7 @@ static bool add_value(struct heft_h5_reader *r, struct heft_node *in, struct hef
     return list != NULL;
 }
 
-/* Keys are UTF-8: what is not is shown escaped. */
+/* Keys must be UTF-8: invalid bytes are escaped. */
 static bool make_key(struct heft_h5_reader *r, struct heft_str text, struct heft_str *out,
                      struct heft_error *err)
 {
@@ -167,7 +167,7 @@ static bool make_key(struct heft_h5_reader *r, struct heft_str text, struct heft
     return heft_buf_take(&buf, &r->model->mem, out, err);
 }
 
-/* The dict of an object's attributes: they come one after the other. */
+/* The dict of an object's attributes, which are reported consecutively. */
 static bool open_object(struct heft_h5_reader *r, struct heft_str path, struct heft_error *err)
 {
     struct heft_arena *mem = &r->model->mem;

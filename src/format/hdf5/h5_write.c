@@ -1,11 +1,11 @@
-/* h5_write.c: plans an HDF5 file. libhdf5 lays it out without the data: its metadata are what the
- * plan makes, and between them the tensors are copied.
+/* h5_write.c: plans an HDF5 file. libhdf5 lays it out without the data: its metadata become
+ * generated parts of the plan, between which the tensors are copied.
  *
  *     image     [superblock, groups, headers]            [B-trees, heaps]            [headers]
  *     tensors                                [ a/kernel ]                [ b/kernel ]
  *     plan      MADE                          COPY        MADE            COPY        MADE
  *
- * A tensor is a dataset at its own name; the parts of a path are groups. */
+ * A tensor is a dataset with the path of its name; the parts of the path are groups. */
 #include <stdlib.h>
 
 #include "base/text.h"
@@ -13,26 +13,26 @@
 
 #define MOST_PARTS  128      /* of a path */
 #define MOST_RANK   32       /* of libhdf5 */
-#define MOST_GROUPS 0x40000u /* a group takes libhdf5 20 us and 1 KiB of the file */
+#define MOST_GROUPS 0x40000u /* a group takes libhdf5 20 us, and 1 KiB of the file */
 
 struct writer {
     struct heft_plan *plan;
     const struct heft_export_list *exports;
     const struct heft_h5_module *module;
     struct heft_error *err;
-    uint32_t *order; /* items, by name */
+    uint32_t *order; /* items, sorted by name */
     struct heft_h5_new *datasets;
-    struct heft_strmap paths; /* → place in order */
+    struct heft_strmap paths; /* → position in `order` */
     struct heft_h5_attributes attributes;
-    const struct heft_h5_place *kept; /* of items: where the source has them; NULL: by name */
-    struct heft_h5_image *image;      /* the plan's */
+    const struct heft_h5_place *kept; /* places of items as in the source; NULL: by name */
+    struct heft_h5_image *image;      /* owned by the plan */
     uint32_t file, maker;
     bool is_shard;
 };
 
 /* ---- names ------------------------------------------------------------------------------- */
 
-/* The rule of transformers: the first part of a name (the class of the model) goes. */
+/* Rule of transformers: the first part of a name (the class of the model) is removed. */
 struct heft_str heft_h5_shard_name(struct heft_str name)
 {
     static const char mark[] = "model.";
@@ -51,7 +51,7 @@ static struct heft_str item_name(const struct writer *w, size_t k)
     return w->exports->items[w->order[k]].name;
 }
 
-/* Parts that libhdf5 would take for something else, or for nothing. */
+/* False for parts that have a special meaning for libhdf5 or are ignored by it. */
 static bool is_part(struct heft_str part)
 {
     return part.n > 0 && !heft_str_is(part, ".") && !memchr(part.p, '\0', part.n);
@@ -65,9 +65,10 @@ static bool check_parts(const struct writer *w, struct heft_str path)
         if (i < path.n && path.p[i] != '/')
             continue;
         if (!is_part((struct heft_str){path.p + begin, i - begin}))
-            return heft_fail(w->err, HEFT_USAGE, HEFT_NO_OFFSET,
-                             "its name is no path of HDF5: a part of it is empty, \".\" or has a "
-                             "NUL; a rename would do");
+            return heft_fail(
+                w->err, HEFT_USAGE, HEFT_NO_OFFSET,
+                "its name is not a path in HDF5: a part of it is empty, \".\" or has a "
+                "NUL; a rename would do");
         if (++parts > MOST_PARTS)
             return heft_fail(w->err, HEFT_LIMIT, HEFT_NO_OFFSET,
                              "its name has more than %d parts between slashes, the limit",
@@ -107,11 +108,11 @@ static bool check_datasets(struct writer *w)
     for (size_t k = 0; k < w->exports->n_items; k++)
         if (!check_dataset(w, k))
             return heft_error_about(w->err, "tensor", item_name(w, k));
-    heft_strmap_release(&w->paths); /* libhdf5 needs the memory next */
+    heft_strmap_release(&w->paths); /* libhdf5 needs memory next */
     return true;
 }
 
-/* The parts of a path that are groups, without those that a path before it in order has made. */
+/* Counts the groups of a path that no earlier path, in this order, has created. */
 static size_t count_new_groups(struct heft_h5_text path, struct heft_h5_text before)
 {
     size_t same = 0, groups = 0;
@@ -172,7 +173,7 @@ static bool add_dataset(struct writer *w, size_t k)
     uint32_t other;
 
     w->datasets[k] =
-        (struct heft_h5_new){.path = {path.p, path.n}, /* NUL-terminated, as the name */
+        (struct heft_h5_new){.path = {path.p, path.n}, /* NUL-terminated, as the name is */
                              .dtype = (enum heft_dtype)item->as,
                              .rank = item->row->rank,
                              .shape = item->row->shape};
@@ -201,7 +202,7 @@ static bool add_datasets(struct writer *w)
 
 /* ---- attributes -------------------------------------------------------------------------- */
 
-/* A shard lists its datasets, in the order of the tensors' whole names. */
+/* A shard lists its datasets in the order of the tensors' full names. */
 static bool list_shard(struct writer *w)
 {
     const size_t n = w->exports->n_items;
@@ -215,7 +216,7 @@ static bool list_shard(struct writer *w)
                             w->err);
 }
 
-/* An image that the plan has taken over. */
+/* An image owned by the plan. */
 struct laid {
     const struct heft_h5_module *module;
     struct heft_h5_image *image;
@@ -266,13 +267,14 @@ static int by_offset(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The image up to that offset. */
+/* Adds the image up to that offset. */
 static bool make_up_to(struct writer *w, uint64_t end)
 {
     const uint64_t at = w->plan->files[w->file].size;
 
     if (end < at)
-        return heft_fail(w->err, HEFT_LIMIT, HEFT_NO_OFFSET, "libhdf5 gives two tensors one place");
+        return heft_fail(w->err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                         "libhdf5 gives two tensors the same position");
     return heft_plan_made(w->plan, w->file, w->maker, at, end - at, w->err);
 }
 
@@ -284,7 +286,7 @@ static bool add_item(struct writer *w, const struct place_key *place)
         return heft_plan_item(w->plan, w->file, item, w->err);
     if (place->offset == HEFT_H5_NOWHERE)
         return heft_fail(w->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                         "libhdf5 gives no place to tensor %.200s", item->name.p);
+                         "libhdf5 gives no position to tensor %.200s", item->name.p);
     return make_up_to(w, place->offset) && heft_plan_item(w->plan, w->file, item, w->err);
 }
 

@@ -1,8 +1,8 @@
-/* numpy.c: a file of one array, as numpy.save writes it.
+/* numpy.c: a file with one array, as numpy.save writes it.
  *
  *     "\x93NUMPY" version length │ {'descr': …, 'fortran_order': …, 'shape': …} │ data
  *
- * (wire/npy.h has the header.) The array has no name: it is called like the file. */
+ * (The header is in wire/npy.h.) The array has no name: it is named after the file. */
 #include "base/text.h"
 #include "format/numpy/numpy_parts.h"
 
@@ -49,8 +49,8 @@ static bool name_version(struct heft_model *model, const struct heft_npy *npy,
     return model->version != NULL;
 }
 
-/* numpy.save may be called again with the same open file. numpy.load gives the first array then, and
- * so does this. */
+/* numpy.save may be called several times with the same open file. numpy.load returns the first
+ * array; so does this reader, which claims the rest. */
 static bool leave_rest(struct heft_model *model, uint32_t source, const struct heft_source *src,
                        const struct heft_npy *npy, struct heft_error *err)
 {
@@ -104,8 +104,8 @@ static bool plan_file(struct heft_plan *plan, uint32_t file, const struct heft_e
     struct heft_str header;
 
     if (exports->n_items != 1)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "npy holds one tensor, %zu were chosen",
-                         exports->n_items);
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "an .npy file has one tensor, %zu are selected", exports->n_items);
     return heft_numpy_header(plan, exports->items, &header, err) &&
            heft_plan_put(plan, file, header, err) &&
            heft_plan_item(plan, file, exports->items, err) &&

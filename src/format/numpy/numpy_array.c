@@ -1,20 +1,20 @@
-/* numpy_array.c: arrays of NumPy as tensors, and tensors as arrays.
+/* numpy_array.c: converts arrays of NumPy to tensors, and tensors to array headers.
  *
- *     numbers      a row: strides where the order is Fortran's, bytes swapped where it is '>'
+ *     numbers      a row: with strides if in Fortran order, with bytes swapped if '>'
  *     texts        values (numpy_texts.c)
- *     dates, void  blobs, with type and shape in what the file says of itself
- *     all others   named, with the reason why they are no tensors */
+ *     dates, void  blobs, with type and shape in the file info
+ *     all others   named, with the reason why they are not tensors */
 #include "format/numpy/numpy_parts.h"
 
 #include "wire/zip.h"
 
-#define DESCR_SHOWN    80                   /* bytes of a type */
-#define MOST_INFLATED  ((uint64_t)32 << 20) /* bytes of blobs in memory … */
-#define LEAST_INFLATED 4096                 /* … of which each counts as so many, at least */
+#define DESCR_SHOWN    80                   /* bytes of a type in messages */
+#define MOST_INFLATED  ((uint64_t)32 << 20) /* bytes of decompressed blobs in memory … */
+#define LEAST_INFLATED 4096                 /* … each of which counts as so many at least */
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Fortran's strides: the first dimension is packed. */
+/* Strides of Fortran order: the first dimension is contiguous. */
 static const uint64_t *fortran_strides(struct heft_model *model, const struct heft_npy *npy,
                                        struct heft_error *err)
 {
@@ -23,7 +23,7 @@ static const uint64_t *fortran_strides(struct heft_model *model, const struct he
 
     for (unsigned i = 0; stride && i < npy->rank; i++) {
         stride[i] = step;
-        step *= npy->shape[i]; /* the product was checked */
+        step *= npy->shape[i]; /* cannot overflow: the product was checked */
     }
     return stride;
 }
@@ -68,7 +68,7 @@ static bool add_unreadable(struct heft_model *model, const struct heft_numpy_arr
 {
     const struct heft_str descr = array->npy.descr;
     struct heft_storage storage = array->storage;
-    struct heft_buf why = {0}; /* the model keeps its own, one for many */
+    struct heft_buf why = {0}; /* the model keeps a copy, shared by equal reasons */
     uint32_t index;
     bool ok;
 
@@ -119,7 +119,7 @@ static bool add_texts(struct heft_model *model, const struct heft_numpy_array *a
     return heft_model_add_storage(model, &storage, &index, err);
 }
 
-/* Type and shape of what is but bytes otherwise. */
+/* Adds type and shape of a blob to the file info. */
 static bool report_file_info(struct heft_model *model, const struct heft_numpy_array *array,
                              struct heft_numpy_texts *texts, struct heft_error *err)
 {
@@ -152,7 +152,8 @@ static bool report_file_info(struct heft_model *model, const struct heft_numpy_a
     return shape != NULL;
 }
 
-/* A blob is all of a storage: of a deflated one, whose header is within, what is inflated. */
+/* A blob is a whole storage. A deflated storage includes the array's header, so its data is
+ * decompressed into a storage of its own. */
 static bool inflate_blob(struct heft_model *model, const struct heft_numpy_array *array,
                          uint32_t *storage, struct heft_error *err)
 {
@@ -201,7 +202,7 @@ static bool check_length(struct heft_model *model, const struct heft_numpy_array
                          "an array of %" PRIu64 " bytes, %" PRIu64 " are there", wanted, there);
     return !array->npy.repeats ||
            heft_model_note(model, HEFT_NOTE, array->storage.source, array->where, err,
-                           "npy header of %.*s: a key is there twice; the last one counts",
+                           "npy header of %.*s: a key occurs twice; the last one counts",
                            (int)heft_min_u64(array->name.n, 200), array->name.p);
 }
 

@@ -1,20 +1,23 @@
 /* numpy_npz.c: archives of arrays, as numpy.savez and savez_compressed write them.
  *
  *     PK\3\4 … NAME.npy  [zip64 sizes]  │ npy header │ data       stored, or deflated together
- *     PK\3\4 … OTHER                    │ bytes                   no array
+ *     PK\3\4 … OTHER                    │ bytes                   not an array
  *     PK\1\2 … central directory, end records
  *
- * The directory's checksum is of header and data. That of stored data alone follows from it, so that
- * what is copied need not be read twice: crc(header data) = crc(header)·x^8n + crc(data). */
+ * The directory's CRC covers header and data. The CRC of stored data alone is derived from it, so
+ * that data to be copied need not be read twice: crc(header data) = crc(header)·x^8n +
+ * crc(data). */
 #include "format/numpy/numpy_parts.h"
 
 #include "base/checksum.h"
 #include "wire/zip.h"
 
 #define DIRECTORY (UINT64_C(256) << 20)
-#define HEADERS   (UINT64_C(64) << 20) /* bytes of headers beyond what the file has: deflated ones */
-#define OTHER     (UINT64_C(1) << 20)  /* bytes of a member that is called an array, and is none */
-#define HEAD      256 /* bytes of a member that are read at once: most headers have 128 */
+#define HEADERS   (UINT64_C(64) << 20) /* bytes of deflated headers beyond the file's size */
+#define OTHER                                                                                      \
+    (UINT64_C(1) << 20) /* bytes of a member whose name ends in .npy but that is
+                                          not an array */
+#define HEAD 256        /* bytes of a member read at once: most headers have 128 */
 
 struct archive {
     struct heft_model *model;
@@ -22,14 +25,14 @@ struct archive {
     struct heft_source src;
     struct heft_zip zip;
     struct heft_arena mem;
-    uint8_t *room; /* HEFT_NPY_LONGEST: of a header */
+    uint8_t *room; /* HEFT_NPY_LONGEST bytes, for a header */
     struct heft_numpy_texts texts;
-    uint64_t headers; /* bytes that may still be read of them */
+    uint64_t headers; /* bytes of headers that may still be decompressed */
 };
 
 /* ---- probe ----------------------------------------------------------------------------------- */
 
-/* Of an archive without entries: 22 bytes. */
+/* An archive without entries: 22 bytes. */
 static bool is_empty(const struct heft_probe *sample)
 {
     static const uint8_t zeros[18];
@@ -50,8 +53,8 @@ static bool has_text(struct heft_bytes bytes, const char *text, size_t n)
     return false;
 }
 
-/* The first member's name ends so; or a name in the directory does, which ends before an extra field
- * or the next entry. */
+/* True if the first member's name ends in .npy, or a name in the directory does, followed by an
+ * extra field or the next entry. */
 static int probe(const struct heft_probe *sample)
 {
     const struct heft_bytes head = sample->head;
@@ -71,7 +74,7 @@ static int probe(const struct heft_probe *sample)
 
 /* ---- members --------------------------------------------------------------------------------- */
 
-/* The header, read in one go where it is short. */
+/* Reads the header, with a single read if it is short. */
 static bool read_header(struct archive *a, const struct heft_zip_entry *entry,
                         struct heft_bytes *header, struct heft_error *err)
 {
@@ -89,7 +92,7 @@ static bool read_header(struct archive *a, const struct heft_zip_entry *entry,
     *header = (struct heft_bytes){a->room, length};
     if (length > a->headers)
         return heft_fail(err, HEFT_LIMIT, entry->data,
-                         "npy headers that inflate to much more than the file");
+                         "the npy headers inflate to much more than the file");
     a->headers -= length;
     return length <= n || heft_fail(err, HEFT_MALFORMED, entry->data,
                                     "npy header of %zu bytes, %zu are there", length, n);
@@ -109,7 +112,8 @@ static struct heft_storage whole(const struct archive *a, const struct heft_zip_
     };
 }
 
-/* What stands behind the header of a stored member, with the checksum of that alone. */
+/* Skips the header of a stored member: the storage begins after it, with the CRC of the data
+ * alone. */
 static void step_over(struct heft_storage *s, struct heft_bytes header)
 {
     s->off += header.n;
@@ -146,7 +150,7 @@ static bool add_array(struct archive *a, const struct heft_zip_entry *entry, str
     else
         array.begin = array.storage.front = (uint32_t)header.n;
     array.name.p = heft_arena_text(&a->model->mem, array.name, err);
-    /* the map has the name thrice: of both headers and of the tensor */
+    /* the byte map has the name three times: of both zip headers and of the tensor */
     return array.name.p && heft_model_weigh_name(a->model, entry->name, 0, err) &&
            (!is_stored || heft_model_claim_of(a->model, a->source, entry->data, header.n,
                                               "npy header of ", entry->name, err)) &&
@@ -166,8 +170,9 @@ static bool add_other(struct archive *a, const struct heft_zip_entry *entry, str
            heft_model_add_blob(a->model, entry->name, index, "member", err);
 }
 
-/* numpy.load tells arrays by their first bytes, whatever they are called: `__MACOSX/._x.npy` is none. An
- * array whose first bytes are damaged must not pass for bytes, so the checksum has to be right. */
+/* numpy.load recognises arrays by their first bytes, whatever their names: `__MACOSX/._x.npy` is
+ * not an array. An array with damaged first bytes must not be taken for plain bytes, so the
+ * checksum must match. */
 static bool is_no_array(struct archive *a, const struct heft_zip_entry *entry, bool *yes,
                         struct heft_error *err)
 {
@@ -188,7 +193,7 @@ static bool is_no_array(struct archive *a, const struct heft_zip_entry *entry, b
     return found.code != HEFT_NOMEM && found.code != HEFT_IO;
 }
 
-/* An array that cannot be read is lost, where that is asked for. */
+/* Salvage: records an unreadable array as lost. */
 static bool lose_array(struct archive *a, const struct heft_zip_entry *entry,
                        struct heft_error *found, struct heft_error *err)
 {
@@ -237,7 +242,7 @@ static bool add_member(struct archive *a, const struct heft_zip_entry *entry,
     if (!is_other)
         return lose_array(a, entry, &found, err);
     return heft_model_note(a->model, HEFT_NOTE, a->source, entry->data, err,
-                           "%.200s is no array, but other bytes", entry->name.p) &&
+                           "%.200s is not an array", entry->name.p) &&
            add_other(a, entry, err);
 }
 
@@ -301,7 +306,8 @@ static bool claim_ends(struct archive *a, struct heft_error *err)
                                                     "zip end records", err));
 }
 
-/* A member has a storage and the claim of its local header; a stored one that of its own, too. */
+/* Each member has a storage and a claim for its local header; a stored one also a claim for its
+ * array header. */
 static bool reserve(const struct archive *a, size_t deflated, struct heft_error *err)
 {
     return heft_model_reserve(a->model, a->zip.count, 0, err) &&
@@ -320,7 +326,7 @@ static bool describe(struct archive *a, struct heft_error *err)
                                                    : "stored and deflated";
     return reserve(a, deflated, err) &&
            (a->zip.count > 0 || heft_model_note(a->model, HEFT_NOTE, a->source, 0, err,
-                                                "an empty zip archive: an .npz of no arrays"));
+                                                "an empty zip archive: an .npz without arrays"));
 }
 
 static bool open_npz(struct heft_model *model, uint32_t source, struct heft_error *err)
@@ -329,7 +335,7 @@ static bool open_npz(struct heft_model *model, uint32_t source, struct heft_erro
     bool ok = open_directory(&a, err) && describe(&a, err);
 
     if (!heft_add(a.src.size, HEADERS, &a.headers))
-        a.headers = UINT64_MAX; /* sparse files can say so */
+        a.headers = UINT64_MAX; /* a sparse file can claim such a size */
 
     if (ok)
         ok = (a.room = heft_alloc(HEFT_NPY_LONGEST, err)) != NULL;

@@ -1,4 +1,5 @@
-/* numpy_npz_write.c: plans an archive as numpy.savez lets Python's zipfile write it, byte for byte.
+/* numpy_npz_write.c: plans an archive, byte for byte as numpy.savez writes it with Python's
+ * zipfile.
  *
  *     50 4b 03 04  45  flags  0  0 21 00  crc  ff×4 ff×4  n 20      local header: 1980-01-01
  *     NAME.npy                                                      n
@@ -9,10 +10,10 @@
  *     n x 0 0 0  00 00 80 01  begin  NAME.npy  [zip64]
  *     [50 4b 06 06 … 50 4b 06 07 …] 50 4b 05 06 …                   end records
  *
- * Flags are 0x0800 where a name is not ASCII. In the directory zip64 begins at 2^31, and the end
- * records have it from there on, or with more than 65535 members. Headers have checksums of what
- * follows them, so they are late. Python 3.11.4 and later write so; before, the 32-bit sizes of local
- * headers were the real ones, and the version 20. */
+ * Flags are 0x0800 if a name is not ASCII. The directory uses zip64 from 2^31 on; the end records
+ * do so, too, and also for more than 65535 members. Headers contain checksums of the data after
+ * them, so they are written later. This is the output of Python 3.11.4 and later; earlier versions
+ * wrote real 32-bit sizes into local headers, and version 20. */
 #include "format/numpy/numpy_parts.h"
 
 #include "base/endian.h"
@@ -21,13 +22,13 @@
 #define LOCAL   30
 #define ZIP64   20
 #define CENTRAL 46
-#define WIDE    INT32_MAX /* what is above needs zip64, for Python */
+#define WIDE    INT32_MAX /* Python uses zip64 above this value */
 #define MOST    UINT16_MAX
 #define ASCII   0
 #define UTF8    0x0800
 #define DATE    0x21 /* 1980-01-01 */
 #define VERSION 45
-#define BLOCK   512 /* members of the directory that are made at once */
+#define BLOCK   512 /* directory entries generated at a time */
 
 struct member {
     struct heft_str name; /* without ".npy" */
@@ -45,7 +46,7 @@ static void put_name(struct heft_pen *c, struct heft_str name)
     c->p += name.n + 4;
 }
 
-/* What is too wide is in zip64. */
+/* Values that are too wide are in zip64. */
 static uint64_t narrow(uint64_t v)
 {
     return v > WIDE ? UINT32_MAX : v;
@@ -87,10 +88,10 @@ static bool check_name(struct heft_str name, struct heft_error *err)
 {
     if (memchr(name.p, 0, name.n))
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "a NUL in a name, which ends it in a zip");
+                         "a name contains a NUL, which would end it in a zip");
     return name.n + 4 <= MOST ||
            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                     "a name of %zu bytes, in a zip at most %d fit with .npy", name.n, MOST - 4);
+                     "a name has %zu bytes, the limit with .npy in a zip is %d", name.n, MOST - 4);
 }
 
 static bool add_member(struct heft_plan *plan, uint32_t file, const struct heft_export_item *item,

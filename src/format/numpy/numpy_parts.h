@@ -1,5 +1,5 @@
-/* numpy_parts.h: what the NumPy formats share: an array of a header that was read, wherever its
- * bytes are. Seen by numpy*.c only. */
+/* numpy_parts.h: shared by the NumPy formats: an array whose header was read, and the location of
+ * its bytes. */
 #ifndef HEFT_NUMPY_PARTS_H
 #define HEFT_NUMPY_PARTS_H
 
@@ -8,23 +8,23 @@
 #include "core/tree.h"
 #include "wire/npy.h"
 
-/* An array on its way into a model. */
+/* An array that is about to be added to a model. */
 struct heft_numpy_array {
     struct heft_npy npy;
     struct heft_str name;        /* NUL-terminated, in the model's memory */
-    uint64_t where;              /* in the file: what errors and notes about it point to */
-    struct heft_storage storage; /* its bytes, maybe with others in front and behind */
-    uint64_t begin;              /* of the array's bytes in the storage */
+    uint64_t where;              /* file offset for errors and notes about it */
+    struct heft_storage storage; /* contains its bytes, perhaps between others */
+    uint64_t begin;              /* offset of the array's bytes in the storage */
 };
 
-/* What of a file is in memory: the tree of its texts, and how much there is. */
+/* Contents held in memory for a file: the tree of its texts, and their amount. */
 struct heft_numpy_texts {
     struct heft_node *root;
     uint64_t nodes, bytes;
     uint64_t inflated; /* bytes of blobs */
-    bool is_full;      /* not all blobs are described */
+    bool is_full;      /* the limit is reached: some blobs have no description */
 };
-/* Of texts, and of descriptions of blobs: in a file. */
+/* Limit of nodes for texts and descriptions of blobs in a file. */
 static inline uint64_t heft_numpy_most_nodes(const struct heft_model *model)
 {
     return heft_min_u64(model->limits.expansion, 200000);
@@ -32,27 +32,27 @@ static inline uint64_t heft_numpy_most_nodes(const struct heft_model *model)
 
 /* ---- numpy_array.c ---- */
 
-/* Adds it as a row, a value or a blob, or says why it is none of these. */
+/* Adds it as a row, a value or a blob, or records why it is none of these. */
 HEFT_CHECKED bool heft_numpy_add(struct heft_model *model, const struct heft_numpy_array *array,
                                  struct heft_numpy_texts *texts, struct heft_error *err);
-/* The array's bytes in memory, inflated if need be, its checksum compared. The caller has capped the
- * storage's length. */
+/* Reads the array's bytes into memory, decompressed, and compares the checksum. The caller has
+ * limited the storage's length. */
 HEFT_CHECKED bool heft_numpy_fetch(const struct heft_model *model,
                                    const struct heft_numpy_array *array, struct heft_arena *mem,
                                    struct heft_bytes *out, struct heft_error *err);
-/* The header of an item as it is written, in the plan's memory. */
+/* The array header of an item to be written, in the plan's memory. */
 HEFT_CHECKED bool heft_numpy_header(struct heft_plan *plan, const struct heft_export_item *item,
                                     struct heft_str *header, struct heft_error *err);
 bool heft_numpy_supports_dtype(enum heft_dtype dtype);
 
 /* ---- numpy_texts.c ---- */
 
-/* Adds an array of texts to the tree. *why: it is left unread, and why. */
+/* Adds an array of texts to the tree. *why: the reason if it is not read. */
 HEFT_CHECKED bool heft_numpy_add_texts(struct heft_model *model,
                                        const struct heft_numpy_array *array,
                                        struct heft_numpy_texts *all, const char **why,
                                        struct heft_error *err);
-/* The tree becomes the model's values, in front of those that it has. */
+/* Puts the tree before the model's other values. */
 void heft_numpy_give_texts(struct heft_model *model, const struct heft_numpy_texts *all);
 
 /* ---- numpy_npz_write.c ---- */

@@ -1,27 +1,28 @@
-/* numpy_texts.c: arrays of texts, as values: lists of lists, as their shapes have it.
+/* numpy_texts.c: arrays of texts, as values: lists of lists, according to their shapes.
  *
- *     <U5   5 characters of UTF-32 an element, NULs behind the last
- *     |S5   5 bytes an element, NULs behind the last
+ *     <U5   elements of 5 UTF-32 characters, padded with NULs
+ *     |S5   elements of 5 bytes, padded with NULs
  *
- * They are read while opening, and so limited: what is beyond says so and stays unread. */
+ * They are read when the file is opened, and their size is limited: larger arrays are reported and
+ * not read. */
 #include "format/numpy/numpy_parts.h"
 
 #include "base/endian.h"
 #include "base/text.h"
 #include "core/tree.h"
 
-enum { MOST_BYTES = 32 << 20 }; /* of all such arrays of a file */
+enum { MOST_BYTES = 32 << 20 }; /* bytes of all such arrays of a file */
 
 struct texts {
     struct heft_model *model;
     const struct heft_npy *npy;
     const uint8_t *p;
-    struct heft_node *lists[HEFT_NPY_RANK + 1]; /* from the dict on, those that are being filled */
+    struct heft_node *lists[HEFT_NPY_RANK + 1]; /* the open lists, beginning with the dict */
     uint64_t index[HEFT_NPY_RANK];
-    uint64_t step[HEFT_NPY_RANK]; /* in elements */
+    uint64_t step[HEFT_NPY_RANK]; /* elements per step of each dimension */
     struct heft_str key;
     struct heft_buf text;
-    bool is_text; /* all of it is Unicode */
+    bool is_text; /* all elements are valid Unicode */
     struct heft_error *err;
 };
 
@@ -46,7 +47,7 @@ static bool put_character(struct heft_buf *buf, uint32_t c)
     return true;
 }
 
-/* The element's text without the NULs behind it. */
+/* Takes the element's text without the padding. */
 static bool take_element(struct texts *t, uint64_t number)
 {
     const unsigned width = t->npy->type.kind == HEFT_NPY_TEXTS ? 4 : 1;
@@ -81,7 +82,7 @@ static bool add_text(struct texts *t)
                           (struct heft_str){t->text.p ? t->text.p : "", t->text.n}, t->err);
 }
 
-/* New lists for the dimensions from `from` on. */
+/* Opens lists for the dimensions from `from` on. */
 static bool open_lists(struct texts *t, unsigned from)
 {
     for (unsigned i = from; i < t->npy->rank; i++) {
@@ -92,7 +93,8 @@ static bool open_lists(struct texts *t, unsigned from)
     return true;
 }
 
-/* The next index in row-major order; *from is the first dimension whose list is a new one. */
+/* Advances to the next index in row-major order; *from is the first dimension that needs a new
+ * list. */
 static bool advance(struct texts *t, unsigned *from)
 {
     unsigned i = t->npy->rank;
@@ -129,7 +131,7 @@ static void set_steps(struct texts *t)
     }
 }
 
-/* Texts and the lists above them; no more than `most` and one. */
+/* Number of texts and of the lists above them, at most `most` + 1. */
 static uint64_t nodes_of(const struct heft_npy *npy, uint64_t most)
 {
     uint64_t all = 1, level = 1;
@@ -149,7 +151,7 @@ void heft_numpy_give_texts(struct heft_model *model, const struct heft_numpy_tex
         model->values = &all->root->value;
 }
 
-/* Takes back what was added to the root since. */
+/* Removes the nodes that were added to the root since. */
 static void drop_since(struct heft_node *root, const struct heft_node *before)
 {
     *root = *before;

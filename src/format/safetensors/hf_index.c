@@ -11,14 +11,14 @@
  *       }
  *     }
  *
- * Keras' NAME.weights.json says instead where the variables of a group are, which may be several:
+ * Keras' NAME.weights.json maps groups of variables to one or several files instead:
  *
  *         "/layers/dense/vars": ["NAME_00000.weights.h5", …],
  *
- * The shards may be of any format: each is opened once, in the order of their names, as transformers
- * does; those of Keras in the order of first mention. What the index says is then compared with what
- * they hold: disagreements are findings of `verify`, but a shard that is missing or broken is an
- * error. The text of the index is let go after opening. */
+ * The shards may be of any format. Each is opened once, in the order of their names, as
+ * transformers does; those of Keras in the order in which they are mentioned. Then the index is
+ * compared with the shards: disagreements are findings of `verify`, but a shard that is missing or
+ * broken is an error. The text of the index is released after opening. */
 #include <stdlib.h>
 
 #include "base/text.h"
@@ -29,44 +29,44 @@
 
 struct shard {
     struct heft_str path;
-    size_t first, end; /* its rows in the model */
+    size_t first, end; /* range of its rows in the model */
     const struct heft_format *format;
-    uint32_t n_entries, first_entry; /* in the reader's list of entries by shard */
-    uint32_t mentioned;              /* how many others the index mentions before it */
+    uint32_t n_entries, first_entry; /* its range in by_shard */
+    uint32_t mentioned;              /* number of shards mentioned before it */
 };
 
 struct mapping {
     struct heft_str name;
     uint32_t shard;
-    uint32_t where; /* in the index */
-    bool found;     /* in one of the shards */
-    bool is_group;  /* Keras': an entry a shard, in the order of the shards, one behind the other */
-    uint32_t first; /* entry of the group */
-    uint32_t next;  /* of the first entry: the one whose shard is being checked */
+    uint32_t where; /* offset in the index */
+    bool found;     /* found in one of the shards */
+    bool is_group;  /* Keras: has an entry for each shard, consecutive and in their order */
+    uint32_t first; /* first entry of the group */
+    uint32_t next;  /* of the first entry: the entry whose shard is being checked */
 };
 
 struct reader {
     struct heft_model *model;
     struct heft_error *err;
     uint32_t source;
-    struct heft_arena mem; /* the text, strings decoded from it */
+    struct heft_arena mem; /* for the text and strings decoded from it */
     struct heft_json json;
     struct mapping *map;
     size_t n_map, cap_map;
-    uint32_t *by_shard; /* numbers of map entries, those of the first shard first */
+    uint32_t *by_shard; /* indexes of map entries, sorted by shard */
     struct shard *shards;
     size_t n_shards, cap_shards;
     struct heft_strmap names, paths, metadata;
     size_t first_metadata, end_metadata; /* of the index, in the model */
     size_t first_storage;
     bool has_metadata, has_map, has_groups;
-    struct heft_str total; /* total_size as written */
+    struct heft_str total; /* total_size as written in the file */
     uint64_t total_where;
 };
 
 /* ---- reading the text ----------------------------------------------------------------------- */
 
-/* The next value: strings as they are, all else as its JSON text. */
+/* Takes the next value: strings decoded, all other values as JSON text. */
 static bool take_text(struct reader *r, struct heft_str *out, bool *is_json)
 {
     const enum heft_json_token token = heft_json_next(&r->json);
@@ -103,7 +103,7 @@ static bool add_metadata(struct reader *r, struct heft_str key, uint64_t where)
         !heft_model_add_metadata(model, &pair, r->err))
         return false;
     if (other != HEFT_MAP_NONE)
-        return heft_fail(r->err, HEFT_MALFORMED, where, "metadata key \"%s\" is given twice",
+        return heft_fail(r->err, HEFT_MALFORMED, where, "metadata key \"%s\" occurs twice",
                          model->metadata[model->n_metadata - 1].key.p);
     if (heft_str_is(key, "total_size")) {
         r->total = pair.value;
@@ -126,7 +126,7 @@ static bool read_metadata(struct reader *r)
     return token != HEFT_JSON_ERROR;
 }
 
-/* The number of the shard at that path. */
+/* Finds or adds the shard at that path. */
 static bool find_shard(struct reader *r, struct heft_str path, uint32_t *number)
 {
     if (!heft_strmap_add(&r->paths, path, (uint32_t)r->n_shards, number, r->err))
@@ -140,7 +140,7 @@ static bool find_shard(struct reader *r, struct heft_str path, uint32_t *number)
     return true;
 }
 
-/* A path in weight_map, the last token: one entry more. */
+/* Adds an entry for the path in weight_map that is the last token. */
 static bool add_file(struct reader *r, const struct mapping *map)
 {
     const uint64_t limit = heft_limit_entries(&r->model->limits, UINT64_MAX);
@@ -163,7 +163,7 @@ static int by_shard(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The files of a group, behind the bracket. */
+/* Adds the files of a group, after the opening bracket. */
 static bool add_files(struct reader *r, const struct mapping *map)
 {
     struct mapping *entries;
@@ -180,7 +180,8 @@ static bool add_files(struct reader *r, const struct mapping *map)
     qsort(entries, n, sizeof *entries, by_shard);
     for (size_t i = 1; i < n; i++)
         if (entries[i].shard == entries[i - 1].shard)
-            return heft_fail(r->err, HEFT_MALFORMED, map->where, "is twice in one file, %.*s",
+            return heft_fail(r->err, HEFT_MALFORMED, map->where,
+                             "is listed twice for the file %.*s",
                              (int)heft_min_u64(r->shards[entries[i].shard].path.n, 200),
                              r->shards[entries[i].shard].path.p);
     return true;
@@ -206,7 +207,7 @@ static bool add_mapping(struct reader *r)
     uint32_t other;
 
     map.is_group = map.name.n > 1 && map.name.p[0] == '/';
-    if (map.is_group) { /* rows have no slash in front */
+    if (map.is_group) { /* names of rows have no leading slash */
         map.name = (struct heft_str){map.name.p + 1, map.name.n - 1};
         r->has_groups = true;
     }
@@ -236,7 +237,7 @@ static bool read_once(struct reader *r, bool *seen, const char *what,
                       bool (*read)(struct reader *r))
 {
     if (*seen)
-        return heft_fail(r->err, HEFT_MALFORMED, r->json.where, "%s is given twice", what);
+        return heft_fail(r->err, HEFT_MALFORMED, r->json.where, "%s occurs twice", what);
     *seen = true;
     return read(r);
 }
@@ -291,8 +292,8 @@ static int by_path(const void *a, const void *b)
     return heft_str_cmp(((const struct shard *)a)->path, ((const struct shard *)b)->path);
 }
 
-/* By their names: an index whose tensors are sorted mentions the last shard first. The files of a
- * group of Keras follow each other as they are mentioned. */
+/* Sorts shards by name: an index with sorted tensors can mention the last shard first. The files of
+ * a group of Keras stay in the order in which they are mentioned. */
 static bool sort_shards(struct reader *r)
 {
     uint32_t *number = heft_arena_zero(&r->mem, r->n_shards + 1, sizeof *number, r->err);
@@ -307,7 +308,8 @@ static bool sort_shards(struct reader *r)
     return true;
 }
 
-/* Counting sort: what is done for each shard must not look at the entries of all. */
+/* Counting sort of the entries by shard, so that work on a shard does not go through all
+ * entries. */
 static bool group_entries(struct reader *r)
 {
     uint32_t first = 0;
@@ -332,7 +334,8 @@ static bool group_entries(struct reader *r)
 
 /* ---- the shards ----------------------------------------------------------------------------- */
 
-/* Salvaging: a shard that cannot be opened. Its tensors are lost, and what was read of it goes. */
+/* Salvage: a shard that cannot be opened. Its tensors are recorded as lost, and its partial rows
+ * are removed. */
 static bool lose_shard(struct reader *r, const struct shard *shard,
                        const struct heft_model_counts *before, const struct heft_error *found)
 {
@@ -366,14 +369,14 @@ static bool open_shard(struct reader *r, uint32_t number)
     return false;
 }
 
-/* A shard that is itself an index could name itself: never followed. */
+/* Opens all shards. A shard that is an index is refused: it could refer to itself. */
 static bool open_shards(struct reader *r)
 {
     struct heft_model *model = r->model;
     bool ok = true;
 
     if (model->inside_index)
-        return heft_fail(r->err, HEFT_UNSAFE, 0, "an index stands where a shard was expected");
+        return heft_fail(r->err, HEFT_UNSAFE, 0, "found an index, expected a shard");
     model->inside_index = true;
     for (uint32_t i = 0; ok && i < r->n_shards; i++) {
         r->shards[i].first = model->n_rows;
@@ -384,7 +387,7 @@ static bool open_shards(struct reader *r)
     return ok;
 }
 
-/* What the index says of a row: by its name, or that of the group it is in. NULL: nothing. */
+/* The index entry for a row, by its name or that of its group; NULL if there is none. */
 static struct mapping *mapping_of(const struct reader *r, struct heft_str name)
 {
     uint32_t at = heft_strmap_get(&r->names, name);
@@ -401,7 +404,7 @@ static struct mapping *mapping_of(const struct reader *r, struct heft_str name)
 }
 
 struct placed {
-    uint64_t at; /* in the index, then in the shard */
+    uint64_t at; /* sort key: position in the index, then in the shard */
     struct heft_row row;
 };
 
@@ -412,8 +415,8 @@ static int by_place(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Such shards list their rows by name; the index has the order of the model, by which Keras
- * assigns. */
+/* Such shards list their rows by name; the index has the order of the model, in which Keras assigns
+ * weights. */
 static bool reorder_rows(struct reader *r, const struct shard *shard)
 {
     const size_t n = shard->end - shard->first;
@@ -434,7 +437,7 @@ static bool reorder_rows(struct reader *r, const struct shard *shard)
     return true;
 }
 
-/* Shards of h5 leave out the first part of names: rows get the index's. */
+/* Names in h5 shards lack the first part; rows get the names of the index. */
 static bool rename_rows(struct reader *r, const struct shard *shard)
 {
     struct heft_strmap stored = {0};
@@ -479,7 +482,7 @@ static bool note(struct reader *r, uint64_t where, struct heft_str name, const c
                            (int)heft_min_u64(path.n, 100), path.p);
 }
 
-/* The group's entry for that shard, or NULL; shards are asked for in their order. */
+/* The group's entry for that shard, or NULL; shards are asked for in order. */
 static struct mapping *entry_of(struct reader *r, struct mapping *group, uint32_t shard)
 {
     struct mapping *entry = &r->map[group->next];
@@ -491,7 +494,7 @@ static struct mapping *entry_of(struct reader *r, struct mapping *group, uint32_
     return entry->shard == shard ? entry : NULL;
 }
 
-/* A tensor of that name is in shard number `shard`. */
+/* Checks a tensor of that name in shard number `shard` against the index. */
 static bool check_found(struct reader *r, struct heft_str name, uint32_t shard)
 {
     struct mapping *const map = mapping_of(r, name);
@@ -505,7 +508,7 @@ static bool check_found(struct reader *r, struct heft_str name, uint32_t shard)
            note(r, map->where, name, "not where the index says, but in", r->shards[shard].path);
 }
 
-/* Salvaging: the index has it, its shard does not. */
+/* Salvage: records tensors that the index names and the shard lacks. */
 static bool lose_missing(struct reader *r, const struct mapping *map)
 {
     const struct heft_str path = r->shards[map->shard].path;
@@ -516,7 +519,7 @@ static bool lose_missing(struct reader *r, const struct mapping *map)
     return heft_model_lose(r->model, map->name, r->source, &why, r->err);
 }
 
-/* They are there, if not to be read; which shard of a group has one is not known. */
+/* Unreadable tensors count as found; which shard of a group has one is unknown. */
 static void find_unreadable(struct reader *r)
 {
     const struct heft_model *model = r->model;
@@ -552,7 +555,7 @@ static bool check_shards(struct reader *r)
     return true;
 }
 
-/* What the shard's format counts of a row of so many bytes. */
+/* Bytes that the shard's format counts for a row. */
 static uint64_t weigh_row(const struct reader *r, const struct heft_row *row, uint64_t bytes)
 {
     const struct heft_format *format =
@@ -562,8 +565,8 @@ static uint64_t weigh_row(const struct reader *r, const struct heft_row *row, ui
     return format && format->weigh ? format->weigh(&item) : bytes;
 }
 
-/* What total_size may count: the tensors, or as the hub does for pickles, their storages; for h5 it
- * counts bits. False where no sum can be had: settling will say why. */
+/* Sums that total_size may mean: bytes of the tensors, or, as the hub counts for pickles, of their
+ * storages; for h5 bits. False if there is no sum: validation will report why. */
 static bool sum_bytes(const struct reader *r, uint64_t *rows, uint64_t *storages, uint64_t *weighed)
 {
     const struct heft_model *model = r->model;
@@ -593,7 +596,7 @@ static bool check_total(struct reader *r)
 
     if (!r->total.p || !sum_bytes(r, &rows, &storages, &weighed))
         return true;
-    if (r->has_groups && heft_str_ends(r->total, ".0")) /* Keras counts in floats */
+    if (r->has_groups && heft_str_ends(r->total, ".0")) /* Keras writes a float */
         r->total.n -= 2;
     heft_json_begin(&number, (struct heft_bytes){(const uint8_t *)r->total.p, r->total.n}, 0,
                     &r->mem, &ignored);
@@ -613,7 +616,7 @@ static bool is_tensor(const void *ctx, struct heft_str name)
     return at != HEFT_MAP_NONE && r->map[at].found && !r->map[at].is_group;
 }
 
-/* Metadata entries of the index that record a tied name: dropped → kept. */
+/* Turns metadata entries "dropped name" → "kept name" of the index into ties. */
 static bool add_ties(struct reader *r)
 {
     const struct heft_tie_names names = {is_tensor, r};
@@ -644,15 +647,15 @@ static bool open_index(struct heft_model *model, uint32_t source, struct heft_er
                     add_ties(&r);
 
     if (ok && !model->format)
-        model->format = "hf-index"; /* no shards at all */
+        model->format = "hf-index"; /* there are no shards */
     release(&r);
     return ok;
 }
 
 /* ---- probing -------------------------------------------------------------------------------- */
 
-/* The kind of a JSON object by its keys, as far as the head of the file shows them: 95 with
- * weight_map, 40 where it may still come. */
+/* Classifies a JSON object by its keys in the head of the file: 95 with weight_map, 40 if it may
+ * follow. */
 static int judge_keys(struct heft_json *json, bool whole)
 {
     bool metadata = false;
@@ -685,14 +688,14 @@ static int probe(const struct heft_probe *probe)
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-/* The shard's path as the index names it: the index lies beside it. */
+/* Path of a shard relative to the index, which is in the same directory. */
 static struct heft_str base_name(const char *path)
 {
     return heft_str_of(path + heft_path_folder(path));
 }
 
-/* total_size first, then the user's keys and the ties; a user's own total_size takes its place, as
- * it does in Python's dict. */
+/* total_size first, then the user's entries and the ties; a user's own total_size replaces it, as
+ * in Python's dict. */
 static void put_metadata(struct heft_buf *buf, const struct heft_export_list *exports)
 {
     const struct heft_pair *own_total = NULL;
@@ -719,8 +722,8 @@ static void put_metadata(struct heft_buf *buf, const struct heft_export_list *ex
     heft_buf_text(buf, "\n  },\n");
 }
 
-/* As json.dump(index, f, indent=2) writes it: ASCII only, no newline at the end. The whole exports,
- * whose shards are the plan's first files. */
+/* Writes the index as json.dump(index, f, indent=2) does: ASCII only, no newline at the end.
+ * `exports` is the whole list; the shards are the plan's first files. */
 static bool plan_index(struct heft_plan *plan, uint32_t file,
                        const struct heft_export_list *exports, struct heft_error *err)
 {
@@ -751,7 +754,8 @@ static const struct heft_file_name names[] = {
     {0},
 };
 
-/* "model.safetensors.index.json" → "model.safetensors"; "model.safetensors.index.fp16.json", too. */
+/* "model.safetensors.index.json" → "model.safetensors"; also
+ * "model.safetensors.index.fp16.json". */
 static bool cut_index(struct heft_str *name, bool *variant)
 {
     static const char mark[] = ".index";

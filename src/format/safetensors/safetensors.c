@@ -1,16 +1,16 @@
 /* safetensors.c: reads safetensors files (doc/format/safetensors.md).
  *     0      8                    8+N                                            end of file
  *     | N    | header             | byte buffer                                            |
- *     | u64  | JSON, N bytes      | the tensors, back to back: no byte is outside of one   |
+ *     | u64  | JSON, N bytes      | the tensors, back to back: every byte belongs to one   |
  *     | LE   | spaces at its end  | data_offsets count from here                           |
  *
  *     header: {"__metadata__":{"key":"value"},
  *              "name":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}, …}
  *
- * The reader makes the checks of the reference in its order: length, UTF-8, JSON, then tensor by
- * tensor in order of offset. It is stricter in one thing: nothing may be said twice. The header is
- * read through a window and never held whole: tensors become rows and storages of the model as they
- * come, and are checked, and put in order, when all of them are there. */
+ * The reader makes the checks of the reference implementation, in its order: length, UTF-8, JSON,
+ * then each tensor in order of its offset. In addition duplicates are refused. The header is read
+ * through a window and never held as a whole: each entry becomes a row and a storage of the model.
+ * At the end all of them are checked, and sorted if necessary. */
 #include "base/endian.h"
 #include "base/sort.h"
 #include "base/text.h"
@@ -23,7 +23,7 @@
 #define MIN_ENTRY  51                 /* "":{"dtype":"U8","shape":[],"data_offsets":[0,0]}, */
 #define MANY_TEXTS ((uint64_t)8 << 20) /* bytes of a header, of which names may be half */
 
-/* Where a tensor is described, and where the header says its bytes begin. */
+/* Location of a tensor's description and data. */
 struct place {
     uint64_t begin; /* in the byte buffer */
     uint32_t where; /* of the name: bytes in the header */
@@ -33,9 +33,9 @@ struct reader {
     struct heft_model *model;
     struct heft_error *err;
     uint32_t source;
-    uint64_t header_n, data_n; /* bytes of the header and of the byte buffer */
+    uint64_t header_n, data_n; /* size of the header and of the byte buffer */
     struct heft_json json;
-    size_t first;          /* this file's first row in the model, … */
+    size_t first;          /* index of this file's first row in the model, … */
     size_t first_storage;  /* … its first storage: each tensor has its own, … */
     size_t first_metadata; /* … and its first metadata entry */
     size_t n;              /* tensors */
@@ -68,7 +68,8 @@ static bool take_u64(struct reader *r, const char *what, uint64_t *out)
                      (int)(text.n < 40 ? text.n : 40), text.p);
 }
 
-/* The row of the tensor before, which is mostly of the same dtype and shape; NULL for the first. */
+/* Row of the tensor before, which usually has the same dtype and shape; NULL for the first
+ * tensor. */
 static const struct heft_row *last_row(const struct reader *r)
 {
     return r->n > 0 ? &r->model->rows[r->first + r->n - 1] : NULL;
@@ -98,8 +99,8 @@ static bool read_dtype(struct reader *r, struct entry *entry)
         return heft_json_refuse(&r->json, token, "dtype", "a string");
     return find_dtype(r, text, &entry->row.dtype) ||
            heft_fail(r->err, HEFT_MALFORMED, r->json.where,
-                     "dtype \"%.*s\" is none of the format's", (int)(text.n < 40 ? text.n : 40),
-                     text.p);
+                     "dtype \"%.*s\" is not a dtype of safetensors",
+                     (int)(text.n < 40 ? text.n : 40), text.p);
 }
 
 static uint64_t most_dimensions(const struct reader *r)
@@ -107,7 +108,7 @@ static uint64_t most_dimensions(const struct reader *r)
     return heft_min_u64(r->model->limits.rank, UINT8_MAX);
 }
 
-/* The extents become the row's shape. Equal shapes that follow each other share one copy. */
+/* Sets the row's shape. Consecutive tensors of equal shape share one copy. */
 static bool keep_shape(struct reader *r, struct heft_row *row, const uint64_t *extents)
 {
     const struct heft_row *const last = last_row(r);
@@ -157,7 +158,7 @@ static bool read_offsets(struct reader *r, struct entry *entry)
     for (size_t i = 0; i < HEFT_COUNT(offsets); i++) {
         token = heft_json_next(&r->json);
         if (token != HEFT_JSON_NUMBER)
-            return heft_json_refuse(&r->json, token, "data offset", "a number: there are two");
+            return heft_json_refuse(&r->json, token, "data offset", "a number: two are expected");
         if (!take_u64(r, "data offset", offsets[i]))
             return false;
     }
@@ -193,7 +194,7 @@ static bool read_field(struct reader *r, enum field field, struct entry *entry)
     }
 }
 
-/* The object that describes a tensor: each field once, unknown ones are skipped. */
+/* Reads the object that describes a tensor: each field once, unknown fields are skipped. */
 static bool read_fields(struct reader *r, struct entry *entry)
 {
     enum heft_json_token token = heft_json_next(&r->json);
@@ -205,7 +206,7 @@ static bool read_fields(struct reader *r, struct entry *entry)
         const enum field field = find_field(r->json.text);
 
         if (field != UNKNOWN && (seen >> field & 1))
-            return heft_fail(r->err, HEFT_MALFORMED, r->json.where, "%s is given twice",
+            return heft_fail(r->err, HEFT_MALFORMED, r->json.where, "%s occurs twice",
                              field_names[field]);
         seen |= 1U << field;
         if (!read_field(r, field, entry))
@@ -218,8 +219,8 @@ static bool read_fields(struct reader *r, struct entry *entry)
     return token != HEFT_JSON_ERROR;
 }
 
-/* The tensor becomes a storage of its own and a row. Offsets are checked later (check_tensors); until
- * then `off` and `len` may have wrapped around 2^64, where begin + len is still the end. */
+/* Adds the tensor as a row with a storage of its own. Offsets are checked later (check_tensors):
+ * until then `off` and `len` may have wrapped around 2^64, where begin + len is still the end. */
 static bool add_tensor(struct reader *r, struct entry *entry)
 {
     const uint64_t len = entry->end - entry->begin;
@@ -236,7 +237,7 @@ static bool add_tensor(struct reader *r, struct entry *entry)
            heft_model_add_row(r->model, &entry->row, r->err);
 }
 
-/* The entry of the tensor whose name is the last key. */
+/* Reads the entry of the tensor whose name is the last key. */
 static bool read_tensor(struct reader *r)
 {
     struct entry entry = {.where = (uint32_t)(r->json.where - PREFIX), .row.name = r->json.text};
@@ -280,7 +281,7 @@ static bool read_metadata_pair(struct reader *r)
     if (!heft_strmap_add(&r->metadata, key, 0, &other, r->err))
         return false;
     return other == HEFT_MAP_NONE ||
-           heft_fail(r->err, HEFT_MALFORMED, where, "metadata key \"%s\" is given twice", key.p);
+           heft_fail(r->err, HEFT_MALFORMED, where, "metadata key \"%s\" occurs twice", key.p);
 }
 
 static bool read_metadata(struct reader *r)
@@ -288,7 +289,7 @@ static bool read_metadata(struct reader *r)
     enum heft_json_token token;
 
     if (r->has_metadata)
-        return heft_fail(r->err, HEFT_MALFORMED, r->json.where, METADATA " is given twice");
+        return heft_fail(r->err, HEFT_MALFORMED, r->json.where, METADATA " occurs twice");
     r->has_metadata = true;
     token = heft_json_next(&r->json);
     if (token == HEFT_JSON_NULL)
@@ -303,8 +304,8 @@ static bool read_metadata(struct reader *r)
 
 /* ---- the header ----------------------------------------------------------------------------- */
 
-/* Room for as many tensors as the header can describe: pages that stay untouched cost nothing, and
- * nothing is copied while the arrays grow. */
+/* Reserves memory for as many tensors as the header can describe, so that nothing is copied while
+ * the arrays grow. Untouched pages cost nothing. */
 static bool make_room(struct reader *r)
 {
     const size_t most = (size_t)(r->header_n / MIN_ENTRY + 1);
@@ -314,7 +315,7 @@ static bool make_room(struct reader *r)
             heft_model_reserve_texts(r->model, (size_t)r->header_n / 2, r->err));
 }
 
-/* The header's length, against the limit and the file. */
+/* Reads the header's length and compares it with the limit and the file. */
 static bool read_length(struct reader *r)
 {
     const struct heft_source src = r->model->sources[r->source].source;
@@ -330,10 +331,10 @@ static bool read_length(struct reader *r)
     n = heft_le64(prefix);
     if (n > limit)
         return heft_fail(r->err, HEFT_LIMIT, 0,
-                         "header claims %" PRIu64 " bytes, the limit is %" PRIu64, n, limit);
+                         "header length is %" PRIu64 " bytes, the limit is %" PRIu64, n, limit);
     if (!heft_within(PREFIX, n, src.size))
         return heft_fail(r->err, HEFT_MALFORMED, 0,
-                         "header claims %" PRIu64 " bytes, the file has %" PRIu64
+                         "header length is %" PRIu64 " bytes, the file has %" PRIu64
                          " after its length",
                          n, src.size - PREFIX);
     r->header_n = n;
@@ -353,7 +354,7 @@ static bool read_members(struct reader *r)
     return token != HEFT_JSON_ERROR && heft_json_next(&r->json) == HEFT_JSON_END;
 }
 
-/* A header that is not UTF-8 is that first of all, whatever was found before it came to light. */
+/* If the header is not valid UTF-8, this replaces any other error that was found first. */
 static void blame_utf8(struct reader *r)
 {
     const struct heft_source src = r->model->sources[r->source].source;
@@ -416,7 +417,7 @@ static bool check_size(struct reader *r, const struct heft_row *row, uint64_t le
                      len);
 }
 
-/* Where the tensors checked so far end. */
+/* Ends of the tensors checked so far. */
 struct progress {
     uint64_t next;  /* the next tensor must start here */
     uint64_t begun; /* begin of the last one that is not empty */
@@ -447,8 +448,8 @@ static bool check_tensor(struct reader *r, size_t i, struct progress *at)
     return true;
 }
 
-/* For salvage, tells the model that a truncated file should have more bytes: validation finds out
- * which tensors are whole. */
+/* For salvage: records the file's expected length, by which validation of the model finds out which
+ * tensors are complete. */
 static bool is_cut(struct reader *r, uint64_t end)
 {
     uint64_t bytes;
@@ -477,8 +478,8 @@ static bool check_tensors(struct reader *r, const uint32_t *order)
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-/* Fills the table of names, and reports a duplicate. Validation of the model finds duplicates, too,
- * but knows only the offset of the data. */
+/* Fills the table of names, and reports a duplicate. Validation of the model also finds duplicates,
+ * but only knows the offset of the data. */
 static bool index_names(struct reader *r)
 {
     const struct heft_row *rows = r->model->rows + r->first;
@@ -504,8 +505,8 @@ static bool is_tensor(const void *ctx, struct heft_str name)
     return heft_strmap_get(&r->names, name) != HEFT_MAP_NONE;
 }
 
-/* Turns metadata entries "dropped name" → "kept name" of shared tensors into ties. Most files have
- * the entry format=pt only, and need no table of names. */
+/* Turns metadata entries "dropped name" → "kept name" into ties. Most files only have the entry
+ * format=pt, and need no table of names. */
 static bool add_ties(struct reader *r)
 {
     const struct heft_tie_names names = {is_tensor, r};
@@ -538,7 +539,7 @@ static bool is_in_order(const uint32_t *order, size_t n)
     return i == n;
 }
 
-/* Rows and storages into that order, in place, a cycle of moves at a time; `order` is used up. */
+/* Permutes rows and storages in place, cycle by cycle; `order` is overwritten. */
 static void put_in_order(struct reader *r, uint32_t *order)
 {
     struct heft_row *const rows = r->model->rows + r->first;
@@ -573,7 +574,7 @@ static bool check_all(struct reader *r)
         return false;
     if (!check_tensors(r, order)) {
         if (r->err->code == HEFT_MALFORMED)
-            index_names(r); /* a duplicate name explains more than its offsets do */
+            index_names(r); /* a duplicate name is the better explanation */
         return false;
     }
     if (!add_ties(r))
@@ -605,8 +606,8 @@ static bool open_file(struct heft_model *model, uint32_t source, struct heft_err
     return ok;
 }
 
-/* A file is ours if a JSON object begins behind eight bytes. Whether those count it rightly makes
- * us surer, but is not asked: a damaged file shall hear what is wrong with it. */
+/* Recognises a JSON object after eight bytes. Eight bytes that are its length raise the score, but
+ * are not required, so that the reader can report what is wrong with a damaged file. */
 static int probe(const struct heft_probe *probe)
 {
     const struct heft_bytes head = probe->head;
@@ -623,13 +624,13 @@ static int probe(const struct heft_probe *probe)
         return 0;
     if (n < 2 || n > MAX_HEADER || !heft_within(PREFIX, n, probe->size))
         return at < head.n && at == PREFIX ? 20 : 0;
-    return at < head.n ? 90 : 30; /* 4 KiB of white space: padding in front */
+    return at < head.n ? 90 : 30; /* 4 KiB of white space: padding before the object */
 }
 
 static const char *const extensions[] = {"safetensors", NULL};
 static const char *const synonyms[] = {"st", "safetensor", NULL};
 
-/* Its own come first, in its order. */
+/* The format's own dtypes are the first of enum heft_dtype, in its order. */
 static bool holds(enum heft_dtype dtype)
 {
     return dtype <= HEFT_U64;

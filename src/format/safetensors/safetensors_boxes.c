@@ -1,14 +1,15 @@
-/* safetensors_boxes.c: shards of torch.distributed.checkpoint (HuggingFaceStorageWriter): files whose
- * tensors are boxes of larger ones.
+/* safetensors_boxes.c: shards of torch.distributed.checkpoint (HuggingFaceStorageWriter): files
+ * whose tensors are n-d views (boxes) of larger ones.
  *
  *     shard-00001-model-00001-of-00001.safetensors     w F32 [3,4]
  *         __metadata__  DCP_SHARDING_INFO  {"w": {"saved_offsets": [0, 0]}}
  *     shard-00002-model-00001-of-00001.safetensors     w F32 [2,4]   {"w": {"saved_offsets": [3, 0]}}
  *         →  w F32 [5,4] in two parts
  *
- * The full shape stands nowhere: it is where the farthest box ends, so a last shard that is missing
- * cannot be seen in the files; one that lies beside them and was not given can. Without all of them a
- * box is a row by its own name, w[0:3,0:4], and w cannot be read. */
+ * The full shape is not stored: it is computed from the farthest box, so that the files do not show
+ * whether the last shard is missing. A shard in the same directory that was not given is reported.
+ * If shards are missing, each box is a row with a name of its own, w[0:3,0:4], and w cannot be
+ * read. */
 #include <stdlib.h>
 
 #include "core/parts.h"
@@ -24,7 +25,7 @@
 struct boxes {
     struct heft_model *model;
     uint32_t source;
-    size_t first; /* row of the file */
+    size_t first; /* first row of the file in the model */
     struct heft_strmap names;
     struct heft_json json;
     struct heft_arena scratch;
@@ -38,7 +39,7 @@ static bool refuse(struct boxes *b, struct heft_str name, const char *what)
     return heft_error_about(b->err, "tensor", name);
 }
 
-/* The numbers behind "saved_offsets": as many as the tensor has dimensions. */
+/* Reads the numbers of "saved_offsets": one for each dimension. */
 static bool read_offsets(struct boxes *b, const struct heft_row *row, uint64_t *start)
 {
     enum heft_json_token token = heft_json_next(&b->json);
@@ -71,7 +72,7 @@ static bool read_box(struct boxes *b, const struct heft_row *row, struct heft_mo
         const bool is_offsets = heft_str_is(b->json.text, OFFSETS);
 
         if (is_offsets && found)
-            return refuse(b, row->name, INFO ": " OFFSETS " is given twice");
+            return refuse(b, row->name, INFO ": " OFFSETS " occurs twice");
         if (!(is_offsets ? read_offsets(b, row, start) : heft_json_skip(&b->json)))
             return false;
         found |= is_offsets;
@@ -88,7 +89,7 @@ static bool read_tensor(struct boxes *b)
 
     if (found == HEFT_MAP_NONE)
         return heft_model_note(model, HEFT_FINDING, b->source, PREFIX, b->err,
-                               INFO " names %.*s, which is no tensor of the file",
+                               INFO " names %.*s, which is not a tensor of the file",
                                (int)heft_min_u64(b->json.text.n, 200), b->json.text.p) &&
                heft_json_skip(&b->json);
     box = &model->boxes[b->first_box + found];
@@ -126,7 +127,7 @@ static bool read_info(struct boxes *b, struct heft_str text, size_t n)
     return true;
 }
 
-/* What was read as boxes is no metadata any more: a file that is made of it is no shard. */
+/* Removes the metadata entries that were read as boxes. */
 static void drop_metadata(struct heft_model *model, size_t first)
 {
     size_t kept = first;
@@ -156,7 +157,8 @@ bool heft_safetensors_read_boxes(struct heft_model *model, uint32_t source, size
         ok = heft_strmap_add(&b.names, model->rows[first_row + i].name, (uint32_t)i, &found, err);
     }
     ok = ok && read_info(&b, model->metadata[at].value, n);
-    if (!ok && err->code == HEFT_MALFORMED && err->offset != PREFIX) { /* of its JSON */
+    if (!ok && err->code == HEFT_MALFORMED &&
+        err->offset != PREFIX) { /* the error is in its JSON */
         err->offset = PREFIX;
         heft_error_about(err, "metadata", HEFT_STR(INFO));
     }
@@ -171,8 +173,8 @@ bool heft_safetensors_read_boxes(struct heft_model *model, uint32_t source, size
 
 struct joining {
     struct heft_model *model;
-    const char *absent; /* a shard beside those that were given; NULL: none */
-    bool *gone;         /* a row */
+    const char *absent; /* a shard beside those that were given; NULL if none */
+    bool *gone;         /* for each row: removed */
     size_t n_joined;
     struct heft_arena scratch;
     struct heft_error *err;
@@ -196,7 +198,7 @@ static bool is_at_origin(const struct heft_model *model, const struct heft_model
     return true;
 }
 
-/* Files that torch writes whole have all offsets 0, and another name. */
+/* Files that torch writes as a whole have offsets of 0, and another name pattern. */
 static bool drop_whole_files(struct joining *j)
 {
     struct heft_model *model = j->model;
@@ -228,7 +230,7 @@ static bool is_given(const struct heft_model *model, const char *folder, size_t 
     return false;
 }
 
-/* A shard in the folder of the first one that was not given. */
+/* Finds a shard in the directory of the first one that was not given. */
 static bool find_absent(struct joining *j)
 {
     const char *path = j->model->sources[j->model->boxes[0].source].path;
@@ -259,7 +261,7 @@ static int by_name(const void *a, const void *b)
     return order ? order : (x->row > y->row) - (x->row < y->row);
 }
 
-/* The tensor that boxes of one name are of: it ends where the farthest does. */
+/* Computes the shape of the tensor from the ends of its boxes. */
 static bool measure(struct joining *j, const struct heft_model_box *list, size_t n,
                     struct heft_row *whole, const char **why)
 {
@@ -347,7 +349,7 @@ static const char *reason_of(struct joining *j, const struct heft_row *whole, si
                              n == 1 ? "" : "s", text.p, why);
 }
 
-/* Each box is a row by its own name; the whole cannot be read. */
+/* Makes each box a row with a name of its own; the whole tensor cannot be read. */
 static bool leave_apart(struct joining *j, const struct heft_model_box *list, size_t n,
                         const struct heft_row *whole, const char *why)
 {
@@ -364,7 +366,7 @@ static bool leave_apart(struct joining *j, const struct heft_model_box *list, si
     return true;
 }
 
-/* Boxes of one name: the tensor, in the place of the first. */
+/* Joins the boxes of one name into a tensor, at the position of the first box. */
 static bool join_tensor(struct joining *j, const struct heft_model_box *list, size_t n)
 {
     struct heft_error overlap = {0};

@@ -1,18 +1,18 @@
-/* safetensors_parts.h: what the two halves of safetensors share: safetensors.c reads,
- * safetensors_write.c writes, safetensors_boxes.c joins; no other file includes it. */
+/* safetensors_parts.h: shared by safetensors.c (reads), safetensors_write.c (writes) and
+ * safetensors_boxes.c (joins shards). */
 #ifndef HEFT_SAFETENSORS_PARTS_H
 #define HEFT_SAFETENSORS_PARTS_H
 
 #include "core/plan.h"
 
 #define PREFIX      8         /* bytes of the header's length */
-#define MAX_HEADER  100000000 /* what the reference reads and writes at most */
+#define MAX_HEADER  100000000 /* limit of the reference implementation */
 #define METADATA    "__metadata__"
 #define DTYPE_COUNT (HEFT_U64 + 1)
 
-/* safetensors_boxes.c: offsets of tensors that are parts of larger ones, where the metadata from
- * `first_metadata` on has them; that metadata goes. And the parts of all files together: heft_format's
- * join. */
+/* safetensors_boxes.c: reads the offsets of tensors that are parts of larger ones from the metadata
+ * from `first_metadata` on, and removes those entries; and joins the parts of all files:
+ * heft_format.join. */
 HEFT_CHECKED bool heft_safetensors_read_boxes(struct heft_model *model, uint32_t source,
                                               size_t first_row, size_t first_metadata,
                                               struct heft_error *err);

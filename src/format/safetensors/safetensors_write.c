@@ -1,6 +1,6 @@
 /* safetensors_write.c: plans a safetensors file: length, header, then the tensors back to back
- * (the layout is drawn in safetensors.c). Equal inputs give equal files: where the reference leaves
- * the order to chance, names are sorted. */
+ * (layout in safetensors.c). The output is deterministic: names are sorted where the reference
+ * implementation has no fixed order. */
 #include "base/endian.h"
 #include "base/sort.h"
 #include "base/text.h"
@@ -8,8 +8,8 @@
 
 /* ---- the header ----------------------------------------------------------------------------- */
 
-/* The reference's order: dtypes as declared, last first (so that every tensor of whole bytes is
- * aligned), then names by bytes. */
+/* The reference's order: dtypes in descending order of their declaration (so that every tensor of
+ * whole bytes is aligned), then names by bytes. */
 static bool item_after(const void *ctx, uint32_t a, uint32_t b)
 {
     const struct heft_export_item *items = ctx;
@@ -33,8 +33,8 @@ static void put_pair(struct heft_buf *buf, struct heft_str key, struct heft_str 
     heft_buf_json(buf, value, false);
 }
 
-/* What the hub puts into a file: format=pt, and the rest where there is but one file (else the
- * index has it). The reference writes keys in random order, we sort them. */
+/* Writes the hub's metadata: format=pt, and the other entries if there is only one file (else they
+ * are in the index). The reference writes keys in random order; here they are sorted. */
 static bool put_metadata(struct heft_buf *buf, const struct heft_export_list *exports,
                          struct heft_error *err)
 {
@@ -71,7 +71,7 @@ static bool put_entry(struct heft_buf *buf, const struct heft_export_item *item,
 
     if (heft_str_is(item->name, METADATA))
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "no tensor may be called " METADATA " in a safetensors file");
+                         "no tensor of a safetensors file may be named " METADATA);
     if (item->as >= DTYPE_COUNT)
         return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "safetensors has no %s",
                          heft_dtype_name((enum heft_dtype)item->as)) ||
@@ -94,7 +94,7 @@ static bool put_entry(struct heft_buf *buf, const struct heft_export_item *item,
     return true;
 }
 
-/* Length, header, spaces up to a multiple of 8. */
+/* Writes length, header, and spaces up to a multiple of 8. */
 static bool put_header(struct heft_buf *buf, const struct heft_export_list *exports,
                        const uint32_t *order, struct heft_error *err)
 {

@@ -50,8 +50,8 @@ def superblocks():
     sample("offsets-of-3.h5", put(old, 13, 3, 1), "malformed", 13, "offsets have 3 bytes")
     sample("lengths-of-16.h5", put(old, 14, 16, 1), "unsupported", 14, "lengths have 16 bytes")
     sample("cut-off.h5", old[:-1], "malformed", 40, f"ends at {size}, it ends at {size - 1}")
-    sample("cut-in-superblock.h5", old[:30], "malformed", 0, "ends within the superblock")
-    sample("only-a-signature.h5", old[:8], "malformed", 0, "ends within the superblock")
+    sample("cut-in-superblock.h5", old[:30], "malformed", 0, "ends inside the superblock")
+    sample("only-a-signature.h5", old[:8], "malformed", 0, "ends inside the superblock")
     sample("end-at-2-to-63.h5", put(old, 40, 1 << 63), "malformed", 40, "it is cut off")
     sample("end-before-base.h5", put(old, 24, 1 << 40), "malformed", 40, "before it begins")
     sample("driver-block.h5", put(old, 48, 96), "unsupported", 48, "one file of several")
@@ -193,7 +193,7 @@ def archives():
     sample("elsewhere.keras", archive("sub/model.weights.h5", zipfile.ZIP_STORED), "malformed", "*",
            "no record model.weights.h5")
     sample("no-config.keras", archive("model.weights.h5", zipfile.ZIP_STORED, "metadata.json"), "finding", "*",
-           "no record config.json")
+           "record config.json is missing")
     sample("version-4.keras", put(stored, at + 8, 4, 1), "unsupported", at + 8, "superblock version 4")
     # the last byte of the second array; all others are unchanged
     last = at + offsets(stored[at:])[1] + 7

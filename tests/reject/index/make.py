@@ -52,14 +52,14 @@ def text():
            "a JSON text without weight_map", offset="0x0")
     sample("weight-map-array", '{"weight_map": ^[]}', "malformed", "weight_map is an array")
     sample("weight-map-twice", '{"weight_map": {}, ^"weight_map": {}}', "malformed",
-           "weight_map is given twice")
+           "weight_map occurs twice")
     sample("weight-map-number", '{"weight_map": {"a": ^1}}', "malformed",
            "tensor a: its file in weight_map is a number, must be a string")
     sample("weight-map-null", '{"weight_map": {"a": ^null}}', "malformed", "is null, must be a string")
     sample("metadata-array", '{"weight_map": {}, "metadata": ^[]}', "malformed",
            "metadata is an array")
     sample("metadata-key-twice", '{"weight_map": {}, "metadata": {"k": 1, ^"k": 1}}', "malformed",
-           'metadata key "k" is given twice')
+           'metadata key "k" occurs twice')
     sample("name-twice", '{"weight_map": {"a": "s1.safetensors", ^"a": "s2.safetensors"}}',
            "malformed", "tensor a: is in weight_map twice")
     sample("not-utf8", b'{"weight_map": {"^\xff": "s1.safetensors"}}', "malformed",
@@ -80,7 +80,7 @@ def paths():
         sample("path-" + why, f'{{"weight_map": {{"a": "{path}"}}}}', "unsafe",
                "only relative paths inside the directory")
     sample("path-self", f'{{"weight_map": {{"a": "{INDEX}"}}}}', "unsafe",
-           "an index stands where a shard was expected", offset="0x0")
+           "found an index, expected a shard", offset="0x0")
     sample("path-in-sub-folder", '{"weight_map": {"a": "sub/s1.safetensors"}}', "ok",
            shards={"sub/s1.safetensors": shard(["a"])})
     sample("path-with-dots", '{"weight_map": {"a": "s..1.safetensors"}}', "ok",
@@ -94,7 +94,7 @@ def shards():
     sample("shard-too-short", index("a", "b", "c"), "malformed", "file ends 1 bytes before",
            {**SHARDS, "s2.safetensors": short}, offset=hex(len(short)))
     cut = shard(["c"])[:40]
-    sample("shard-cut-in-header", index("a", "b", "c"), "malformed", "header claims",
+    sample("shard-cut-in-header", index("a", "b", "c"), "malformed", "header length is",
            {**SHARDS, "s2.safetensors": cut}, offset="0x0")
     sample("shard-empty", index("a", "b", "c"), "malformed", "the file is empty",
            {**SHARDS, "s2.safetensors": b""}, offset="0x0")
@@ -134,7 +134,7 @@ def groups():
     group("unknown", both, "finding", "tensor h/vars/0: not in the index, but in s1",
           shards={**held, "s1.safetensors": shard(["g/vars/0", "h/vars/0"])})
     group("file-twice", '["s1.safetensors", "s1.safetensors"]', "malformed",
-          "group g/vars: is twice in one file, s1.safetensors")
+          "group g/vars: is listed twice for the file s1.safetensors")
     group("no-file", "[^]", "malformed", "group g/vars: its file in weight_map is the end of an array")
     group("number", '["s1.safetensors", ^3]', "malformed", "group g/vars: its file in weight_map is a number")
     group("object", "^{}", "malformed", "group g/vars: its file in weight_map is an object")

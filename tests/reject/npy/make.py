@@ -71,17 +71,17 @@ def what_numpy_reads():
     }.items():
         header("ok-" + name, "ok", "*", "", text)
     twice = changed(shape="(4,)")[:-1] + "'shape': (3,)}"
-    header("key-twice", "note", len(twice), "a key is there twice", twice)
+    header("key-twice", "note", len(twice), "a key occurs twice", twice)
     header("ok-latin1-comment", "ok", "*", "", DICT + " # \xe9")
     sample("ok-minus-nothing.npy", "ok", "*", "", npy(changed(shape="(- 0, 3)"), b""))
     sample("ok-version-3.npy", "ok", "*", "", npy(DICT + " # é☃\n", version=(3, 0)))
-    sample("ok-no-members.npz", "note", 0, "an .npz of no arrays", npz())
+    sample("ok-no-members.npz", "note", 0, "an .npz without arrays", npz())
 
 
 def lengths():
-    sample("six-bytes.npy", "malformed", 0, "no NumPy array", b"\x93NUMPY")
-    sample("seven-bytes.npy", "malformed", 0, "no NumPy array", b"\x93NUMPY\1")
-    sample("version-2-no-length.npy", "malformed", 0, "ends within its length", b"\x93NUMPY\2\0\0\0")
+    sample("six-bytes.npy", "malformed", 0, "not a NumPy array", b"\x93NUMPY")
+    sample("seven-bytes.npy", "malformed", 0, "not a NumPy array", b"\x93NUMPY\1")
+    sample("version-2-no-length.npy", "malformed", 0, "ends inside the length", b"\x93NUMPY\2\0\0\0")
     for major, minor in ((0, 0), (0, 1), (1, 1), (2, 2), (4, 0), (255, 255)):
         sample(f"version-{major}-{minor}.npy", "unsupported", 6, f"npy version {major}.{minor}",
                b"\x93NUMPY" + bytes((major, minor)) + b"\0" * 8)
@@ -94,14 +94,14 @@ def lengths():
 
 
 def grammar():
-    header("no-dictionary", "malformed", 0, "{, a dictionary's begin", "['descr']")
-    header("call", "malformed", 0, "{, a dictionary's begin", "dict(descr='<f4')")
+    header("no-dictionary", "malformed", 0, "{, the begin of a dictionary", "['descr']")
+    header("call", "malformed", 0, "{, the begin of a dictionary", "dict(descr='<f4')")
     header("broken-off", "malformed", 15, "what follows", "{'descr': '<f4'")
     header("no-colon", "malformed", 9, "a colon", "{'descr' '' '<f4'}".replace("'' '<f4'", ", 1"))
     header("unknown-key", "malformed", 17, "key 'speed'", "{'descr': '<f4', 'speed': 3}")
-    header("no-shape", "malformed", 0, "no 'shape'", "{'descr': '<f4', 'fortran_order': False}")
-    header("no-descr", "malformed", 0, "no 'descr'", "{'fortran_order': False, 'shape': (3,)}")
-    header("no-order", "malformed", 0, "no 'fortran_order'", "{'descr': '<f4', 'shape': (3,)}")
+    header("no-shape", "malformed", 0, "'shape' is missing", "{'descr': '<f4', 'fortran_order': False}")
+    header("no-descr", "malformed", 0, "'descr' is missing", "{'fortran_order': False, 'shape': (3,)}")
+    header("no-order", "malformed", 0, "'fortran_order' is missing", "{'descr': '<f4', 'shape': (3,)}")
     header("nul-padding", "malformed", len(DICT), "white space", DICT + "\0\0")
     header("second-dictionary", "malformed", len(DICT), "white space", DICT + "{}")
     header("open-text", "malformed", 10, "descr is something else", "{'descr': '<f4}")
@@ -112,7 +112,7 @@ def grammar():
     header("named-nothing", "malformed", 10, "descr is something else", changed("'\\N'"))
     header("number-in-brackets", "malformed", 12, "descr is a number", changed("(4)"))
     header("open-brackets", "malformed", 40, "the end of these", changed("'<f4'", "(False")[:-2])
-    header("many-around", "limit", 64, "brackets within each other", "(" * 60000)
+    header("many-around", "limit", 64, "brackets are nested deeper", "(" * 60000)
     header("bytes-descr", "malformed", 10, "descr is", changed("b'<f4'"))
     header("number-descr", "malformed", 10, "descr is a number", changed("4"))
     header("dict-descr", "malformed", 10, "descr is a bracket", changed("{'a': '<f4'}"))
@@ -120,10 +120,10 @@ def grammar():
     header("brackets-that-differ", "malformed", 21, "a field is a closing bracket", changed("[('a', 'f4']"))
     header("order-0", "malformed", 34, "fortran_order is a number", changed(order="0"))
     header("order-none", "malformed", 34, "fortran_order is a word", changed(order="None"))
-    sample("bad-utf8.npy", "malformed", 12 + len(DICT), "no UTF-8",
+    sample("bad-utf8.npy", "malformed", 12 + len(DICT), "invalid UTF-8",
            npy(DICT + "\udcff", version=(3, 0)))
     braces = "{'descr': " + "[" * 60000
-    header("many-brackets", "limit", 74, "brackets within each other", braces)
+    header("many-brackets", "limit", 74, "brackets are nested deeper", braces)
     sample("many-braces.npy", "malformed", 13, "what follows is a bracket",
            npy("{" * 60000, version=(2, 0)))
 
@@ -180,12 +180,12 @@ def archives():
     good = npy(DICT, b"abcdefghijkl")
     whole = npz(("x.npy", good))
     sample("npz-other-members.npz", "ok", "*", "", npz(("x.npy", good), ("notes.txt", b"hello")))
-    sample("npz-no-array.npz", "note", LOCAL, "x.npy is no array", npz(("x.npy", b"abc")))
-    sample("npz-empty-member.npz", "note", LOCAL, "x.npy is no array", npz(("x.npy", b"")))
-    sample("npz-damaged-magic.npz", "malformed", LOCAL, "array x: no NumPy array", flip(whole, LOCAL))
-    sample("npz-deflated-no-array.npz", "note", LOCAL, "x.npy is no array",
+    sample("npz-no-array.npz", "note", LOCAL, "x.npy is not an array", npz(("x.npy", b"abc")))
+    sample("npz-empty-member.npz", "note", LOCAL, "x.npy is not an array", npz(("x.npy", b"")))
+    sample("npz-damaged-magic.npz", "malformed", LOCAL, "array x: not a NumPy array", flip(whole, LOCAL))
+    sample("npz-deflated-no-array.npz", "note", LOCAL, "x.npy is not an array",
            npz(("x.npy", b"abc" * 1000), method=zipfile.ZIP_DEFLATED))
-    sample("npz-much-no-array.npz", "malformed", LOCAL, "array x: no NumPy array",
+    sample("npz-much-no-array.npz", "malformed", LOCAL, "array x: not a NumPy array",
            npz(("x.npy", bytes(2**20 + 1)), method=zipfile.ZIP_DEFLATED))
     flagged = npz(("é.npy", good)).replace("é".encode(), b"\x82\x82")
     sample("npz-flagged-name.npz", "malformed", "*", "a name that is not UTF-8", flagged)

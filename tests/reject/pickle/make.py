@@ -25,7 +25,7 @@ def main():
     sample("good-without-proto-long.pkl", "ok", "*", "", long)
     sample("cut.pkl", "malformed", len(good) - 1, "ends without STOP", good[:-1])
     sample("cut-without-proto-long.pkl", "malformed", len(long) - 1, "ends without STOP", long[:-1])
-    sample("no-opcode.pkl", "malformed", 2, "is no opcode", b"\x80\2\xff.")
+    sample("no-opcode.pkl", "malformed", 2, "is not an opcode", b"\x80\2\xff.")
     sample("protocol-6.pkl", "malformed", 0, "no format that heft knows", b"\x80\6N.")
     sample("trailing.pkl", "finding", len(good), "4 bytes after the pickle's STOP", good + b"more")
     sample("zip-behind.pkl", "finding", len(good),
@@ -52,7 +52,7 @@ def main():
            call + b"N." + b"\x85Rs.")
     text = b"\x80\2}X\1\0\0\0actorch.storage\n_load_from_bytes\nc_codecs\nencode\nX"
     broken = text + struct.pack("<I", 3) + "\u00ff.".encode() + b"X\6\0\0\0latin1\x86R\x85Rs."
-    sample("stream-decoded.pkl", "malformed", "-", "is no opcode", broken)
+    sample("stream-decoded.pkl", "malformed", "-", "is not an opcode", broken)
     header = "# file\tcode\toffset\tpart of the text; written by make.py\n"
     SAMPLES.write(header)
 

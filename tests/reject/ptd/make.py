@@ -174,12 +174,12 @@ TWO = [(b"a", 0, F32), (b"b", 1, F32)]
 
 
 def header_samples():
-    sample(1, "8-bytes", BASE[:8], "malformed", 8, "no FH01 here")
-    sample(1, "63-bytes", BASE[:63], "malformed", 63, "cut off")
+    sample(1, "8-bytes", BASE[:8], "malformed", 8, "FH01, the begin")
+    sample(1, "63-bytes", BASE[:63], "malformed", 63, "truncated")
     sample(1, "64-bytes", BASE[:64], "malformed", 24, "flatbuffer_size 256")
     sample(2, "FT02", patch(4, "4s", b"FT02"), "unsupported", 4, "FlatTensor FT02")
     sample(2, "FH02", patch(8, "4s", b"FH02"), "unsupported", 8, "a header FH02")
-    sample(2, "no-header", patch(8, "4s", b"\0\0\0\0"), "malformed", 8, "no FH01 here")
+    sample(2, "no-header", patch(8, "4s", b"\0\0\0\0"), "malformed", 8, "FH01, the begin")
     sample(2, "header-in-front", b"FH01" + BASE[12:48] + BASE[:8] + BASE[56:], "unsupported", 0,
            "January 2025")
     sample(3, "header-39", patch(12, "I", 39), "malformed", 12, "a header of 39 bytes")
@@ -237,12 +237,12 @@ def entry_samples():
         sample(16, f"order-{why}", build([(0, 16)], [(b"a", 0, (6, [2, 2], order))]), "malformed", "*",
                text)
     sample(17, "key-wild", patch(0xb0, "I", 0x7fffff00), "malformed", 0xb0, "NamedData: a reference")
-    sample(17, "key-absent", build([(0, 16)], [(None, 0, F32)]), "malformed", "*", "without a key")
+    sample(17, "key-absent", build([(0, 16)], [(None, 0, F32)]), "malformed", "*", "an entry has no key")
     sample(18, "key-twice", patch(0xa0, "B", 0x61), "malformed", 0x9c, "a second entry of this key")
     sample(18, "key-twice-as-blob", build([(0, 16)], [(b"a", 0, F32), (b"a", 0, None)]), "malformed",
            "*", "a second entry of this key")
     sample(18, "key-with-NUL", build([(0, 16)], [(b"a\0b", 0, F32)]), "malformed", "*",
-           "a key with a NUL in it")
+           "a key contains a NUL")
     sample(18, "key-empty", build([(0, 16)], [(b"", 0, F32)]), "note", "*", "1 key is empty")
 
 
@@ -262,18 +262,18 @@ def table_samples():
     sample(20, "table-over-tables", patch(0x3c, "B", 0x4c), "note", "*", "tables, vectors or strings overlap")
     sample(20, "field-on-field", patch(0xbe, "H", 8), "note", "*", "fields of tables overlap")
     sample(20, "bytes-in-table", patch(0x7d, "B", 1), "note", 0x7d, "bytes of no field that is known")
-    sample(21, "vtable-in-header", patch(0xac, "i", 0xac - 4), "malformed", 0xac, "NamedData: its vtable")
-    sample(21, "vtable-before-all", patch(0xac, "i", 0x7fffffff), "malformed", 0xac, "its vtable")
-    sample(21, "vtable-behind-all", patch(0xac, "i", -0x7fffffff), "malformed", 0xac, "its vtable")
-    sample(21, "vtable-lowest", patch(0xac, "i", -2**31), "malformed", 0xac, "its vtable")
+    sample(21, "vtable-in-header", patch(0xac, "i", 0xac - 4), "malformed", 0xac, "NamedData: the position of the vtable")
+    sample(21, "vtable-before-all", patch(0xac, "i", 0x7fffffff), "malformed", 0xac, "the position of the vtable")
+    sample(21, "vtable-behind-all", patch(0xac, "i", -0x7fffffff), "malformed", 0xac, "the position of the vtable")
+    sample(21, "vtable-lowest", patch(0xac, "i", -2**31), "malformed", 0xac, "the position of the vtable")
     sample(22, "vector-all-ones", patch(0x50, "I", 0xffffffff), "malformed", 0x50, "named_data: a vector")
     sample(22, "vector-one-too-many", patch(0xf0, "I", 16), "malformed", 0xf0,
            "segments: a vector of 16 elements of 4 bytes, where 60 bytes are left")
     sample(22, "vector-not-aligned", patch(0xc8 + 4, "I", 0x11), "malformed", 0xcc, "TensorLayout: a reference")
     sample(22, "reference-0", patch(0x54, "I", 0), "malformed", 0x54, "an element: a reference")
-    sample(22, "no-segments", patch(0x3e + 2, "H", 0), "malformed", 0x44, "no vector of segments")
-    sample(22, "no-named-data", patch(0x3e + 4, "H", 0), "malformed", 0x44, "no vector of named_data")
-    sample(23, "string-without-NUL", patch(0xed, "B", 1), "malformed", 0xed, "key: no NUL")
+    sample(22, "no-segments", patch(0x3e + 2, "H", 0), "malformed", 0x44, "the vector of segments is missing")
+    sample(22, "no-named-data", patch(0x3e + 4, "H", 0), "malformed", 0x44, "the vector of named_data is missing")
+    sample(23, "string-without-NUL", patch(0xed, "B", 1), "malformed", 0xed, "key: the string is not followed by a NUL")
     sample(23, "string-to-the-end", patch(0xe8, "I", 0x44), "malformed", 0xe8, "key: a string of 68 bytes")
     sample(23, "string-2-32", patch(0xe8, "I", 0xffffffff), "malformed", 0xe8, "key: a string")
     sample(24, "rank-17", build([(0, 16)], [(b"a", 0, (6, [1] * 17, list(range(17))))]), "malformed", "*",

@@ -173,7 +173,7 @@ def main():
     sample("type-99", build([(99, [4], [0], 1, None)], [b"", bytes(16)]), "unsupported", "*",
            "scalar type 99")
     sample("external-unnamed", build([(6, [4], [0], 1, (None, 1))], [b""]), "malformed", "*",
-           "an external tensor without a name")
+           "an external tensor has no name")
     sample("place-2", build([(6, [4], [0], 1, (b"a", 2))], [b""]), "unsupported", "*", "in place 2")
     several()
     sample("shared-offsets", shared_offsets(32, 64), "malformed", "*", "more offsets of constants than")

@@ -58,13 +58,13 @@ def lengths():
     sample("length-1-brace", pack(b"{"), "malformed", 9, "text ends where a key or '}'")
     sample("length-1-ff", pack(b"\xff"), "malformed", 0, UNKNOWN)
     sample("length-beyond-file", pack(b"{}", length=100), "malformed", 0,
-           "header claims 100 bytes, the file has 2")
+           "header length is 100 bytes, the file has 2")
     sample("length-at-limit", pack(b"{}", length=100000000), "malformed", 0,
-           "header claims 100000000 bytes, the file has 2")
+           "header length is 100000000 bytes, the file has 2")
     sample("length-over-limit", pack(b"{}", length=100000001), "limit", 0,
-           "header claims 100000001 bytes, the limit is 100000000")
+           "header length is 100000001 bytes, the limit is 100000000")
     sample("length-2-to-64-less-1", pack(b"{}", length=2**64 - 1), "limit", 0,
-           "header claims 18446744073709551615 bytes")
+           "header length is 18446744073709551615 bytes")
     sample("length-odd", pack(b'{"a":' + T.encode() + b"}  "[:1], D4), "ok")
     header("data-without-tensors", "{}", "malformed", "1 bytes follow the last tensor", b"x", 0)
     header("data-too-long", f'{{"a":{T}}}', "malformed", "1 bytes follow the last tensor",
@@ -112,11 +112,11 @@ def repeated():
     header("name-twice-first-elsewhere", f'{{"a":{entry(offsets="[4,8]")},^"a":{T}}}', "malformed",
            "tensor a: is named twice", D4)
     header("metadata-twice", '{"__metadata__":{},^"__metadata__":{}}', "malformed",
-           "__metadata__ is given twice")
+           "__metadata__ occurs twice")
     header("metadata-key-twice", '{"__metadata__":{"k":"1",^"k":"2"}}', "malformed",
-           'metadata key "k" is given twice')
+           'metadata key "k" occurs twice')
     header("dtype-twice", '{"a":{"dtype":"F32",^"dtype":"F32","shape":[1],"data_offsets":[0,4]}}',
-           "malformed", "tensor a: dtype is given twice", D4)
+           "malformed", "tensor a: dtype occurs twice", D4)
 
 
 def metadata():
@@ -155,7 +155,7 @@ def boxes():
     info("absent", "{}", "DCP_SHARDING_INFO has no offsets for it")
     info("twice", offsets("[0]")[:-1] + "," + offsets("[0]")[1:], "DCP_SHARDING_INFO names it twice")
     info("no-offsets", '{"w":{}}', "no saved_offsets")
-    info("offsets-twice", '{"w":{"saved_offsets":[0],"saved_offsets":[0]}}', "saved_offsets is given twice")
+    info("offsets-twice", '{"w":{"saved_offsets":[0],"saved_offsets":[0]}}', "saved_offsets occurs twice")
 
 
 def entries():
@@ -167,9 +167,9 @@ def entries():
         inside = ",".join(f'"{k}":{v}' for k, v in fields.items())
         header("no-" + missing, f'{{^"a":{{{inside}}}}}', "malformed",
                f"tensor a: entry has no {missing}", D4)
-    one("dtype-lower-case", "malformed", 'dtype "f32" is none', dtype='^"f32"')
-    one("dtype-unknown", "malformed", 'dtype "F8_E4M3FN" is none', dtype='^"F8_E4M3FN"')
-    one("dtype-c128", "malformed", 'dtype "C128" is none', dtype='^"C128"')
+    one("dtype-lower-case", "malformed", 'dtype "f32" is not', dtype='^"f32"')
+    one("dtype-unknown", "malformed", 'dtype "F8_E4M3FN" is not', dtype='^"F8_E4M3FN"')
+    one("dtype-c128", "malformed", 'dtype "C128" is not', dtype='^"C128"')
     one("dtype-number", "malformed", "dtype is a number, must be a string", dtype="^7")
     one("dtype-object", "malformed", "dtype is an object", dtype='^{"F32":null}')
     one("shape-null", "malformed", "shape is null, must be an array", shape="^null")

@@ -68,8 +68,8 @@ sample("varint-of-65-bits", GOOD + b"\x08" + b"\xff" * 9 + b"\x02", "malformed",
        "a varint of more than 64 bits")
 sample("field-number-0", GOOD + b"\x02\x01x", "malformed", "*", "field number 0")
 sample("wire-type-6", GOOD + b"\x0e", "malformed", "*", "has wire type 6")
-sample("group-ends-alone", GOOD + b"\x7c", "malformed", "*", "the end of a group 15")
-sample("group-does-not-end", GOOD + b"\x7b\x08\x01", "malformed", "*", "ends within a group")
+sample("group-ends-alone", GOOD + b"\x7c", "malformed", "*", "the end of group 15")
+sample("group-does-not-end", GOOD + b"\x7b\x08\x01", "malformed", "*", "ends inside a group")
 sample("schema-version-2", saved(meta(), version=2), "unsupported", "0x0", "schema version 2")
 sample("no-meta-graphs", "saved_model_schema_version: 1\n", "malformed", "0x0",
        "the SavedModel has no metagraph")
@@ -126,7 +126,7 @@ sample("text-string-without-an-end", TEXT + 'meta_info_def { tags: "serve\n } }'
 sample("text-of-a-gigabyte-cut", TEXT + 'graph_def { node { name: "' + "x" * 5000, "malformed", "*",
        "a string does not end in its line")
 sample("text-bad-escape", TEXT + 'meta_info_def { tags: "\\q" } }', "malformed", "*",
-       "an escape that is not known")
+       "unknown escape")
 sample("text-with-nul", TEXT + "}" + " " * 4096 + "\0", "malformed", "*", "found byte 0x00")
 sample("text-nested", TEXT + "x " + "{x" * 3000, "limit", "*", "nested deeper than 100")
 sample("text-number-too-large", TEXT.replace(": 1", ": 99999999999999999999") + "}", "malformed", "0x1c",
@@ -147,7 +147,7 @@ sample("warmup-length-of-2-64", GOOD, "finding", "0x0", "a record of 18446744073
 sample("warmup-sum-of-length", GOOD, "finding", "0x0", "the CRC-32C of a record's length",
        warmup=record(LOG)[:8] + b"\0\0\0\0" + record(LOG)[12:])
 sample("warmup-sum", GOOD, "finding", "0xc", "the CRC-32C of a record is", warmup=record(LOG)[:-1] + b"\0")
-sample("warmup-cut", GOOD, "finding", f"{len(record(LOG)):#x}", "cut off",
+sample("warmup-cut", GOOD, "finding", f"{len(record(LOG)):#x}", "truncated",
        warmup=record(LOG) + record(LOG)[:10])
 sample("warmup-no-log", GOOD, "finding", "*", "a value of 5 bytes", warmup=record(b"\x32\x05"))
 sample("fingerprint-cut", GOOD, "finding", "*", "a varint is cut off", fingerprint=b"\x08\x80")

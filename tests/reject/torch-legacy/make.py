@@ -146,7 +146,7 @@ def cuts():
                                ("between", front + 16, front + 16, 2), ("last", front + 31, front + 16, 2)):
         sample(f"l4-cut-in-{name}.pt", "malformed", at, f"{said}{end} ({len(whole) - end} missing, from storage {key} on)",
                whole[:end])
-    sample("l4-cut-in-object.pt", "malformed", OBJECT + 10, "ends within a line", whole[:OBJECT + 25])
+    sample("l4-cut-in-object.pt", "malformed", OBJECT + 10, "ends inside a line", whole[:OBJECT + 25])
     sample("l4-cut-before-keys.pt", "malformed", OBJECT + len(obj), "empty", whole[:OBJECT + len(obj)])
     sample("l4-trailing-bytes.pt", "finding", len(whole), "5 bytes after the last storage", whole + b"12345")
     zipped = b"PK\5\6" + b"\0" * 18

@@ -145,13 +145,13 @@ def archives():
                                     ("sparse", b"S", "unsupported", "a sparse file"), ("device", b"3", "unsupported", "type 0x33"),
                                     ("fifo", b"6", "unsupported", "type 0x36")):
         sample(f"t1-{name}.tar", code, last, wrong, tar(behind=header("storages", 0, kind=kind)))
-    sample("t1-checksum.tar", "malformed", last, "checksum is wrong", tar(behind=header("x", 0, checksum=17)))
+    sample("t1-checksum.tar", "malformed", last, "checksum mismatch", tar(behind=header("x", 0, checksum=17)))
     sample("t1-first-checksum.tar", "malformed", 0, "first header is damaged", header("sys_info", 0, checksum=17) + END)
     for name, field, wrong in (("negative", b"\xff" * 12, "a negative size"), ("beyond-2-to-63", b"\x80" + b"\xff" * 11, "beyond 2^63"),
-                               ("not-octal", b"0000000009\0\0", "no octal number"), ("of-words", b"many bytes\0\0", "no octal number")):
+                               ("not-octal", b"0000000009\0\0", "not an octal number"), ("of-words", b"many bytes\0\0", "not an octal number")):
         sample(f"t1-size-{name}.tar", "malformed", last, wrong, tar(behind=header("x", 0, size_field=field)))
     sample("t1-size-past-end.tar", "malformed", last, "the file has 1024 more", tar(behind=header("x", 0, size_field=b"77777777777\0")))
-    sample("t1-cut-in-header.tar", "malformed", last, "the file ends within it", tar(behind=header("x", 0)[:100], end=b""))
+    sample("t1-cut-in-header.tar", "malformed", last, "the file ends inside the header", tar(behind=header("x", 0)[:100], end=b""))
     cut = at("pickle") - 512
     sample("t1-cut-in-member.tar", "malformed", cut, "the file has 3 more", whole[:cut + 515])
     for name, records, code, wrong in (("sparse", pax((b"GNU.sparse.major", b"1")), "unsupported", "a sparse file"),
@@ -167,7 +167,7 @@ def archives():
         sample(f"t1-pax-{name}.tar", code, last, wrong, tar(behind=member("x", records, kind=b"x") + member("y", b"")))
     sample("t1-pax-global-path.tar", "unsupported", 0, "a global name", tar(member("g", pax((b"path", b"a")), kind=b"g")))
     orphan = member("x", pax((b"path", b"a")), kind=b"x")
-    sample("t1-pax-of-nothing.tar", "malformed", last + len(orphan), "none follows", tar(behind=orphan))
+    sample("t1-pax-of-nothing.tar", "malformed", last + len(orphan), "not followed by a member", tar(behind=orphan))
     sample("t1-size-by-pax-past-end.tar", "malformed", last + 1024, "tar member of 99999 bytes",
            tar(behind=member("x", pax((b"size", b"99999")), kind=b"x") + member("y", b"")))
     sample("t1-member-twice.tar", "malformed", last,
@@ -274,7 +274,7 @@ def in_pickle():
     sample("t2-tensor-as-storage.tar", "malformed", front + rebuilt.index(b"tRs") + 1, "bad arguments", tar(pickle=rebuilt))
     sample("t2-pickle-tail.tar", "finding", front + len(PARTS["pickle"]), "2 bytes after the pickle's STOP",
            tar(pickle=PARTS["pickle"] + b"xy"))
-    sample("t2-sys_info-broken.tar", "malformed", 514, "is no opcode", tar(sys_info=b"\x80\2\xff."))
+    sample("t2-sys_info-broken.tar", "malformed", 514, "is not an opcode", tar(sys_info=b"\x80\2\xff."))
 
 
 def main():

@@ -407,7 +407,7 @@ def pickle_bounds():
                       "put": b"p1", "get": b"g1", "persid": b"Pab"}.items():
         pickle(f"p02-cut-in-{word}-line.pt", "malformed", "", PROTO + (b"N" if word == "put" else b""), AT, raw)
     for byte in (0x00, 0x7F, 0xFF):
-        pickle(f"p03-byte-{byte:02x}.pt", "malformed", "is no opcode", PROTO, AT, bytes([byte]) + b".")
+        pickle(f"p03-byte-{byte:02x}.pt", "malformed", "is not an opcode", PROTO, AT, bytes([byte]) + b".")
     pickle("p06-stop-with-nothing.pt", "malformed", "", PROTO, AT, b".")
     pickle("p07-no-stop.pt", "malformed", "without STOP", PROTO + b"N", AT)
     pickle("p08-bytes-after-stop.pt", "finding", "5 bytes after the pickle's STOP", GOOD, AT, b"hello")
@@ -455,7 +455,7 @@ def pickle_targets():
 
 
 def pickle_globals():
-    pickle("p14-global-without-newline.pt", "malformed", "ends within a line", PROTO, AT, b"cos.")
+    pickle("p14-global-without-newline.pt", "malformed", "ends inside a line", PROTO, AT, b"cos.")
     pickle("p14-global-with-control.pt", "malformed", "control character 0x1b", PROTO, AT, b"cos\x1b[2J\nsystem\n.")
     pickle("p14-global-too-long.pt", "limit", "a line of more than 1024", PROTO, AT, b"c" + b"a" * 3000 + b"\nb\n.")
     pickle("p14-global-not-utf8.pt", "malformed", "not UTF-8", PROTO, AT, b"c\xff\xfe\nb\n.")
