@@ -13,7 +13,7 @@
 /* ---- which may be neighbours ------------------------------------------------------------- */
 
 /* Returns the code of the merge of two tokens; NONE if they do not merge. */
-static uint32_t merged(const struct heft_canonical *l, uint32_t left, uint32_t right)
+static uint32_t merged_code(const struct heft_canonical *l, uint32_t left, uint32_t right)
 {
     const uint32_t rank = heft_pairs_find(l->pairs, l->tokens[left].id, l->tokens[right].id);
 
@@ -27,7 +27,7 @@ static uint32_t merged(const struct heft_canonical *l, uint32_t left, uint32_t r
 static bool is_kept(const struct heft_canonical *l, uint32_t left, uint32_t right, uint32_t limit)
 {
     while (left >= BYTES || right >= BYTES) {
-        if (merged(l, left, right) < limit)
+        if (merged_code(l, left, right) < limit)
             return false;
         if (left >= BYTES && left > right) {
             limit = left;
@@ -71,8 +71,8 @@ struct filling {
 
 /* Allocates the tables. A token adds at most as many nodes to the trie as its right part has bytes:
  * its left part is there already. *is_usable is false if the vocabulary is too large for them. */
-static bool reserve(struct filling *f, struct heft_lock *lock, bool *is_usable,
-                    struct heft_error *err)
+static bool reserve_tables(struct filling *f, struct heft_lock *lock, bool *is_usable,
+                           struct heft_error *err)
 {
     struct heft_canonical *const l = f->canonical;
     const struct heft_vocab *v = l->pairs->v;
@@ -111,8 +111,8 @@ static bool is_made(const struct heft_canonical *l, uint32_t left, uint32_t righ
            is_kept(l, left, right, code);
 }
 
-static struct heft_canonical_token joined(const struct heft_canonical *l, uint32_t left,
-                                          uint32_t right, uint32_t code)
+static struct heft_canonical_token joined_token(const struct heft_canonical *l, uint32_t left,
+                                                uint32_t right, uint32_t code)
 {
     const struct heft_canonical_token *a = &l->tokens[left], *b = &l->tokens[right];
 
@@ -152,7 +152,7 @@ static bool add_merge(struct filling *f, uint32_t rank)
     if (f->codes[merge->id] != NONE)
         return false;
     f->codes[merge->id] = code;
-    l->tokens[code] = joined(l, left, right, code);
+    l->tokens[code] = joined_token(l, left, right, code);
     if (l->tokens[code].length > l->longest)
         l->longest = l->tokens[code].length;
     heft_trie_add(&l->trie, merge->id, code);
@@ -178,7 +178,7 @@ static bool add_bytes(struct filling *f)
     return is_usable;
 }
 
-static bool fill(struct filling *f)
+static bool add_all_merges(struct filling *f)
 {
     const struct heft_vocab *v = f->canonical->pairs->v;
     bool is_usable;
@@ -209,7 +209,7 @@ struct heft_canonical_lazy *heft_canonical_lazy_new(struct heft_error *err)
     return NULL;
 }
 
-static void release(struct heft_canonical *l)
+static void release_tables(struct heft_canonical *l)
 {
     heft_trie_release(&l->trie);
     heft_free(l->tokens);
@@ -222,23 +222,23 @@ void heft_canonical_lazy_free(struct heft_canonical_lazy *lazy)
 {
     if (!lazy)
         return;
-    release(&lazy->canonical);
+    release_tables(&lazy->canonical);
     heft_lock_free(lazy->lock);
     heft_free(lazy);
 }
 
-static bool make(struct heft_canonical_lazy *lazy, const struct heft_pairs *pairs,
-                 struct heft_error *err)
+static bool build_tables(struct heft_canonical_lazy *lazy, const struct heft_pairs *pairs,
+                         struct heft_error *err)
 {
     struct filling f = {.canonical = &lazy->canonical};
     bool ok;
 
     lazy->canonical = (struct heft_canonical){.pairs = pairs};
-    ok = reserve(&f, lazy->lock, &lazy->is_usable, err);
-    lazy->is_usable = ok && lazy->is_usable && fill(&f);
+    ok = reserve_tables(&f, lazy->lock, &lazy->is_usable, err);
+    lazy->is_usable = ok && lazy->is_usable && add_all_merges(&f);
     heft_free(f.codes);
     if (!lazy->is_usable)
-        release(&lazy->canonical);
+        release_tables(&lazy->canonical);
     return ok;
 }
 
@@ -249,7 +249,7 @@ bool heft_canonical_of(const struct heft_pairs *pairs, struct heft_canonical **c
     bool ok;
 
     heft_lock_take(lazy->lock);
-    ok = lazy->is_made = lazy->is_made || make(lazy, pairs, err);
+    ok = lazy->is_made = lazy->is_made || build_tables(lazy, pairs, err);
     *canonical = lazy->is_usable ? &lazy->canonical : NULL;
     heft_lock_drop(lazy->lock);
     return ok;

@@ -153,8 +153,8 @@ static size_t open_character(const uint8_t *text, size_t n)
     return 0;
 }
 
-static bool give(struct heft_encoder *e, const uint8_t *ids, const uint8_t *end,
-                 const struct heft_taker *taker, struct heft_error *err)
+static bool give_ids(struct heft_encoder *e, const uint8_t *ids, const uint8_t *end,
+                     const struct heft_taker *taker, struct heft_error *err)
 {
     const size_t count = (size_t)(end - ids) >> e->words.width;
 
@@ -181,7 +181,7 @@ static bool hand_out(struct heft_encoder *e, const uint8_t *text, size_t n, bool
     uint8_t *const ids = room_for(e, n, taker, err), *end = ids;
 
     return ids && encode_words(e, text, n, is_last, &end, done, err) &&
-           give(e, ids, end, taker, err);
+           give_ids(e, ids, end, taker, err);
 }
 
 /* Encodes the complete pre-tokens of the first n bytes of the kept text, and keeps the rest. */
@@ -199,7 +199,7 @@ static bool hand_out_kept(struct heft_encoder *e, size_t n, bool is_last,
     return true;
 }
 
-static bool keep(struct heft_encoder *e, const uint8_t *text, size_t n, struct heft_error *err)
+static bool keep_rest(struct heft_encoder *e, const uint8_t *text, size_t n, struct heft_error *err)
 {
     if (!heft_grow(&e->text, &e->cap_text, e->n_text, n + ROOM, 1, err))
         return false;
@@ -209,8 +209,8 @@ static bool keep(struct heft_encoder *e, const uint8_t *text, size_t n, struct h
 }
 
 /* Validates the UTF-8 of text[from, end); the bytes before `from` were validated earlier. */
-static bool check(const struct heft_encoder *e, const uint8_t *text, size_t n, size_t from,
-                  size_t end, struct heft_error *err)
+static bool check_utf8(const struct heft_encoder *e, const uint8_t *text, size_t n, size_t from,
+                       size_t end, struct heft_error *err)
 {
     size_t bad;
 
@@ -227,10 +227,11 @@ static bool feed_kept(struct heft_encoder *e, const uint8_t *piece, size_t n,
     const size_t old = e->n_text - open_character(e->text, e->n_text);
     size_t end;
 
-    if (!keep(e, piece, n, err))
+    if (!keep_rest(e, piece, n, err))
         return false;
     end = e->n_text - open_character(e->text, e->n_text);
-    return check(e, e->text, e->n_text, old, end, err) && hand_out_kept(e, end, false, taker, err);
+    return check_utf8(e, e->text, e->n_text, old, end, err) &&
+           hand_out_kept(e, end, false, taker, err);
 }
 
 /* Encodes the piece without copying it, if nothing is kept. The last ROOM bytes are kept, as others
@@ -240,19 +241,19 @@ static bool feed_in_place(struct heft_encoder *e, const uint8_t *text, size_t n,
 {
     size_t most = n - ROOM, done;
 
-    if (!check(e, text, n, 0, n - open_character(text, n), err))
+    if (!check_utf8(e, text, n, 0, n - open_character(text, n), err))
         return false;
     most -= open_character(text, most);
     if (!hand_out(e, text, most, false, &done, taker, err))
         return false;
     e->offset += done;
-    return keep(e, text + done, n - done, err);
+    return keep_rest(e, text + done, n - done, err);
 }
 
 /* Appends the first bytes of a piece to the kept rest, so that its pre-token becomes complete, and
  * encodes the rest of the piece in place. */
-static bool feed(struct heft_encoder *e, const uint8_t *piece, size_t n,
-                 const struct heft_taker *taker, struct heft_error *err)
+static bool feed_piece(struct heft_encoder *e, const uint8_t *piece, size_t n,
+                       const struct heft_taker *taker, struct heft_error *err)
 {
     const size_t join = e->n_text ? heft_min_size(n, JOIN) : 0;
     size_t from;
@@ -273,7 +274,7 @@ bool heft_encoder_put(struct heft_encoder *e, const void *piece, size_t n,
     bool ok = true;
 
     for (size_t at = 0; ok && at < n; at += PIECE)
-        ok = feed(e, p + at, heft_min_size(n - at, PIECE), taker, err);
+        ok = feed_piece(e, p + at, heft_min_size(n - at, PIECE), taker, err);
     if (!ok)
         begin_again(e);
     return ok;
@@ -330,7 +331,7 @@ struct widening {
     unsigned width;
 };
 
-static bool widen(void *ctx, const void *ids, size_t count)
+static bool give_widened(void *ctx, const void *ids, size_t count)
 {
     const struct widening *w = ctx;
     const uint8_t *p = ids;
@@ -346,7 +347,8 @@ static bool widen(void *ctx, const void *ids, size_t count)
     return true;
 }
 
-static bool given(const struct heft_encoder *e, const void *text, size_t n, struct heft_error *err)
+static bool require_text(const struct heft_encoder *e, const void *text, size_t n,
+                         struct heft_error *err)
 {
     return heft_require_arg(e != NULL, "an encoder", err) &&
            heft_require_arg(text || n == 0, "a text", err);
@@ -357,10 +359,11 @@ bool heft_encoder_feed(struct heft_encoder *e, const void *piece, size_t n, heft
 {
     struct widening w = {each, ctx, 0};
 
-    if (!given(e, piece, n, err) || !heft_require_arg(each != NULL, "a function", err))
+    if (!require_text(e, piece, n, err) || !heft_require_arg(each != NULL, "a function", err))
         return false;
     w.width = heft_encoder_width(e);
-    return heft_encoder_put(e, piece, n, &(struct heft_taker){.take = widen, .ctx = &w}, err);
+    return heft_encoder_put(e, piece, n, &(struct heft_taker){.take = give_widened, .ctx = &w},
+                            err);
 }
 
 bool heft_encoder_finish(struct heft_encoder *e, heft_ids_fn *each, void *ctx,
@@ -368,10 +371,10 @@ bool heft_encoder_finish(struct heft_encoder *e, heft_ids_fn *each, void *ctx,
 {
     struct widening w = {each, ctx, 0};
 
-    if (!given(e, NULL, 0, err) || !heft_require_arg(each != NULL, "a function", err))
+    if (!require_text(e, NULL, 0, err) || !heft_require_arg(each != NULL, "a function", err))
         return false;
     w.width = heft_encoder_width(e);
-    return heft_encoder_end(e, &(struct heft_taker){.take = widen, .ctx = &w}, err);
+    return heft_encoder_end(e, &(struct heft_taker){.take = give_widened, .ctx = &w}, err);
 }
 
 struct collected {
@@ -381,7 +384,7 @@ struct collected {
     bool is_full;
 };
 
-static bool collect(void *ctx, const void *ids, size_t count)
+static bool collect_ids(void *ctx, const void *ids, size_t count)
 {
     struct collected *c = ctx;
 
@@ -397,9 +400,9 @@ bool heft_encode(struct heft_encoder *e, const void *text, size_t n, uint32_t *i
                  size_t *count, struct heft_error *err)
 {
     struct collected c = {.ids = ids, .room = room};
-    const struct heft_taker taker = {.take = collect, .ctx = &c};
+    const struct heft_taker taker = {.take = collect_ids, .ctx = &c};
 
-    if (!given(e, text, n, err) ||
+    if (!require_text(e, text, n, err) ||
         !heft_require_arg((ids || room == 0) && count, "a place for the answer", err))
         return false;
     c.width = heft_encoder_width(e);
@@ -415,8 +418,9 @@ bool heft_encode(struct heft_encoder *e, const void *text, size_t n, uint32_t *i
 /* ---- life -------------------------------------------------------------------------------- */
 
 /* width: log2 of the size of an id in bytes */
-static bool init(struct heft_encoder *e, const struct heft_vocab *v,
-                 const struct heft_encoder_options *options, unsigned width, struct heft_error *err)
+static bool init_encoder(struct heft_encoder *e, const struct heft_vocab *v,
+                         const struct heft_encoder_options *options, unsigned width,
+                         struct heft_error *err)
 {
     const size_t bytes = options && options->cache ? options->cache : CACHE;
 
@@ -437,7 +441,7 @@ struct heft_encoder *heft_encoder_of_width(const struct heft_vocab *v,
 {
     struct heft_encoder *e = heft_vocab_can_encode(v, err) ? heft_calloc(1, sizeof *e, err) : NULL;
 
-    if (e && init(e, v, options, width == 2 ? 1 : 2, err))
+    if (e && init_encoder(e, v, options, width == 2 ? 1 : 2, err))
         return e;
     heft_encoder_free(e);
     return NULL;

@@ -48,7 +48,7 @@ AVX2 static inline __m256i equal256(__m256i c, char to)
 }
 
 /* Mask of 64 bytes from two halves. */
-AVX2 static inline uint64_t both(__m256i low, __m256i high)
+AVX2 static inline uint64_t join_halves(__m256i low, __m256i high)
 {
     return (uint64_t)bits(high) << 32 | bits(low);
 }
@@ -58,12 +58,12 @@ AVX2 static void masks_avx2(const uint8_t *text, struct heft_masks *out)
     const __m256i a = _mm256_loadu_si256((const __m256i *)(const void *)text);
     const __m256i b = _mm256_loadu_si256((const __m256i *)(const void *)(text + 32));
 
-    out->letter = both(letters256(a), letters256(b));
-    out->number = both(within256(a, '0', '9'), within256(b, '0', '9'));
-    out->blank = both(equal256(a, ' '), equal256(b, ' '));
-    out->space = out->blank | both(within256(a, 9, 13), within256(b, 9, 13));
-    out->quote = both(equal256(a, '\''), equal256(b, '\''));
-    out->wide = both(a, b);
+    out->letter = join_halves(letters256(a), letters256(b));
+    out->number = join_halves(within256(a, '0', '9'), within256(b, '0', '9'));
+    out->blank = join_halves(equal256(a, ' '), equal256(b, ' '));
+    out->space = out->blank | join_halves(within256(a, 9, 13), within256(b, 9, 13));
+    out->quote = join_halves(equal256(a, '\''), equal256(b, '\''));
+    out->wide = join_halves(a, b);
 }
 
 /* Positions of the bits of a byte, one byte each, lowest first, for the 16 bytes with the same
@@ -123,7 +123,7 @@ AVX512 static uint32_t least_avx512(const uint32_t numbers[HEFT_LEAST_OF])
         _mm512_min_epu32(_mm512_loadu_si512(numbers), _mm512_loadu_si512(numbers + 16)));
 }
 
-AVX2 static inline __m256i load(const uint32_t *numbers)
+AVX2 static inline __m256i load_half(const uint32_t *numbers)
 {
     return _mm256_loadu_si256((const __m256i *)(const void *)numbers);
 }
@@ -131,8 +131,8 @@ AVX2 static inline __m256i load(const uint32_t *numbers)
 AVX2 static uint32_t least_avx2(const uint32_t numbers[HEFT_LEAST_OF])
 {
     const __m256i eight =
-        _mm256_min_epu32(_mm256_min_epu32(load(numbers), load(numbers + 8)),
-                         _mm256_min_epu32(load(numbers + 16), load(numbers + 24)));
+        _mm256_min_epu32(_mm256_min_epu32(load_half(numbers), load_half(numbers + 8)),
+                         _mm256_min_epu32(load_half(numbers + 16), load_half(numbers + 24)));
     __m128i four = _mm_min_epu32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
 
     four = _mm_min_epu32(four, _mm_shuffle_epi32(four, 0x4E)); /* upper half onto the lower */

@@ -199,7 +199,7 @@ static void hand_over(struct heft_long *l, size_t count)
     memmove(l->text, l->text + bytes, l->n);
 }
 
-static bool encode(struct heft_long *l, size_t *count, struct heft_error *err)
+static bool encode_text(struct heft_long *l, size_t *count, struct heft_error *err)
 {
     const size_t words = l->n / 64 + 1;
 
@@ -219,7 +219,7 @@ static bool feed_linear(struct heft_long *l, struct heft_error *err)
 
     if (l->n < l->wanted || l->n < least)
         return true;
-    if (!encode(l, &count, err))
+    if (!encode_text(l, &count, err))
         return false;
     count = final_part(l, count);
     hand_over(l, count);
@@ -233,7 +233,7 @@ static bool end_linear(struct heft_long *l, struct heft_error *err)
 {
     size_t count;
 
-    if (!encode(l, &count, err))
+    if (!encode_text(l, &count, err))
         return false;
     hand_over(l, count);
     return true;

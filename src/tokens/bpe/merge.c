@@ -36,7 +36,7 @@ struct short_word {
         before[HEFT_LEAST_OF]; /* positions; the first symbol's predecessor is itself */
 };
 
-static inline void fetch(const struct heft_vocab *v, uint32_t left, uint32_t right)
+static inline void prefetch_pair(const struct heft_vocab *v, uint32_t left, uint32_t right)
 {
     HEFT_PREFETCH(&v->slots[heft_pair_home(v, heft_pair_of(left, right))]);
 }
@@ -54,8 +54,8 @@ static inline void offer_short(struct short_word *w, const struct heft_pairs *pa
         return;
     w->keys[at] = rank << PLACE_BITS | (uint32_t)at;
     made = heft_pairs_made(pairs, rank);
-    fetch(pairs->v, w->ids[w->before[at]], made);
-    fetch(pairs->v, made, w->ids[behind]);
+    prefetch_pair(pairs->v, w->ids[w->before[at]], made);
+    prefetch_pair(pairs->v, made, w->ids[behind]);
 }
 
 static void begin_short(struct short_word *w, const struct heft_pairs *pairs, const uint8_t *word,
@@ -106,7 +106,7 @@ size_t heft_merge_short(const struct heft_pairs *pairs, const uint8_t *word, siz
 
 /* ---- long words -------------------------------------------------------------------------- */
 
-static bool before(const struct heft_merge_pair *a, const struct heft_merge_pair *b)
+static bool ranks_before(const struct heft_merge_pair *a, const struct heft_merge_pair *b)
 {
     return a->rank != b->rank ? a->rank < b->rank : a->at < b->at;
 }
@@ -115,7 +115,7 @@ static void sift_up(struct heft_merge_pair *heap, size_t i)
 {
     const struct heft_merge_pair pair = heap[i];
 
-    for (; i > 0 && before(&pair, &heap[(i - 1) / 2]); i = (i - 1) / 2)
+    for (; i > 0 && ranks_before(&pair, &heap[(i - 1) / 2]); i = (i - 1) / 2)
         heap[i] = heap[(i - 1) / 2];
     heap[i] = pair;
 }
@@ -125,8 +125,8 @@ static void sift_down(struct heft_merge_pair *heap, size_t n, size_t i)
     const struct heft_merge_pair pair = heap[i];
 
     for (size_t child; (child = 2 * i + 1) < n; i = child) {
-        child += child + 1 < n && before(&heap[child + 1], &heap[child]);
-        if (!before(&heap[child], &pair))
+        child += child + 1 < n && ranks_before(&heap[child + 1], &heap[child]);
+        if (!ranks_before(&heap[child], &pair))
             break;
         heap[i] = heap[child];
     }
@@ -141,7 +141,7 @@ struct merging {
 };
 
 /* Pushes the pair whose left symbol is `at`, if it can merge. */
-static void offer(struct merging *m, uint32_t at)
+static void offer_pair(struct merging *m, uint32_t at)
 {
     const struct heft_merge_symbol *left = &m->symbols[at];
     const uint32_t right = left->next == UINT32_MAX ? 0 : m->symbols[left->next].id;
@@ -180,13 +180,13 @@ static void merge_best(struct merging *m)
     right->id = UINT32_MAX; /* no pair has it from now on */
     if (left->next != UINT32_MAX)
         m->symbols[left->next].before = pair.at;
-    offer(m, pair.at);
+    offer_pair(m, pair.at);
     if (left->before != UINT32_MAX)
-        offer(m, left->before);
+        offer_pair(m, left->before);
 }
 
 /* Each merge removes one symbol and pushes at most two pairs: 3n pairs in total. */
-static bool reserve(struct heft_merger *merger, size_t n, struct heft_error *err)
+static bool reserve_symbols(struct heft_merger *merger, size_t n, struct heft_error *err)
 {
     if (n >= UINT32_MAX / 4)
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "a pre-token of 1 GiB or more");
@@ -204,7 +204,7 @@ static size_t merge_long(struct heft_merger *merger, const struct heft_pairs *pa
         m.symbols[i] = (struct heft_merge_symbol){
             pairs->v->byte_ids[word[i]], i + 1 < n ? i + 1 : UINT32_MAX, i ? i - 1 : UINT32_MAX};
     for (uint32_t i = 0; i < n; i++)
-        offer(&m, i);
+        offer_pair(&m, i);
     while (m.n_heap)
         merge_best(&m);
     for (uint32_t i = 0; i != UINT32_MAX; i = m.symbols[i].next)
@@ -216,7 +216,7 @@ bool heft_merge_word(struct heft_merger *merger, const struct heft_pairs *pairs,
                      const uint8_t *word, size_t n, uint32_t *ids, size_t *count,
                      struct heft_error *err)
 {
-    if (n > HEFT_MERGE_SHORT && !reserve(merger, n, err))
+    if (n > HEFT_MERGE_SHORT && !reserve_symbols(merger, n, err))
         return false;
     *count = n <= HEFT_MERGE_SHORT ? heft_merge_short(pairs, word, n, ids)
                                    : merge_long(merger, pairs, word, n, ids);

@@ -46,7 +46,7 @@ size_t heft_long_run_end(const struct heft_kernel *kernel, const struct heft_cla
 }
 
 /* Length of a contraction ('s, 't, 're …) at p; 0 if there is none. */
-static size_t contraction(const uint8_t *p, size_t n)
+static size_t contraction_length(const uint8_t *p, size_t n)
 {
     if (n < 2 || p[0] != '\'')
         return 0;
@@ -59,7 +59,7 @@ static size_t contraction(const uint8_t *p, size_t n)
 
 size_t heft_split_word(const struct heft_classes *classes, const uint8_t *text, size_t n, size_t at)
 {
-    const size_t short_form = contraction(text + at, n - at);
+    const size_t short_form = contraction_length(text + at, n - at);
     const size_t from = text[at] == ' ' && at + 1 < n ? at + 1 : at;
     size_t last = at, end;
     unsigned class, width;

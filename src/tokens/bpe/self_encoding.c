@@ -27,7 +27,7 @@ static bool merges_before(const struct finding *f, uint32_t left, uint32_t right
 
 /* Whether two self-encoding tokens stay intact until they merge. Branch-free choice of the part to
  * split: the branch is unpredictable and a misprediction costs more. */
-static bool stay(const struct finding *f, uint32_t left, uint32_t right)
+static bool stay_apart(const struct finding *f, uint32_t left, uint32_t right)
 {
     const struct heft_merge *const merges = f->v->merges;
     uint32_t by_left = f->made[left], by_right = f->made[right];
@@ -47,7 +47,7 @@ static bool stay(const struct finding *f, uint32_t left, uint32_t right)
     return true;
 }
 
-static bool begin(struct finding *f, struct heft_vocab *v, struct heft_error *err)
+static bool begin_finding(struct finding *f, struct heft_vocab *v, struct heft_error *err)
 {
     f->v = v;
     f->made = heft_alloc(v->n_ids * sizeof *f->made, err);
@@ -61,7 +61,7 @@ static bool begin(struct finding *f, struct heft_vocab *v, struct heft_error *er
 }
 
 /* In the order of ranks, so that parts are known before the tokens made of them. */
-static void find(struct finding *f, struct heft_vocab *v)
+static void find_tokens(struct finding *f, struct heft_vocab *v)
 {
     const uint32_t most = (uint32_t)heft_min_u64(v->n_merges, MOST);
 
@@ -70,7 +70,7 @@ static void find(struct finding *f, struct heft_vocab *v)
         const struct heft_merge *const m = &v->merges[rank];
 
         if (f->made[m->id] == NOT_MADE && f->made[m->left] != NOT_MADE &&
-            f->made[m->right] != NOT_MADE && stay(f, m->left, m->right))
+            f->made[m->right] != NOT_MADE && stay_apart(f, m->left, m->right))
             f->made[m->id] = rank + 1;
         else
             v->is_self_encoding = false;
@@ -82,10 +82,10 @@ static void find(struct finding *f, struct heft_vocab *v)
 bool heft_self_encoding_find(struct heft_vocab *v, struct heft_error *err)
 {
     struct finding f = {0};
-    const bool ok = begin(&f, v, err);
+    const bool ok = begin_finding(&f, v, err);
 
     if (ok)
-        find(&f, v);
+        find_tokens(&f, v);
     heft_free(f.made);
     return ok;
 }

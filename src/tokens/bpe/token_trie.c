@@ -47,8 +47,8 @@ static uint8_t byte_of(const struct heft_trie *trie, const struct heft_trie_item
 
 /* Puts an item at a node that no other thread sees yet, `depth` bytes deep: the token ends there or
  * waits. */
-static void arrive(struct heft_trie *trie, struct heft_trie_place *place, uint32_t number,
-                   size_t depth)
+static void put_item(struct heft_trie *trie, struct heft_trie_place *place, uint32_t number,
+                     size_t depth)
 {
     const struct heft_trie_item *const item = &trie->items[number];
 
@@ -69,7 +69,7 @@ void heft_trie_add(struct heft_trie *trie, uint32_t word, uint32_t code)
 
     *item = (struct heft_trie_item){.word = word, .code = code, .n = (uint16_t)bytes.n};
     memcpy(item->third, bytes.p + 2, heft_min_size(bytes.n - 2, sizeof item->third));
-    arrive(trie, heft_trie_start(trie, (const uint8_t *)bytes.p), number, 2);
+    put_item(trie, heft_trie_start(trie, (const uint8_t *)bytes.p), number, 2);
 }
 
 /* Finds or creates the child of `place` for a byte; children begin at `first`. A node in use has a
@@ -92,14 +92,14 @@ static uint32_t node_of(struct heft_trie *trie, const struct heft_trie_place *pl
 }
 
 /* Moves each item of a list to the child for its next byte. */
-static void spread(struct heft_trie *trie, const struct heft_trie_place *place, uint32_t first,
-                   uint32_t number, size_t depth)
+static void spread_items(struct heft_trie *trie, const struct heft_trie_place *place,
+                         uint32_t first, uint32_t number, size_t depth)
 {
     while (number) {
         const uint8_t byte = byte_of(trie, &trie->items[number], depth);
         const uint32_t next = trie->next[number];
 
-        arrive(trie, &trie->nodes[node_of(trie, place, first, byte)], number, depth + 1);
+        put_item(trie, &trie->nodes[node_of(trie, place, first, byte)], number, depth + 1);
         number = next;
     }
 }
@@ -115,7 +115,7 @@ uint32_t heft_trie_unfold(struct heft_trie *trie, struct heft_trie_place *place,
     if (waiting & HEFT_TRIE_WAITING) {
         first = trie->n_nodes;
         trie->n_nodes += heft_count_ones(place->more);
-        spread(trie, place, first, waiting & ~HEFT_TRIE_WAITING, depth);
+        spread_items(trie, place, first, waiting & ~HEFT_TRIE_WAITING, depth);
         atomic_store_explicit(&place->first, first, memory_order_release);
     }
     heft_lock_drop(trie->lock);

@@ -50,8 +50,8 @@ static inline size_t home_of(const struct heft_vocab_ids *ids, uint64_t hash)
     return (size_t)(hash >> (64 - ids->bits));
 }
 
-static inline void turn(const struct heft_vocab_ids *ids, struct heft_str word,
-                        struct heft_vocab_asked *asked)
+static inline void hash_word(const struct heft_vocab_ids *ids, struct heft_str word,
+                             struct heft_vocab_asked *asked)
 {
     const uint8_t *const p = (const uint8_t *)word.p;
     const uint64_t *const k = ids->keys;
@@ -74,7 +74,7 @@ static inline void turn(const struct heft_vocab_ids *ids, struct heft_str word,
 void heft_vocab_ids_ask(const struct heft_vocab_ids *ids, struct heft_str word,
                         struct heft_vocab_asked *asked)
 {
-    turn(ids, word, asked);
+    hash_word(ids, word, asked);
     HEFT_PREFETCH(&ids->slots[home_of(ids, asked->hash)]);
 }
 
@@ -133,7 +133,7 @@ bool heft_vocab_ids_add(struct heft_vocab_ids *ids, uint32_t id, uint32_t *found
 {
     struct heft_vocab_asked asked;
 
-    turn(ids, ids->tokens[id], &asked);
+    hash_word(ids, ids->tokens[id], &asked);
     return heft_vocab_ids_put(ids, &asked, id, found, err);
 }
 
@@ -141,7 +141,7 @@ uint32_t heft_vocab_ids_get(const struct heft_vocab_ids *ids, struct heft_str wo
 {
     struct heft_vocab_asked asked;
 
-    turn(ids, word, &asked);
+    hash_word(ids, word, &asked);
     return heft_vocab_ids_find(ids, &asked);
 }
 

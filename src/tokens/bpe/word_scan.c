@@ -39,7 +39,7 @@ static bool is_space_at(const struct heft_classes *classes, const uint8_t *p)
 }
 
 /* Adds `bits` of a character that begins at bit i to *mask; the excess goes to *next. */
-static void put(uint64_t *mask, uint64_t *next, uint64_t bits, unsigned i)
+static void put_bits(uint64_t *mask, uint64_t *next, uint64_t bits, unsigned i)
 {
     *mask |= bits << i;
     if (i > 60)
@@ -76,8 +76,8 @@ static void put_character(const struct place *at, struct block *b, struct wide *
     const uint64_t bits = (UINT64_C(1) << *width) - 1;
     const unsigned class = heft_class_of(at->classes, c);
 
-    put(&wide->tail, &wide->tail_beyond, bits & ~UINT64_C(1), i);
-    put(&wide->in[class], &wide->beyond[class], bits, i);
+    put_bits(&wide->tail, &wide->tail_beyond, bits & ~UINT64_C(1), i);
+    put_bits(&wide->in[class], &wide->beyond[class], bits, i);
     if (class == HEFT_CLASS_SPACE && i + *width < at->left &&
         !is_space_at(at->classes, at->text + i + *width))
         b->extra |= UINT64_C(1) << i;

@@ -179,8 +179,8 @@ static bool is_whole(struct heft_words *w, const uint8_t *word, size_t n)
 /* Merges a pre-token that is not cached. The first long ones go by the heap: a text with few of
  * them does not pay for the tables of long_word.h. The ids live until the next call. NULL on
  * failure. */
-static const uint32_t *merge(struct heft_words *w, const uint8_t *word, size_t n, size_t *count,
-                             struct heft_error *err)
+static const uint32_t *merge_word(struct heft_words *w, const uint8_t *word, size_t n,
+                                  size_t *count, struct heft_error *err)
 {
     if (is_whole(w, word, n)) {
         *count = 1;
@@ -211,7 +211,7 @@ static struct entry *open_entry(struct heft_words *w, struct key key)
     return &line->entries[0];
 }
 
-static void remember(struct heft_words *w, struct key key, const uint32_t *ids, size_t count)
+static void remember_word(struct heft_words *w, struct key key, const uint32_t *ids, size_t count)
 {
     struct entry *e = open_entry(w, key);
 
@@ -323,7 +323,7 @@ uint8_t *heft_words_one(struct heft_words *w, const uint8_t *word, size_t n, uin
         memcpy(out, w->store + known->at + n, bytes);
         return out + bytes;
     }
-    ids = merge(w, word, n, &count, err);
+    ids = merge_word(w, word, n, &count, err);
     if (!ids)
         return NULL;
     if (hash)
@@ -371,7 +371,7 @@ static void grow_lines(struct heft_words *w)
 /* ---- batches ----------------------------------------------------------------------------- */
 
 /* Returns NULL if the line does not have the key. */
-static inline const struct entry *find(const struct heft_word_line *line, struct key key)
+static inline const struct entry *find_entry(const struct heft_word_line *line, struct key key)
 {
     const struct entry *e = line->entries + !is_key(line->entries, key);
 
@@ -397,7 +397,7 @@ static uint8_t *encode_new(struct heft_words *w, const uint8_t *word, size_t n, 
 
     if (!fits_entry(w, w->ids, count))
         return heft_words_one(w, word, n, out, err);
-    remember(w, key, w->ids, count);
+    remember_word(w, key, w->ids, count);
     return heft_words_put(w, w->ids, count, out);
 }
 
@@ -431,7 +431,7 @@ static uint8_t *encode_long(struct heft_words *w, const uint8_t *word, size_t n,
 {
     const size_t tail = single_tail(w, word, n), head = n - tail;
     const struct key key = key_of(word, head);
-    const struct entry *known = head <= HEFT_WORD_KEY ? find(line_of(w, key), key) : NULL;
+    const struct entry *known = head <= HEFT_WORD_KEY ? find_entry(line_of(w, key), key) : NULL;
 
     if (known)
         out = put_known(w, w->width, known, out);
@@ -453,8 +453,8 @@ struct asked {
     struct heft_word_line *line;
 };
 
-static void ask(const struct heft_words *w, const uint8_t *text, const uint32_t *starts, size_t n,
-                struct asked *asked)
+static void ask_word(const struct heft_words *w, const uint8_t *text, const uint32_t *starts,
+                     size_t n, struct asked *asked)
 {
     for (size_t i = 0; i < n; i++) {
         asked[i].key = key_of(text + starts[i], starts[i + 1] - starts[i]);
@@ -475,9 +475,9 @@ uint8_t *heft_words_encode(struct heft_words *w, const uint8_t *text, const uint
 
         if (HEFT_UNLIKELY(w->n_new >> w->line_bits) && w->line_bits < w->most_line_bits)
             grow_lines(w);
-        ask(w, text, s, batch, asked);
+        ask_word(w, text, s, batch, asked);
         for (size_t i = 0; i < batch; i++) {
-            const struct entry *known = find(asked[i].line, asked[i].key);
+            const struct entry *known = find_entry(asked[i].line, asked[i].key);
 
             if (HEFT_LIKELY(known))
                 out = put_known(w, width, known, out);
@@ -498,7 +498,7 @@ struct seedling {
     uint32_t id;
 };
 
-static void plant(struct heft_words *w, const struct seedling *seedlings, size_t n)
+static void plant_token(struct heft_words *w, const struct seedling *seedlings, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct entry *e = open_entry(w, seedlings[i].key);
@@ -510,7 +510,7 @@ static void plant(struct heft_words *w, const struct seedling *seedlings, size_t
 
 /* Enters the self-encoding tokens, as many as there is room for. Lower ids are more frequent: they
  * are entered last, and so come first. */
-static void seed(struct heft_words *w)
+static void plant_tokens(struct heft_words *w)
 {
     const uint64_t room = HEFT_COUNT(w->lines->entries) << w->line_bits;
     uint8_t word[2 * HEFT_WORD_ROOM] = {0};
@@ -527,11 +527,11 @@ static void seed(struct heft_words *w)
         batch[n] = (struct seedling){key_of(word, token.n), id};
         HEFT_PREFETCH(line_of(w, batch[n].key));
         if (++n == BATCH) {
-            plant(w, batch, n);
+            plant_token(w, batch, n);
             n = 0;
         }
     }
-    plant(w, batch, n);
+    plant_token(w, batch, n);
 }
 
 static unsigned bits_below(size_t bytes, size_t each)
@@ -571,7 +571,7 @@ bool heft_words_init(struct heft_words *w, const struct heft_vocab *v, size_t ca
         heft_pages_zero(LONG_PLACES * sizeof *w->longs << w->long_bits, &w->longs_block, err);
     if (!w->ids || !w->store || !w->lines || !w->longs)
         return false;
-    seed(w);
+    plant_tokens(w);
     return true;
 }
 

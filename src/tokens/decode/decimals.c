@@ -38,19 +38,19 @@ bool heft_decimals_are(struct heft_bytes head, uint64_t size, const char *path, 
 /* ---- numbers ----------------------------------------------------------------------------- */
 
 /* Returns the next byte without consuming it; -1 at the end and on a read error. */
-static int peek(struct heft_stream_reader *range, bool *ok, struct heft_error *err)
+static int peek_byte(struct heft_stream_reader *range, bool *ok, struct heft_error *err)
 {
     *ok = heft_stream_refill(range, err);
     return *ok && range->waiting.n > 0 ? range->waiting.p[0] : -1;
 }
 
-static void skip(struct heft_stream_reader *range)
+static void skip_byte(struct heft_stream_reader *range)
 {
     range->waiting.p++;
     range->waiting.n--;
 }
 
-static uint64_t place(const struct heft_stream_reader *range)
+static uint64_t offset_of_next(const struct heft_stream_reader *range)
 {
     return range->at - range->waiting.n;
 }
@@ -62,10 +62,10 @@ static bool take_number(struct heft_stream_reader *range, uint32_t *id, struct h
     bool ok;
     int c;
 
-    while ((c = peek(range, &ok, err)) >= 0 && is_digit((uint8_t)c)) {
+    while ((c = peek_byte(range, &ok, err)) >= 0 && is_digit((uint8_t)c)) {
         if (value <= UINT32_MAX)
             value = 10 * value + (unsigned)c - '0';
-        skip(range);
+        skip_byte(range);
     }
     *id = value < HEFT_NO_TOKEN ? (uint32_t)value : HEFT_NO_TOKEN;
     return ok;
@@ -77,11 +77,11 @@ bool heft_decimals_next(struct heft_ids_reader *r, uint32_t *ids, size_t *count,
     bool ok = true;
     int c;
 
-    while (*count < HEFT_IDS_BATCH && (c = peek(&r->range, &ok, err)) >= 0) {
-        const uint64_t where = place(&r->range);
+    while (*count < HEFT_IDS_BATCH && (c = peek_byte(&r->range, &ok, err)) >= 0) {
+        const uint64_t where = offset_of_next(&r->range);
 
         if (is_space((uint8_t)c)) {
-            skip(&r->range);
+            skip_byte(&r->range);
             continue;
         }
         if (!is_digit((uint8_t)c))

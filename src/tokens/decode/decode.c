@@ -62,7 +62,7 @@ void heft_decoder_free(struct heft_decoder *d)
 }
 
 /* Whether `second` is a valid second byte of a character after `lead`. */
-static bool follows(uint8_t lead, uint8_t second)
+static bool is_second_byte(uint8_t lead, uint8_t second)
 {
     if ((second & 0xC0) != 0x80)
         return false;
@@ -82,27 +82,28 @@ static bool follows(uint8_t lead, uint8_t second)
 
 /* Length of the maximal prefix of a character at p, at least 1; n > 0, and no complete character is
  * at p. *is_open: more bytes may complete it. */
-static size_t beginning(const uint8_t *p, size_t n, bool *is_open)
+static size_t prefix_length(const uint8_t *p, size_t n, bool *is_open)
 {
     const size_t wanted = p[0] < 0xC2 || p[0] > 0xF4 ? 1 : p[0] < 0xE0 ? 2 : p[0] < 0xF0 ? 3 : 4;
     size_t k = 1;
 
-    if (k < wanted && k < n && follows(p[0], p[k]))
+    if (k < wanted && k < n && is_second_byte(p[0], p[k]))
         for (k = 2; k < wanted && k < n && (p[k] & 0xC0) == 0x80;)
             k++;
     *is_open = k == n && k < wanted;
     return k;
 }
 
-static bool give(heft_text_fn *each, void *ctx, const void *text, size_t n, struct heft_error *err)
+static bool give_text(heft_text_fn *each, void *ctx, const void *text, size_t n,
+                      struct heft_error *err)
 {
     return n == 0 || each(ctx, text, n) ||
            heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
 }
 
 /* Hands out the collected text; keeps an incomplete character of up to 3 bytes, unless is_last. */
-static bool flush(struct heft_decoder *d, bool is_last, heft_text_fn *each, void *ctx,
-                  struct heft_error *err)
+static bool flush_text(struct heft_decoder *d, bool is_last, heft_text_fn *each, void *ctx,
+                       struct heft_error *err)
 {
     size_t at = 0, kept = 0;
 
@@ -111,17 +112,17 @@ static bool flush(struct heft_decoder *d, bool is_last, heft_text_fn *each, void
         bool is_open;
         size_t bad;
 
-        if (!give(each, ctx, d->bytes + at, good, err))
+        if (!give_text(each, ctx, d->bytes + at, good, err))
             return false;
         at += good;
         if (at == d->n)
             break;
-        bad = beginning(d->bytes + at, d->n - at, &is_open);
+        bad = prefix_length(d->bytes + at, d->n - at, &is_open);
         if (is_open && !is_last) {
             kept = bad;
             break;
         }
-        if (!give(each, ctx, "\xEF\xBF\xBD", 3, err))
+        if (!give_text(each, ctx, "\xEF\xBF\xBD", 3, err))
             return false;
         at += bad;
     }
@@ -130,8 +131,8 @@ static bool flush(struct heft_decoder *d, bool is_last, heft_text_fn *each, void
     return true;
 }
 
-static bool feed(struct heft_decoder *d, const uint32_t *ids, size_t n, heft_text_fn *each,
-                 void *ctx, struct heft_error *err)
+static bool feed_ids(struct heft_decoder *d, const uint32_t *ids, size_t n, heft_text_fn *each,
+                     void *ctx, struct heft_error *err)
 {
     for (size_t i = 0; i < n; i++, d->count++) {
         size_t length;
@@ -141,12 +142,12 @@ static bool feed(struct heft_decoder *d, const uint32_t *ids, size_t n, heft_tex
             return heft_fail(err, HEFT_MALFORMED, d->count,
                              "id %" PRIu32 " has no token; the vocabulary has %" PRIu32 " ids",
                              ids[i], heft_vocab_size(d->v));
-        if (d->n >= ROOM && !flush(d, false, each, ctx, err))
+        if (d->n >= ROOM && !flush_text(d, false, each, ctx, err))
             return false;
         memcpy(d->bytes + d->n, token, length); /* at most 2 * HEFT_LONGEST */
         d->n += length;
     }
-    return flush(d, false, each, ctx, err);
+    return flush_text(d, false, each, ctx, err);
 }
 
 static void begin_again(struct heft_decoder *d)
@@ -155,7 +156,8 @@ static void begin_again(struct heft_decoder *d)
     d->count = 0;
 }
 
-static bool given(const struct heft_decoder *d, heft_text_fn *each, struct heft_error *err)
+static bool require_decoder(const struct heft_decoder *d, heft_text_fn *each,
+                            struct heft_error *err)
 {
     return heft_require_arg(d != NULL, "a decoder", err) &&
            heft_require_arg(each != NULL, "a function", err);
@@ -166,9 +168,9 @@ bool heft_decoder_feed(struct heft_decoder *d, const uint32_t *ids, size_t n, he
 {
     bool ok;
 
-    if (!given(d, each, err) || !heft_require_arg(ids || n == 0, "a list of ids", err))
+    if (!require_decoder(d, each, err) || !heft_require_arg(ids || n == 0, "a list of ids", err))
         return false;
-    ok = feed(d, ids, n, each, ctx, err);
+    ok = feed_ids(d, ids, n, each, ctx, err);
     if (!ok)
         begin_again(d);
     return ok;
@@ -179,9 +181,9 @@ bool heft_decoder_finish(struct heft_decoder *d, heft_text_fn *each, void *ctx,
 {
     bool ok;
 
-    if (!given(d, each, err))
+    if (!require_decoder(d, each, err))
         return false;
-    ok = flush(d, true, each, ctx, err);
+    ok = flush_text(d, true, each, ctx, err);
     begin_again(d);
     return ok;
 }

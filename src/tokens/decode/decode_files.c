@@ -100,7 +100,7 @@ static bool begin_array(struct heft_ids_reader *r, struct heft_error *err)
 }
 
 /* Adds the member's name to an error and, if it has no offset, that of the member's data. */
-static bool blame(const struct heft_zip_entry *entry, struct heft_error *err)
+static bool name_member(const struct heft_zip_entry *entry, struct heft_error *err)
 {
     if (err->offset == HEFT_NO_OFFSET && err->code != HEFT_NOMEM && err->code != HEFT_IO)
         err->offset = entry->data;
@@ -114,7 +114,7 @@ static bool begin_member(struct heft_ids_reader *r, struct heft_error *err)
 
     if (entry->name.n < 4 || memcmp(entry->name.p + entry->name.n - 4, ".npy", 4) != 0)
         return heft_fail(err, HEFT_UNSUPPORTED, entry->header, "%s is not an array", entry->name.p);
-    return (range_begin(r, &stream, err) && begin_array(r, err)) || blame(entry, err);
+    return (range_begin(r, &stream, err) && begin_array(r, err)) || name_member(entry, err);
 }
 
 static bool begin_sequence(struct heft_ids_reader *r, struct heft_error *err)
@@ -168,7 +168,7 @@ bool heft_ids_fail(const struct heft_ids_reader *r, size_t i, struct heft_error 
         heft_fail(err, HEFT_MALFORMED, where, "id %" PRIu64 " %s", id, what);
     if (r->kind == HEFT_IDS_MEGATRON)
         heft_error_file(err, r->data_path);
-    return r->kind == HEFT_IDS_NPZ ? blame(&r->zip.entries[r->part - 1], err) : false;
+    return r->kind == HEFT_IDS_NPZ ? name_member(&r->zip.entries[r->part - 1], err) : false;
 }
 
 /* Converts a batch; ids beyond any vocabulary become HEFT_NO_TOKEN. */
@@ -203,7 +203,7 @@ bool heft_ids_next(struct heft_ids_reader *r, uint32_t *ids, size_t *count, stru
     n = heft_min_size(HEFT_IDS_BATCH, r->left);
     r->where = heft_stream_offset(&r->range);
     if (!range_read(&r->range, r->bytes, n * r->width, err))
-        return r->kind == HEFT_IDS_NPZ ? blame(&r->zip.entries[r->part - 1], err) : false;
+        return r->kind == HEFT_IDS_NPZ ? name_member(&r->zip.entries[r->part - 1], err) : false;
     to_ids(r, n, ids);
     r->left -= n;
     *count = n;

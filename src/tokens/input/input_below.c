@@ -63,7 +63,7 @@ struct below {
     size_t n, cap;
 };
 
-static bool push(struct below *b, const char *path, struct heft_error *err)
+static bool push_path(struct below *b, const char *path, struct heft_error *err)
 {
     const char *copy = heft_arena_text(&b->mem, heft_str_of(path), err);
 
@@ -80,11 +80,11 @@ static bool push_folder(void *ctx, const char *path, struct heft_error *err)
 
     if ((slash ? slash + 1 : path)[0] == '.' || heft_os->stat_path(path, &st) != 0 || !st.is_dir)
         return true;
-    return push(ctx, path, err);
+    return push_path(ctx, path, err);
 }
 
 /* *is_new: `path` is a directory that was not visited before. */
-static bool see(struct below *b, const char *path, bool *is_new, struct heft_error *err)
+static bool mark_seen(struct below *b, const char *path, bool *is_new, struct heft_error *err)
 {
     struct heft_os_stat st;
     uint64_t *key;
@@ -116,13 +116,13 @@ static void turn_around(const char **items, size_t n)
     }
 }
 
-static bool visit(struct below *b, heft_path_fn *each, void *ctx, struct heft_error *err)
+static bool visit_folder(struct below *b, heft_path_fn *each, void *ctx, struct heft_error *err)
 {
     const char *path = b->stack[--b->n];
     const size_t before = b->n;
     bool is_new, is_unreadable;
 
-    if (!see(b, path, &is_new, err))
+    if (!mark_seen(b, path, &is_new, err))
         return false;
     if (is_new &&
         (!each(ctx, path, err) || !heft_folder_each(path, push_folder, b, &is_unreadable, err)))
@@ -134,10 +134,10 @@ static bool visit(struct below *b, heft_path_fn *each, void *ctx, struct heft_er
 bool heft_folders_below(const char *folder, heft_path_fn *each, void *ctx, struct heft_error *err)
 {
     struct below b = {0};
-    bool ok = push(&b, folder, err);
+    bool ok = push_path(&b, folder, err);
 
     while (ok && b.n > 0)
-        ok = visit(&b, each, ctx, err);
+        ok = visit_folder(&b, each, ctx, err);
     heft_strmap_release(&b.seen);
     heft_free((void *)b.stack);
     heft_arena_release(&b.mem);

@@ -42,8 +42,8 @@ static bool wait_open(struct heft_input_bytes *in, struct heft_error *err)
 
 /* Reads from the system. A regular file is read up to its size when it was opened: bytes appended
  * later are ignored, a file that has shrunk is an error. */
-static bool pull(struct heft_input_bytes *in, uint8_t *to, size_t room, size_t *n,
-                 struct heft_error *err)
+static bool pull_bytes(struct heft_input_bytes *in, uint8_t *to, size_t room, size_t *n,
+                       struct heft_error *err)
 {
     const bool is_sized =
         in->is_regular && in->size > 0; /* files in /proc have size 0, and contents */
@@ -107,7 +107,7 @@ static bool pull_head(struct heft_input_bytes *in, struct heft_error *err)
     enum heft_pack pack;
 
     while (n < HEAD && more > 0) {
-        if (!pull(in, in->packed + n, HEAD - n, &more, err))
+        if (!pull_bytes(in, in->packed + n, HEAD - n, &more, err))
             return false;
         n += more;
     }
@@ -167,7 +167,7 @@ static bool read_packed(struct heft_input_bytes *in, uint8_t *to, size_t room, s
         if (in->waiting.n == 0) {
             size_t more;
 
-            if (!pull(in, in->packed, PACKED, &more, err))
+            if (!pull_bytes(in, in->packed, PACKED, &more, err))
                 return false;
             if (more == 0)
                 in->ended = true;
@@ -190,7 +190,7 @@ bool heft_input_read(struct heft_input_bytes *in, uint8_t *to, size_t room, size
     if (in->unpack)
         return read_packed(in, to, room, n, err) || heft_error_file(err, in->path);
     if (in->waiting.n == 0)
-        return pull(in, to, room, n, err);
+        return pull_bytes(in, to, room, n, err);
     *n = (size_t)heft_min_u64(room, in->waiting.n);
     memcpy(to, in->waiting.p, *n);
     in->waiting.p += *n;

@@ -198,7 +198,7 @@ static bool take_entry(void *ctx, const char *path, struct heft_error *err)
 
 /* Lists a directory. Unlike os.walk, which skips unreadable directories silently, fails: missing
  * text must not go unnoticed. */
-static bool visit(struct adding *a, char *folder, struct heft_error *err)
+static bool visit_folder(struct adding *a, char *folder, struct heft_error *err)
 {
     bool is_unreadable;
 
@@ -221,7 +221,7 @@ static bool take_stack(struct adding *a, struct heft_error *err)
     while (ok && a->stack.n > 0) {
         char *path = a->stack.items[--a->stack.n];
 
-        ok = is_folder(path) ? visit(a, path, err) : put_item(a, path, err);
+        ok = is_folder(path) ? visit_folder(a, path, err) : put_item(a, path, err);
         heft_free(path);
     }
     return ok;

@@ -280,7 +280,7 @@ static bool take_part(struct names *prefixes, const char **p, heft_path_fn *each
 
 /* Length of the directory before the first part with a wildcard, without trailing slashes; *rest is
  * that part. Without wildcards: the whole pattern. */
-static size_t literal(const char *pattern, const char **rest)
+static size_t literal_length(const char *pattern, const char **rest)
 {
     const char *p = skip_slashes(pattern);
     const size_t root = (size_t)(p - pattern);
@@ -321,7 +321,7 @@ bool heft_pattern_each(const char *pattern, heft_path_fn *each, void *ctx, struc
 {
     struct holding files = {each, ctx};
     const char *p;
-    const size_t n = literal(pattern, &p);
+    const size_t n = literal_length(pattern, &p);
     struct names prefixes = {0};
     const char *begin = heft_arena_text(&prefixes.mem, (struct heft_str){pattern, n}, err);
     struct heft_os_stat st;

@@ -72,7 +72,7 @@ static size_t bad_length(const uint8_t *p, size_t n, bool *more)
 /* ---- UTF-8, in place ----------------------------------------------------------------------- */
 
 /* Replaces \r\n and \r by \n. */
-static size_t translate(struct heft_input_text *in, uint8_t *text, size_t n)
+static size_t translate_newlines(struct heft_input_text *in, uint8_t *text, size_t n)
 {
     size_t from = 0, to;
 
@@ -316,7 +316,7 @@ static bool fill_head(struct heft_input_text *in, size_t n, struct heft_error *e
 }
 
 /* Reads the byte order mark. As in Python, utf-16 and utf-32 files must begin with one. */
-static bool begin(struct heft_input_text *in, struct heft_error *err)
+static bool read_order_mark(struct heft_input_text *in, struct heft_error *err)
 {
     const struct order_mark *mark = NULL;
 
@@ -361,7 +361,7 @@ bool heft_text_read(struct heft_input_text *in, uint8_t *to, size_t room, size_t
                     struct heft_error *err)
 {
     *n = 0;
-    if (!in->begun && !begin(in, err))
+    if (!in->begun && !read_order_mark(in, err))
         return false;
     while (*n == 0 && (!in->ended || in->n_raw > 0)) {
         if (in->encoding != HEFT_CHARSET_UTF8 ? !read_others(in, to, room, n, err)
@@ -369,7 +369,7 @@ bool heft_text_read(struct heft_input_text *in, uint8_t *to, size_t room, size_t
                                               : !read_utf8(in, to, room, n, err))
             return false;
         if (!in->how.keep_newlines)
-            *n = translate(in, to, *n);
+            *n = translate_newlines(in, to, *n);
     }
     return true;
 }

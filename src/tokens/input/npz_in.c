@@ -73,7 +73,7 @@ static bool open_array(struct npz *npz, const struct heft_zip_entry *entry,
 }
 
 /* Adds the member's name and its offset to an error. */
-static bool blame(const struct heft_zip_entry *entry, struct heft_error *err)
+static bool name_member(const struct heft_zip_entry *entry, struct heft_error *err)
 {
     if (err->code != HEFT_NOMEM && err->code != HEFT_IO)
         err->offset = entry->data;
@@ -94,7 +94,7 @@ static bool check_array(struct npz *npz, const struct heft_zip_entry *entry, str
 
     heft_stream_close(&r);
     stream.check_crc = true;
-    return (ok && heft_stream_check(&stream, err)) || blame(entry, err);
+    return (ok && heft_stream_check(&stream, err)) || name_member(entry, err);
 }
 
 bool heft_npz_copy(const char *path,
@@ -147,7 +147,7 @@ static bool tell_ids(const struct heft_npz_ids *to, struct heft_stream_reader *r
         const size_t n = (size_t)heft_min_u64(SOME, heft_stream_left(r) / type->width);
 
         if (!heft_stream_take(r, raw, n * type->width, err))
-            return blame(entry, err);
+            return name_member(entry, err);
         for (size_t i = 0; i < n; i++) {
             uint64_t id;
 
@@ -180,7 +180,7 @@ bool heft_npz_read_ids(const char *path, const struct heft_npz_ids *to, struct h
 
         ok = check_array(&npz, entry, err) &&
              ((open_array(&npz, entry, &r, &header, err) && heft_npy_ids(header, &type, err)) ||
-              blame(entry, err)) &&
+              name_member(entry, err)) &&
              tell_ids(to, &r, entry, &type, err);
         heft_stream_close(&r);
     }

@@ -40,7 +40,8 @@ struct front {
     uint64_t at, line_number; /* offset of the first line to read; number of lines before it */
 };
 
-static bool mark(struct front *f, enum heft_mark_kind kind, uint64_t value, struct heft_error *err)
+static bool put_mark(struct front *f, enum heft_mark_kind kind, uint64_t value,
+                     struct heft_error *err)
 {
     return heft_encode_mark(f->line, kind, value, err);
 }
@@ -144,16 +145,16 @@ static bool put_text(struct front *f, const char *text, size_t n, struct heft_er
 
 static bool put_end(struct front *f, struct heft_error *err)
 {
-    return mark(f, HEFT_MARK_ID, heft_vocab_end(f->plan->v), err);
+    return put_mark(f, HEFT_MARK_ID, heft_vocab_end(f->plan->v), err);
 }
 
 static bool end_unit(struct front *f, struct heft_error *err)
 {
     f->characters = 0;
-    return mark(f, HEFT_MARK_BREAK, 0, err) && mark(f, HEFT_MARK_UNIT, 0, err);
+    return put_mark(f, HEFT_MARK_BREAK, 0, err) && put_mark(f, HEFT_MARK_UNIT, 0, err);
 }
 
-static bool separate(struct front *f, struct heft_error *err)
+static bool put_separator(struct front *f, struct heft_error *err)
 {
     const size_t n = sizeof HEFT_END_OF_TEXT - 1;
     const enum heft_eot eot = f->plan->options.eot;
@@ -162,7 +163,7 @@ static bool separate(struct front *f, struct heft_error *err)
         f->characters += n;
     if (eot == HEFT_EOT_TEXT)
         return put_text(f, HEFT_END_OF_TEXT, n, err);
-    return mark(f, HEFT_MARK_BREAK, 0, err) && (eot != HEFT_EOT_ID || put_end(f, err));
+    return put_mark(f, HEFT_MARK_BREAK, 0, err) && (eot != HEFT_EOT_ID || put_end(f, err));
 }
 
 static bool end_accumulated(struct front *f, struct heft_error *err)
@@ -170,14 +171,14 @@ static bool end_accumulated(struct front *f, struct heft_error *err)
     const struct heft_encode_options *o = &f->plan->options;
 
     if (f->characters < o->combine)
-        return separate(f, err);
+        return put_separator(f, err);
     if (f->characters == 0) {
         heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                   "an empty document would become an empty array; use option combine above 0");
         return heft_error_file(err, f->path);
     }
     if (o->eot == HEFT_EOT_ID && o->eot_each &&
-        (!mark(f, HEFT_MARK_BREAK, 0, err) || !put_end(f, err)))
+        (!put_mark(f, HEFT_MARK_BREAK, 0, err) || !put_end(f, err)))
         return false;
     return end_unit(f, err);
 }
@@ -196,16 +197,16 @@ static bool end_document(struct front *f, struct heft_error *err)
     const struct heft_encode_options *o = &f->plan->options;
 
     if (!f->plan->format)
-        return mark(f, HEFT_MARK_BREAK, 0, err);
+        return put_mark(f, HEFT_MARK_BREAK, 0, err);
     if (f->plan->accumulates)
         return end_accumulated(f, err);
-    return mark(f, HEFT_MARK_BREAK, 0, err) &&
+    return put_mark(f, HEFT_MARK_BREAK, 0, err) &&
            (o->eot != HEFT_EOT_ID || o->eot_before || put_end(f, err)) && end_unit(f, err);
 }
 
 /* ---- inputs --------------------------------------------------------------------------------- */
 
-static bool tell(struct front *f, uint64_t read, struct heft_error *err)
+static bool report_progress(struct front *f, uint64_t read, struct heft_error *err)
 {
     const struct heft_encode_options *o = &f->plan->options;
     const struct heft_input_list *list = f->plan->list;
@@ -230,7 +231,7 @@ static bool read_plain(struct front *f, struct heft_input_text *in, struct heft_
 
         if (!room_for(f, NULL, &to, &room, err) ||
             !heft_text_read(in, to, (size_t)heft_min_u64(room, READ), &n, err) ||
-            !tell(f, in->bytes.read, err))
+            !report_progress(f, in->bytes.read, err))
             return false;
         if (is_begin && done == 0 && !f->plan->sum.looks_like)
             f->plan->sum.looks_like = heft_text_lookalike((struct heft_bytes){to, n});
@@ -311,7 +312,7 @@ static bool read_lines(struct front *f, struct heft_input_text *in, struct heft_
 
         note_place(f);
         ok = heft_json_lines_room(&lines, &to, &room, err) &&
-             heft_text_read(in, to, room, &n, err) && tell(f, in->bytes.read, err);
+             heft_text_read(in, to, room, &n, err) && report_progress(f, in->bytes.read, err);
         kept = ok ? skip_lines(f, to, n) : 0;
         ok = ok && ((n > 0 && kept == 0) || heft_json_lines_put(&lines, kept, err));
     }
@@ -324,7 +325,7 @@ static bool go_on(void *ctx, struct heft_error *err)
 {
     struct front *f = ctx;
 
-    return tell(f, f->in ? f->in->bytes.read : 0, err);
+    return report_progress(f, f->in ? f->in->bytes.read : 0, err);
 }
 
 static bool read_text(struct front *f, struct heft_error *err)
@@ -357,7 +358,7 @@ static bool pass_arrays(struct front *f, const struct heft_input_item *item, str
     if (is_open && !f->plan->format->arrays && !end_unit(f, err))
         return false;
     f->before += item->bytes;
-    return mark(f, HEFT_MARK_ARRAYS, f->item, err);
+    return put_mark(f, HEFT_MARK_ARRAYS, f->item, err);
 }
 
 bool heft_encode_is_npz(const char *path)
@@ -377,7 +378,7 @@ static bool end_input(struct front *f, uint32_t word, struct heft_error *err)
     const bool ok = is_last || heft_input_list_get(list, f->item + 1, &path, &next, err);
 
     heft_buf_release(&path);
-    return ok && ((!is_last && next.word == word) || mark(f, HEFT_MARK_INPUT, word, err));
+    return ok && ((!is_last && next.word == word) || put_mark(f, HEFT_MARK_INPUT, word, err));
 }
 
 static bool take_inputs(struct front *f, struct heft_error *err)
@@ -405,7 +406,7 @@ bool heft_encode_inputs(struct heft_encoding *plan, struct heft_encode_pipeline 
 
     if (plan->resume.place.n > 0 && !load_place(&f, err))
         return heft_error_file(err, plan->resume.path);
-    ok = tell(&f, f.saved - f.before, err) && take_inputs(&f, err) &&
+    ok = report_progress(&f, f.saved - f.before, err) && take_inputs(&f, err) &&
          (!plan->accumulates || f.characters == 0 || end_unit(&f, err));
     plan->sum.bytes = f.before;
     heft_buf_release(&f.kept);

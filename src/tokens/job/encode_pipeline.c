@@ -47,7 +47,7 @@ static struct heft_encoder *encoder_of(const struct heft_encode_pipeline *l, uns
     return l->encoders[i];
 }
 
-static bool work(void *ctx, unsigned worker, unsigned slot, struct heft_error *err)
+static bool encode_in_worker(void *ctx, unsigned worker, unsigned slot, struct heft_error *err)
 {
     const struct heft_encode_pipeline *l = ctx;
     struct heft_job *job = &l->jobs[slot];
@@ -72,7 +72,7 @@ static bool take_arrays(struct heft_encode_pipeline *l, uint64_t item, struct he
     return ok;
 }
 
-static bool take(void *ctx, unsigned slot, struct heft_error *err)
+static bool take_result(void *ctx, unsigned slot, struct heft_error *err)
 {
     struct heft_encode_pipeline *l = ctx;
     struct heft_encoding *plan = l->plan;
@@ -163,7 +163,7 @@ static size_t cut_of(const struct heft_encode_pipeline *l, bool *is_open)
 }
 
 /* Submits the job up to the split position. */
-static bool ship(struct heft_encode_pipeline *l, struct heft_error *err)
+static bool submit_job(struct heft_encode_pipeline *l, struct heft_error *err)
 {
     struct heft_job *job = l->job;
     const size_t cut = cut_of(l, &job->is_open);
@@ -178,11 +178,11 @@ static bool ship(struct heft_encode_pipeline *l, struct heft_error *err)
     return heft_pipeline_submit(l->line, job->is_next || job->is_open, err);
 }
 
-static bool turn(struct heft_encode_pipeline *l, size_t most_marks, struct heft_error *err)
+static bool turn_job(struct heft_encode_pipeline *l, size_t most_marks, struct heft_error *err)
 {
     l->is_fresh = false;
     while (l->job && (l->job->n >= FULL || l->job->n_marks >= most_marks)) {
-        if (!ship(l, err) || !begin_job(l, err))
+        if (!submit_job(l, err) || !begin_job(l, err))
             return false;
         l->is_fresh = !l->goes_on;
     }
@@ -192,7 +192,7 @@ static bool turn(struct heft_encode_pipeline *l, size_t most_marks, struct heft_
 bool heft_encode_room(struct heft_encode_pipeline *l, uint8_t **to, size_t *room,
                       struct heft_error *err)
 {
-    if (!turn(l, MARKS, err))
+    if (!turn_job(l, MARKS, err))
         return false;
     *to = l->job->text + l->job->n;
     /* the rest is moved to the next job: limits how much is read after the split */
@@ -204,7 +204,7 @@ bool heft_encode_mark(struct heft_encode_pipeline *l, enum heft_mark_kind kind, 
                       struct heft_error *err)
 {
     /* a higher limit than in heft_encode_room, which should end most jobs: it saves checkpoints */
-    return turn(l, 2 * MARKS, err) && heft_job_mark(l->job, kind, value, err);
+    return turn_job(l, 2 * MARKS, err) && heft_job_mark(l->job, kind, value, err);
 }
 
 void heft_encode_save_rest(const struct heft_encode_pipeline *l, struct heft_buf *place)
@@ -229,7 +229,7 @@ bool heft_encode_load_rest(struct heft_encode_pipeline *l, struct heft_cur *plac
 bool heft_encode_finish(struct heft_encode_pipeline *l, struct heft_error *err)
 {
     while (l->job)
-        if (!ship(l, err) || (l->n_rest > 0 && !begin_job(l, err)))
+        if (!submit_job(l, err) || (l->n_rest > 0 && !begin_job(l, err)))
             return false;
     return heft_pipeline_finish(l->line, err);
 }
@@ -239,7 +239,7 @@ bool heft_encode_finish(struct heft_encode_pipeline *l, struct heft_error *err)
 bool heft_encode_pipeline_init(struct heft_encode_pipeline *l, struct heft_encoding *plan,
                                struct heft_error *err)
 {
-    struct heft_pipeline_work how = {.work = work, .take = take, .ctx = l};
+    struct heft_pipeline_work how = {.work = encode_in_worker, .take = take_result, .ctx = l};
     const uint64_t bytes = heft_input_list_bytes(plan->list), shares = bytes / SHARE + 1;
 
     *l = (struct heft_encode_pipeline){.plan = plan};

@@ -93,7 +93,7 @@ static bool make_who(struct heft_encoding *e, struct heft_error *err)
     return ok && heft_buf_ok(who, err);
 }
 
-static bool differs(struct heft_error *err, const char *what)
+static bool fail_different(struct heft_error *err, const char *what)
 {
     return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                      "%s than in the interrupted run; omit option resume to start again", what);
@@ -101,7 +101,7 @@ static bool differs(struct heft_error *err, const char *what)
 
 static bool input_differs(const struct heft_encoding *e, size_t i, struct heft_error *err)
 {
-    differs(err, "another input, or with other contents,");
+    fail_different(err, "another input, or with other contents,");
     return heft_error_file(err, heft_input_list_path(e->list, i));
 }
 
@@ -119,9 +119,9 @@ static bool check_who(struct heft_encoding *e, struct heft_cur *record, struct h
     theirs = heft_journal_take(record);
     ours = heft_journal_take(&own);
     if (theirs.n != ours.n || memcmp(theirs.p, ours.p, ours.n) != 0)
-        return differs(err, "other options, another vocabulary or version of heft");
+        return fail_different(err, "other options, another vocabulary or version of heft");
     if (heft_cur_u64(record) != heft_cur_u64(&own))
-        return differs(err, "more or fewer inputs");
+        return fail_different(err, "more or fewer inputs");
     for (size_t i = 0; i < heft_input_list_count(e->list); i++)
         if (heft_cur_u64(record) != heft_cur_u64(&own))
             return input_differs(e, i, err);
@@ -241,7 +241,7 @@ static bool load_files(void *ctx, bool goes_on, struct heft_cur *record, struct 
 }
 
 /* Deletes the files of an interrupted run, as far as its journal can be read. */
-static bool discard(struct heft_encoding *e, struct heft_error *err)
+static bool discard_earlier(struct heft_encoding *e, struct heft_error *err)
 {
     struct heft_encode_resume *r = &e->resume;
     struct heft_error unread = {0};
@@ -306,7 +306,7 @@ static bool open_journal(struct heft_encoding *e, struct heft_error *err)
     if (!name_journal(e, err))
         return false;
     if (heft_journal_open(r->path, false, e->options.no_sync, &r->journal, &said))
-        return !r->journal || e->options.resume || discard(e, err);
+        return !r->journal || e->options.resume || discard_earlier(e, err);
     r->path = NULL;
     if (e->options.resume || said.code == HEFT_NOMEM)
         *err = said;
@@ -336,7 +336,8 @@ static bool go_on(struct heft_encoding *e, struct heft_error *err)
         return false;
     if (r->n_records > 1)
         return heft_token_out_reopen(e->out, err);
-    return discard(e, err) && begin_anew(e, err); /* interrupted before its first checkpoint */
+    return discard_earlier(e, err) &&
+           begin_anew(e, err); /* interrupted before its first checkpoint */
 }
 
 bool heft_encode_begin(struct heft_encoding *e, struct heft_error *err)

@@ -16,7 +16,7 @@ bool heft_job_mark(struct heft_job *job, enum heft_mark_kind kind, uint64_t valu
 }
 
 /* Returns room after the existing ids; NULL without memory. */
-static uint8_t *room(void *ctx, size_t bytes, struct heft_error *err)
+static uint8_t *room_for_ids(void *ctx, size_t bytes, struct heft_error *err)
 {
     struct heft_job *job = ctx;
     const size_t used = job->n_ids * job->width;
@@ -25,7 +25,7 @@ static uint8_t *room(void *ctx, size_t bytes, struct heft_error *err)
 }
 
 /* The ids are already in the room returned by room(), or only counted. */
-static bool take(void *ctx, const void *ids, size_t count)
+static bool take_ids(void *ctx, const void *ids, size_t count)
 {
     struct heft_job *job = ctx;
 
@@ -37,11 +37,11 @@ static bool take(void *ctx, const void *ids, size_t count)
 /* For counting, the same room is used again. */
 static struct heft_taker taker_of(struct heft_job *job)
 {
-    return (struct heft_taker){take, job, job->count_only ? NULL : room};
+    return (struct heft_taker){take_ids, job, job->count_only ? NULL : room_for_ids};
 }
 
-static bool feed(struct heft_job *job, struct heft_encoder *e, size_t from, size_t to,
-                 struct heft_error *err)
+static bool feed_text(struct heft_job *job, struct heft_encoder *e, size_t from, size_t to,
+                      struct heft_error *err)
 {
     const struct heft_taker taker = taker_of(job);
     bool ok = true;
@@ -65,12 +65,12 @@ static bool put_id(struct heft_job *job, uint32_t id, struct heft_error *err)
 
     heft_put_le32(bytes, id); /* the low half is the id of two bytes */
     if (!job->count_only) {
-        to = room(job, job->width, err);
+        to = room_for_ids(job, job->width, err);
         if (!to)
             return false;
         memcpy(to, bytes, job->width);
     }
-    return take(job, bytes, 1);
+    return take_ids(job, bytes, 1);
 }
 
 bool heft_job_encode(struct heft_job *job, struct heft_encoder *e, struct heft_error *err)
@@ -87,7 +87,7 @@ bool heft_job_encode(struct heft_job *job, struct heft_encoder *e, struct heft_e
     for (size_t i = 0; i < job->n_marks; i++) {
         struct heft_mark *mark = &job->marks[i];
 
-        if (!feed(job, e, at, mark->at, err))
+        if (!feed_text(job, e, at, mark->at, err))
             return false;
         at = mark->at;
         if ((mark->kind == HEFT_MARK_BREAK && !end_text(job, e, err)) ||
@@ -95,7 +95,7 @@ bool heft_job_encode(struct heft_job *job, struct heft_encoder *e, struct heft_e
             return false;
         mark->at = job->n_ids;
     }
-    return feed(job, e, at, job->n, err) && (job->is_open || end_text(job, e, err));
+    return feed_text(job, e, at, job->n, err) && (job->is_open || end_text(job, e, err));
 }
 
 bool heft_job_units(struct heft_job *job, heft_job_unit_fn *each, struct heft_error *err)

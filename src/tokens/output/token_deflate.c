@@ -38,7 +38,7 @@ struct bits {
     unsigned n;
 };
 
-static void put(struct bits *b, uint32_t value, unsigned n)
+static void put_bits(struct bits *b, uint32_t value, unsigned n)
 {
     b->waiting |= (uint64_t)value << b->n;
     b->n += n;
@@ -60,7 +60,7 @@ static unsigned length_of(const struct codes *codes, unsigned symbol)
     return symbol == RARE || symbol == RARE + 1 ? 10 : 9;
 }
 
-static uint32_t reversed(uint32_t code, unsigned n)
+static uint32_t reversed_bits(uint32_t code, unsigned n)
 {
     uint32_t out = 0;
 
@@ -79,7 +79,7 @@ static void make_codes(struct codes *codes, unsigned width)
     for (unsigned s = 0; s < SYMBOLS; s++) {
         const unsigned n = length_of(codes, s);
 
-        codes->symbols[s] = (struct code){n ? reversed(next[n]++, n) : 0, n};
+        codes->symbols[s] = (struct code){n ? reversed_bits(next[n]++, n) : 0, n};
     }
     codes->match =
         (struct code){0 | 1U << 1 | 1U << 2, 3}; /* length, distance code 5, the 8 of 7–8 */
@@ -91,19 +91,19 @@ static void put_header(struct bits *b, const struct codes *codes)
     static const uint8_t order[] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1};
     static const uint8_t code_of[11] = {[0] = 0, [1] = 1, [9] = 2, [10] = 3};
 
-    put(b, 0 | 2 << 1, 3);
-    put(b, SYMBOLS - 257, 5);
-    put(b, DISTANCES - 1, 5);
-    put(b, sizeof order - 4, 4);
+    put_bits(b, 0 | 2 << 1, 3);
+    put_bits(b, SYMBOLS - 257, 5);
+    put_bits(b, DISTANCES - 1, 5);
+    put_bits(b, sizeof order - 4, 4);
     for (size_t i = 0; i < sizeof order; i++) {
         const uint8_t s = order[i];
 
-        put(b, s == 0 || s == 1 || s == 9 || s == 10 ? 2 : 0, 3);
+        put_bits(b, s == 0 || s == 1 || s == 9 || s == 10 ? 2 : 0, 3);
     }
     for (unsigned s = 0; s < SYMBOLS; s++)
-        put(b, reversed(code_of[length_of(codes, s)], 2), 2);
+        put_bits(b, reversed_bits(code_of[length_of(codes, s)], 2), 2);
     for (unsigned d = 0; d < DISTANCES; d++)
-        put(b, reversed(code_of[d >= DISTANCES - 2], 2), 2);
+        put_bits(b, reversed_bits(code_of[d >= DISTANCES - 2], 2), 2);
 }
 
 /* ---- ids ------------------------------------------------------------------------------------- */
@@ -113,7 +113,7 @@ static void put_first(struct bits *b, const struct codes *codes, const uint8_t *
     for (unsigned i = 0; i < 8; i++) {
         const struct code c = codes->symbols[i < width ? id[i] : 0];
 
-        put(b, c.bits, c.n);
+        put_bits(b, c.bits, c.n);
     }
 }
 
@@ -140,8 +140,8 @@ static void put_wide(struct bits *b, const struct codes *codes, const uint8_t *i
 {
     for (size_t i = 0; i < n; i++, ids += 4) {
         for (unsigned k = 0; k < 4; k++)
-            put(b, codes->symbols[ids[k]].bits, codes->symbols[ids[k]].n);
-        put(b, codes->match.bits, codes->match.n);
+            put_bits(b, codes->symbols[ids[k]].bits, codes->symbols[ids[k]].n);
+        put_bits(b, codes->match.bits, codes->match.n);
     }
 }
 
@@ -180,11 +180,11 @@ bool heft_deflate_ids(struct heft_buf *out, const uint8_t *ids, size_t n, unsign
         put_narrow(&b, &codes, ids + width, n - 1);
     else
         put_wide(&b, &codes, ids + width, n - 1);
-    put(&b, codes.symbols[END_OF_BLOCK].bits, codes.symbols[END_OF_BLOCK].n);
-    put(&b, 0, 3); /* an empty stored block ends at a byte boundary */
-    put(&b, 0, (8 - b.n) & 7);
-    put(&b, 0, 16);
-    put(&b, 0xFFFF, 16);
+    put_bits(&b, codes.symbols[END_OF_BLOCK].bits, codes.symbols[END_OF_BLOCK].n);
+    put_bits(&b, 0, 3); /* an empty stored block ends at a byte boundary */
+    put_bits(&b, 0, (8 - b.n) & 7);
+    put_bits(&b, 0, 16);
+    put_bits(&b, 0xFFFF, 16);
     out->n = (size_t)((char *)b.to - out->p);
     return true;
 }

@@ -58,8 +58,8 @@ static bool is_stale(const struct heft_token_out *out, const char *name)
     return false;
 }
 
-static bool handle(struct heft_token_out *out, struct heft_arena *mem, const char *name,
-                   struct heft_error *err)
+static bool handle_stale(struct heft_token_out *out, struct heft_arena *mem, const char *name,
+                         struct heft_error *err)
 {
     const char *path = heft_arena_printf(mem, err, "%.*s%s", (int)heft_path_folder(out->how.path),
                                          out->how.path, name);
@@ -84,7 +84,7 @@ bool heft_token_out_stale(struct heft_token_out *out, struct heft_error *err)
     if (ok && out->how.shard_tokens > 0 && heft_path_kind(folder) == HEFT_PATH_DIR)
         ok = heft_path_list(folder, &mem, &names, &n, err);
     for (size_t i = 0; ok && i < n; i++)
-        ok = !is_stale(out, names[i]) || handle(out, &mem, names[i], err);
+        ok = !is_stale(out, names[i]) || handle_stale(out, &mem, names[i], err);
     heft_arena_release(&mem);
     return ok;
 }

@@ -11,7 +11,7 @@ void heft_mt_seed(struct heft_mt19937 *mt, uint32_t seed)
     mt->at = HEFT_MT_STATE;
 }
 
-static void refill(struct heft_mt19937 *mt)
+static void refill_state(struct heft_mt19937 *mt)
 {
     uint32_t *s = mt->state;
 
@@ -29,7 +29,7 @@ uint32_t heft_mt_next(struct heft_mt19937 *mt)
     uint32_t y;
 
     if (mt->at == HEFT_MT_STATE)
-        refill(mt);
+        refill_state(mt);
     y = mt->state[mt->at++];
     y ^= y >> 11;
     y ^= y << 7 & UINT32_C(0x9D2C5680);

@@ -27,7 +27,7 @@ static bool read_bytes(const struct heft_sampler *s, const struct heft_id_array 
     return true;
 }
 
-static bool take(const struct heft_id_array *a, const uint8_t *p, uint32_t *id)
+static bool take_id(const struct heft_id_array *a, const uint8_t *p, uint32_t *id)
 {
     uint64_t value;
 
@@ -63,7 +63,7 @@ bool heft_id_array_read(const struct heft_sampler *s, const struct heft_id_array
         if (!read_bytes(s, a, a->off + at * a->width, bytes, k * a->width, err))
             return false;
         for (size_t i = 0; i < k; i++)
-            if (!take(a, bytes + i * a->width, &ids[i]))
+            if (!take_id(a, bytes + i * a->width, &ids[i]))
                 return heft_fail(err, HEFT_MALFORMED, a->off + (at + i) * a->width,
                                  "a number is not an id: negative or more than 32 bits");
         ids += k;

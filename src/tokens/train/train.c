@@ -46,7 +46,8 @@ static bool check_size(const struct training *t, struct heft_error *err)
     return true;
 }
 
-static bool learn(struct training *t, const struct heft_train_options *o, struct heft_error *err)
+static bool learn_merges(struct training *t, const struct heft_train_options *o,
+                         struct heft_error *err)
 {
     struct heft_train_task *task = &t->task;
     const bool is_bytes = o->style == HEFT_TRAIN_BYTES;
@@ -74,13 +75,13 @@ static uint32_t count_merges(const struct heft_train_cells *cells)
     return n;
 }
 
-static bool train(struct training *t, const char *const *paths, size_t n, const char *output,
-                  const struct heft_train_options *o, struct heft_train_report *report,
-                  struct heft_error *err)
+static bool train_files(struct training *t, const char *const *paths, size_t n, const char *output,
+                        const struct heft_train_options *o, struct heft_train_report *report,
+                        struct heft_error *err)
 {
     t->task.memory = o->memory ? o->memory : HEFT_TRAIN_MEMORY;
     if (!check_options(o, err) || !heft_train_read(paths, n, o, &t->words, report, err) ||
-        !check_size(t, err) || !learn(t, o, err) ||
+        !check_size(t, err) || !learn_merges(t, o, err) ||
         !heft_train_write(&t->task.cells, output, o, err))
         return false;
     report->merges = count_merges(&t->task.cells);
@@ -95,10 +96,10 @@ bool heft_train(const char *const *paths, size_t n, const char *output,
     static const struct heft_train_options usual = {0};
     struct heft_train_report unseen = {0};
     struct training t = {0};
-    const bool ok =
-        heft_require_paths(paths, n, err) &&
-        heft_require_arg(output != NULL, "a name to write to", err) &&
-        train(&t, paths, n, output, options ? options : &usual, report ? report : &unseen, err);
+    const bool ok = heft_require_paths(paths, n, err) &&
+                    heft_require_arg(output != NULL, "a name to write to", err) &&
+                    train_files(&t, paths, n, output, options ? options : &usual,
+                                report ? report : &unseen, err);
 
     heft_train_cells_release(&t.task.cells);
     heft_counts_release(&t.words.counts);

@@ -55,8 +55,8 @@ static bool set_slots(struct heft_counts *c, unsigned bits, struct heft_error *e
     return true;
 }
 
-static bool append(struct heft_counts *c, struct heft_str word, uint32_t hash, uint64_t times,
-                   struct heft_error *err)
+static bool append_word(struct heft_counts *c, struct heft_str word, uint32_t hash, uint64_t times,
+                        struct heft_error *err)
 {
     if (word.n > UINT32_MAX / 2)
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "a pre-token of %zu bytes is too long",
@@ -97,7 +97,7 @@ bool heft_counts_add(struct heft_counts *c, struct heft_str word, uint64_t times
             return true;
         }
     }
-    if (!append(c, word, hash, times, err))
+    if (!append_word(c, word, hash, times, err))
         return false;
     c->slots[i] = (uint32_t)c->n;
     return true;

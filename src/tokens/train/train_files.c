@@ -60,7 +60,7 @@ static bool write_full(struct out *out, struct heft_error *err)
     return out->buf.n < PIECE || write_out(out, err);
 }
 
-static size_t spell(const struct out *out, uint32_t symbol, char *to)
+static size_t spell_token(const struct out *out, uint32_t symbol, char *to)
 {
     const size_t n = out->cells->symbols[symbol].n;
     char text[HEFT_TRAIN_LONGEST];
@@ -84,14 +84,14 @@ static void put_symbol(struct out *out, uint32_t symbol)
 {
     char text[2 * HEFT_TRAIN_LONGEST];
 
-    heft_buf_put(&out->buf, text, spell(out, symbol, text));
+    heft_buf_put(&out->buf, text, spell_token(out, symbol, text));
 }
 
 static void put_json(struct out *out, uint32_t symbol, bool ascii)
 {
     char text[2 * HEFT_TRAIN_LONGEST];
 
-    heft_buf_json(&out->buf, (struct heft_str){text, spell(out, symbol, text)}, ascii);
+    heft_buf_json(&out->buf, (struct heft_str){text, spell_token(out, symbol, text)}, ascii);
 }
 
 /* ---- the files --------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@ static bool add_word(void *ctx, struct heft_str word, uint64_t count, struct hef
     return heft_counts_add(ctx, word, count, err);
 }
 
-static void measure(struct heft_words *words, const struct heft_counts *counts)
+static void add_sizes(struct heft_words *words, const struct heft_counts *counts)
 {
     words->n += counts->n;
     words->n_text += counts->n_text;
@@ -22,14 +22,14 @@ static bool fold_part(struct heft_words *words, struct heft_counts *const *table
 
     for (size_t i = 0; ok && i < n; i++)
         ok = heft_spill_each(&tables[i]->spill, part, add_word, &counts, err);
-    measure(words, &counts);
+    add_sizes(words, &counts);
     ok = ok && heft_spill_put(&words->counts.spill, &counts, err);
     heft_counts_release(&counts);
     return ok;
 }
 
-static bool fold(struct heft_words *words, struct heft_counts *const *tables, size_t n,
-                 struct heft_error *err)
+static bool fold_tables(struct heft_words *words, struct heft_counts *const *tables, size_t n,
+                        struct heft_error *err)
 {
     for (size_t i = 0; i < n; i++)
         if (!heft_counts_flush(tables[i], err))
@@ -57,10 +57,10 @@ bool heft_words_gather(struct heft_words *words, struct heft_counts *const *tabl
         has_file = tables[0]->spill.has_file;
     }
     if (has_file)
-        return fold(words, tables, n, err);
+        return fold_tables(words, tables, n, err);
     words->counts = *tables[0];
     *tables[0] = (struct heft_counts){0};
-    measure(words, &words->counts);
+    add_sizes(words, &words->counts);
     return true;
 }
 

@@ -72,8 +72,8 @@ static uint64_t equal_bytes(const uint8_t *p, uint8_t byte)
 
 /* Bitmap of the cells of a block at which the symbol may begin; *base is the first of these cells.
  */
-static uint64_t candidates(const struct training *t, uint32_t symbol, uint32_t block,
-                           uint32_t *base)
+static uint64_t candidate_cells(const struct training *t, uint32_t symbol, uint32_t block,
+                                uint32_t *base)
 {
     const struct heft_train_cells *c = t->cells;
     const uint32_t place = block << t->survey.shift;
@@ -191,8 +191,8 @@ static bool leave_right(struct training *t, uint32_t right, uint32_t fresh, uint
     return count_group(t, &t->behind[behind], heft_train_pair_key(fresh, behind), place, count);
 }
 
-static void join(struct heft_train_cells *c, uint32_t place, uint32_t middle, uint32_t end,
-                 uint32_t fresh)
+static void merge_cells(struct heft_train_cells *c, uint32_t place, uint32_t middle, uint32_t end,
+                        uint32_t fresh)
 {
     c->marks[middle >> 6].symbol &= ~(UINT64_C(1) << (middle & 63));
     if (end - place > 2)
@@ -217,7 +217,7 @@ static bool merge_at(struct training *t, uint32_t left, uint32_t right, uint32_t
     if ((!heft_train_is_word(c, place) && !leave_left(t, left, fresh, place, count)) ||
         (!heft_train_is_word(c, end) && !leave_right(t, right, fresh, place, end, count)))
         return false;
-    join(c, place, middle, end, fresh);
+    merge_cells(c, place, middle, end, fresh);
     return true;
 }
 
@@ -228,7 +228,7 @@ static bool merge_places(struct training *t, uint32_t left, uint32_t right, uint
     uint32_t block, base, place, last = 0, n = 0;
 
     while (next_block(t, &blocks, &block)) {
-        uint64_t bits = candidates(t, left, block, &base);
+        uint64_t bits = candidate_cells(t, left, block, &base);
         bool merged = false;
 
         while (next_place(t, left, base, &bits, &place))
@@ -279,7 +279,7 @@ static void put_places(struct training *t, uint32_t fresh)
     uint32_t block, base, place;
 
     while (next_block(t, &blocks, &block)) {
-        uint64_t bits = candidates(t, fresh, block, &base);
+        uint64_t bits = candidate_cells(t, fresh, block, &base);
 
         while (next_place(t, fresh, base, &bits, &place))
             put_pairs(t, fresh, place);
@@ -390,7 +390,7 @@ static bool survey_pairs(struct training *t, const struct heft_train_task *task)
     return heft_train_survey_pairs(&t->survey, task->most_symbols - t->cells->n_symbols, t->err);
 }
 
-static bool train(struct training *t, const struct heft_train_task *task)
+static bool merge_all(struct training *t, const struct heft_train_task *task)
 {
     struct heft_train_pairs *pairs = &t->survey.pairs;
 
@@ -413,7 +413,7 @@ static bool train(struct training *t, const struct heft_train_task *task)
 bool heft_train_merge(struct heft_train_task *task, struct heft_error *err)
 {
     struct training t = {.cells = &task->cells, .err = err};
-    const bool ok = train(&t, task);
+    const bool ok = merge_all(&t, task);
 
     heft_train_pairs_release(&t.survey.pairs);
     heft_free(t.groups);

@@ -134,7 +134,7 @@ void heft_train_pairs_release(struct heft_train_pairs *t)
 /* ---- lists ------------------------------------------------------------------------------- */
 
 /* Moves the lists in use to the front of the pool. The key before each list names its pair. */
-static void compact(struct heft_train_pairs *t)
+static void compact_lists(struct heft_train_pairs *t)
 {
     struct heft_train_pool *pool = &t->pool;
     size_t to = 0;
@@ -162,7 +162,7 @@ bool heft_train_pairs_give_list(struct heft_train_pairs *t, struct heft_train_pa
     const size_t size = (size_t)heft_train_pair_cost(pair->n);
 
     if (pool->n + size > t->most_pool || pool->n - pool->live > pool->live / 2 + IDLE)
-        compact(t);
+        compact_lists(t);
     if (!heft_grow(&pool->p, &pool->cap, pool->n, size, 1, err))
         return false;
     memcpy(pool->p + pool->n, &pair->key, sizeof pair->key);
@@ -305,7 +305,7 @@ static uint64_t drop_unwanted(struct heft_train_pairs *t)
 
 /* Moves the `most` first pairs to the end of the heap, the very first one last; returns how many
  * are left in the heap. */
-static size_t choose(struct heft_train_pairs *t, size_t most, uint64_t most_bytes)
+static size_t choose_first(struct heft_train_pairs *t, size_t most, uint64_t most_bytes)
 {
     const size_t n = t->n_heap;
     uint64_t bytes = 0;
@@ -335,7 +335,7 @@ bool heft_train_pairs_thin(struct heft_train_pairs *t, size_t most, uint64_t mos
         return false;
     if (n <= most && bytes <= most_bytes)
         return true;
-    left = choose(t, most, most_bytes);
+    left = choose_first(t, most, most_bytes);
     for (size_t i = 0; i < left; i++)
         heft_train_pairs_drop(t, heft_train_pairs_find(t, t->heap[i].key));
     t->least = t->heap[left];

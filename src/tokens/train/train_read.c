@@ -173,7 +173,7 @@ static bool fail_text(const struct buffer *b, struct heft_error *err)
 
 /* Validates UTF-8. A character cut off by the end of the buffer is an error only at the end of the
  * span. */
-static bool check(struct buffer *b, bool is_last, struct heft_error *err)
+static bool check_utf8(struct buffer *b, bool is_last, struct heft_error *err)
 {
     b->checked += heft_utf8_check((struct heft_bytes){b->p + b->checked, b->n - b->checked});
     return b->checked == b->n || (!is_last && b->n - b->checked < 4) || fail_text(b, err);
@@ -247,7 +247,7 @@ static bool count_span(struct heft_word_counter *counter, struct text *t, struct
         if (b->n > memory)
             return heft_fail(err, HEFT_LIMIT, b->at, "a pre-token of more than %" PRIu64 " bytes",
                              memory);
-        if (!read_more(b, t, &is_last, err) || !check(b, is_last, err) ||
+        if (!read_more(b, t, &is_last, err) || !check_utf8(b, is_last, err) ||
             !heft_count_words(counter, b->p, b->checked, is_last, &done, err))
             return false;
         if (b->at == 0 && !counter->looks_like)
@@ -310,7 +310,7 @@ static bool make_counters(struct reading *r, const struct heft_train_options *op
     return true;
 }
 
-static bool gather(struct reading *r, struct heft_words *words, struct heft_error *err)
+static bool gather_counts(struct reading *r, struct heft_words *words, struct heft_error *err)
 {
     struct heft_counts **tables = heft_calloc(r->threads, sizeof *tables, err);
     bool ok;
@@ -328,7 +328,7 @@ static bool count_all(struct reading *r, struct heft_words *words, struct heft_t
 {
     const struct heft_pool_work work = {count_job, r, r->n_spans, r->threads};
 
-    if ((r->n_spans > 0 && !heft_pool_run(&work, err)) || !gather(r, words, err))
+    if ((r->n_spans > 0 && !heft_pool_run(&work, err)) || !gather_counts(r, words, err))
         return false;
     for (unsigned i = 0; i < r->threads; i++) {
         report->words += r->counters[i]->total;
@@ -341,7 +341,7 @@ static bool count_all(struct reading *r, struct heft_words *words, struct heft_t
     return true;
 }
 
-static void release(struct reading *r)
+static void release_reading(struct reading *r)
 {
     for (unsigned i = 0; r->counters && i < r->threads; i++) {
         if (r->counters[i])
@@ -363,6 +363,6 @@ bool heft_train_read(const char *const *paths, size_t n, const struct heft_train
                     make_counters(r, options, err) && count_all(r, words, report, err);
 
     if (r)
-        release(r);
+        release_reading(r);
     return ok;
 }

@@ -95,7 +95,7 @@ struct reader {
 };
 
 /* Reads until `wanted` bytes are in the buffer, or the part ends. */
-static bool refill(struct reader *r, size_t wanted, struct heft_error *err)
+static bool refill_buffer(struct reader *r, size_t wanted, struct heft_error *err)
 {
     size_t got, room;
 
@@ -123,13 +123,13 @@ static bool read_words(struct reader *r, heft_count_fn *each, void *ctx, struct 
         uint64_t count, n;
         const uint8_t *p;
 
-        if (!refill(r, HEAD, err))
+        if (!refill_buffer(r, HEAD, err))
             return false;
         p = r->p + r->used;
         p += heft_train_number_get(p, &count);
         p += heft_train_number_get(p, &n);
         r->used = (size_t)(p - r->p);
-        if (!refill(r, (size_t)n, err) ||
+        if (!refill_buffer(r, (size_t)n, err) ||
             !each(ctx, (struct heft_str){(const char *)r->p + r->used, (size_t)n}, count, err))
             return false;
         r->used += (size_t)n;

@@ -83,7 +83,7 @@ static bool make_sieve(const struct heft_train_cells *c, struct sieve *s, struct
     return true;
 }
 
-static bool passes(const struct sieve *s, uint64_t key)
+static bool passes_sieve(const struct sieve *s, uint64_t key)
 {
     const uint64_t hash = heft_mix(key);
 
@@ -109,7 +109,7 @@ static bool count_pairs(struct heft_train_survey *t, const struct sieve *sieve, 
         const uint64_t key = heft_train_pair_key(w.left, w.right);
         struct heft_train_pair *pair;
 
-        if (sieve && !passes(sieve, key))
+        if (sieve && !passes_sieve(sieve, key))
             continue;
         pair = heft_train_pairs_find(&t->pairs, key);
         if (!pair) {

@@ -27,7 +27,7 @@ _Static_assert(HEFT_COUNT(WIDE) == HEFT_CHARSET_BYTES, "one for each");
 
 /* "ISO-8859-1" becomes " iso_8859_1 ": lower-case letters, digits and dots, with one underscore for
  * everything between them. False: empty or too long. */
-static bool normalize(const char *name, char *out)
+static bool normalize_name(const char *name, char *out)
 {
     size_t n = 0;
     bool is_apart = false;
@@ -54,7 +54,7 @@ static bool normalize(const char *name, char *out)
 static int find_charset(const char *name)
 {
     char wanted[LONGEST];
-    int i = normalize(name, wanted) ? 0 : HEFT_CHARSET_BYTES + HEFT_CODE_PAGES;
+    int i = normalize_name(name, wanted) ? 0 : HEFT_CHARSET_BYTES + HEFT_CODE_PAGES;
 
     for (; i < HEFT_CHARSET_BYTES + HEFT_CODE_PAGES; i++)
         if (strstr(i < HEFT_CHARSET_BYTES ? WIDE[i].names

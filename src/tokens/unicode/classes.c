@@ -31,7 +31,7 @@ static bool find_version(const char *unicode, uint8_t *number, struct heft_error
 }
 
 /* Enters the part of a range that lies in the block that begins at `base`. */
-static void paint(uint8_t *block, uint32_t base, const struct heft_class_range *range)
+static void paint_range(uint8_t *block, uint32_t base, const struct heft_class_range *range)
 {
     const uint32_t end = base + HEFT_CLASS_BLOCK - 1;
     const uint32_t last = range->last < end ? range->last : end;
@@ -45,7 +45,7 @@ static void paint(uint8_t *block, uint32_t base, const struct heft_class_range *
 }
 
 /* Returns the index of an equal block, or adds it. */
-static uint8_t intern(struct heft_classes *classes, const uint8_t *block)
+static uint8_t intern_block(struct heft_classes *classes, const uint8_t *block)
 {
     unsigned i = classes->n_blocks;
 
@@ -79,10 +79,10 @@ static uint8_t block_of(struct heft_classes *classes, uint32_t top, uint8_t vers
     for (; range < end && range->first < base + HEFT_CLASS_BLOCK; range++) {
         if (range->since > version)
             continue;
-        paint(block, base, range);
+        paint_range(block, base, range);
         is_empty = false;
     }
-    return is_empty ? 0 : intern(classes, block); /* block number 0 is empty */
+    return is_empty ? 0 : intern_block(classes, block); /* block number 0 is empty */
 }
 
 bool heft_classes_init(struct heft_classes *classes, const char *unicode, struct heft_error *err)

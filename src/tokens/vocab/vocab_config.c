@@ -35,7 +35,8 @@ struct config {
 };
 
 /* Sets or clears a note about a setting that is not applied; the last of duplicate keys counts. */
-static bool remark(struct config *c, enum heft_vocab_remark which, bool is_set, const char *what)
+static bool put_remark(struct config *c, enum heft_vocab_remark which, bool is_set,
+                       const char *what)
 {
     struct heft_vocab *v = c->r->v;
 
@@ -50,7 +51,8 @@ static bool read_flag(struct config *c, size_t i, enum heft_json_token token)
     if (token == HEFT_JSON_OBJECT || token == HEFT_JSON_ARRAY || token == HEFT_JSON_ERROR)
         return heft_json_refuse(&c->json, token, FLAGS[i].key, "a boolean");
     snprintf(what, sizeof what, CONFIG_FILE ": %s is not followed: %s", FLAGS[i].key, FLAGS[i].why);
-    return remark(c, FLAGS[i].remark, token != HEFT_JSON_FALSE && token != HEFT_JSON_NULL, what);
+    return put_remark(c, FLAGS[i].remark, token != HEFT_JSON_FALSE && token != HEFT_JSON_NULL,
+                      what);
 }
 
 static bool read_class(struct config *c, enum heft_json_token token)
@@ -67,7 +69,7 @@ static bool read_class(struct config *c, enum heft_json_token token)
              CONFIG_FILE ": tokenizer_class %.*s is not followed: texts are encoded as %s",
              is_plain ? 0 : (int)heft_min_size(name.n, 60), is_plain ? "" : name.p,
              c->is_pair ? "GPT2Tokenizer does" : "tokenizer.json says");
-    return remark(c, HEFT_REMARK_CLASS, !is_plain, what);
+    return put_remark(c, HEFT_REMARK_CLASS, !is_plain, what);
 }
 
 /* Notes an added token that transformers searches texts for, unless tokenizer.json has it, too. */
@@ -80,7 +82,7 @@ static bool remark_added(struct config *c, enum heft_vocab_remark which, struct 
         return true;
     snprintf(what, sizeof what, "%s: texts are not searched for the added token \"%.*s\"", file,
              (int)heft_min_size(content.n, 60), content.p);
-    return remark(c, which, true, what);
+    return put_remark(c, which, true, what);
 }
 
 /* Reads an entry of added_tokens_decoder. Special tokens are never searched for in texts. */

@@ -58,7 +58,7 @@ static bool judge_merges(struct heft_vocab_reading *r, bool has_ids)
     return heft_vocab_judge(r, r->form, known);
 }
 
-static bool settle(struct heft_vocab_reading *r, struct heft_str lines)
+static bool build_pairs(struct heft_vocab_reading *r, struct heft_str lines)
 {
     if (heft_vocab_validate(r))
         return true;
@@ -75,7 +75,7 @@ static bool read_merges(struct heft_vocab_reading *r, struct heft_bytes text, bo
         !(r->err->code == HEFT_OK && heft_vocab_check_text(r, text) &&
           heft_vocab_read_merges(r, lines, has_ids)))
         return false;
-    return (!has_ids || heft_vocab_check_end(r, lines)) && settle(r, lines) &&
+    return (!has_ids || heft_vocab_check_end(r, lines)) && build_pairs(r, lines) &&
            judge_merges(r, has_ids);
 }
 
@@ -113,8 +113,8 @@ bool heft_vocab_parse(struct heft_vocab *v, struct heft_bytes text, struct heft_
 
 /* ---- files ------------------------------------------------------------------------------- */
 
-static bool fetch(const char *path, struct heft_arena *mem, struct heft_bytes *out,
-                  struct heft_error *err)
+static bool fetch_file(const char *path, struct heft_arena *mem, struct heft_bytes *out,
+                       struct heft_error *err)
 {
     struct heft_source source;
     bool ok;
@@ -137,12 +137,12 @@ static bool read_files(struct heft_vocab_reading *r, const char *path, const cha
     bool ok = true;
 
     if (ids_path) {
-        ok = fetch(ids_path, &mem, &ids, r->err) &&
+        ok = fetch_file(ids_path, &mem, &ids, r->err) &&
              (heft_vocab_read_ids(r, ids) || heft_error_file(r->err, ids_path));
         if (mem.total > KEPT)
             heft_arena_release(&mem);
     }
-    ok = ok && fetch(path, &mem, &text, r->err) &&
+    ok = ok && fetch_file(path, &mem, &text, r->err) &&
          (read_text(r, text, ids_path != NULL) || heft_error_file(r->err, path));
     heft_arena_release(&mem);
     if (ok && r->v->refusal.code)
@@ -167,7 +167,7 @@ static bool read_beside(struct heft_vocab_reading *r, const char *path, bool is_
 
     if (!path || heft_path_kind(path) != HEFT_PATH_FILE)
         return path != NULL;
-    ok = fetch(path, &mem, &text, r->err) &&
+    ok = fetch_file(path, &mem, &text, r->err) &&
          ((ends_in(path, ADDED) ? heft_vocab_read_added(r, text)
                                 : heft_vocab_read_config(r, text, is_pair)) ||
           heft_error_file(r->err, path));

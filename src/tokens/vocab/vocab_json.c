@@ -114,7 +114,7 @@ static bool refuse_text(struct walk *w, const char *what, bool is_fatal)
     return !is_fatal;
 }
 
-static bool refuse(struct walk *w, enum heft_json_token token)
+static bool refuse_field(struct walk *w, enum heft_json_token token)
 {
     char what[sizeof w->path + 64];
     const int n = (int)heft_min_u64(w->json.text.n, 40);
@@ -138,7 +138,7 @@ static bool is_zero(struct heft_str text)
            (float)heft_decimal((struct heft_bytes){(const uint8_t *)text.p, text.n}, false) == 0;
 }
 
-static bool fits(const struct rule *rule, enum heft_json_token token, struct heft_str text)
+static bool fits_rule(const struct rule *rule, enum heft_json_token token, struct heft_str text)
 {
     if (rule->text)
         return token == HEFT_JSON_STRING && heft_str_is(text, rule->text);
@@ -187,7 +187,7 @@ static bool check_scalar(struct walk *w, enum heft_json_token token)
                     (heft_str_starts(heft_str_of(w->path), HEFT_STR("pre_tokenizer.")) ||
                      heft_str_starts(heft_str_of(w->path), HEFT_STR("decoder.")));
     for (size_t i = 0; i < HEFT_COUNT(RULES); i++) {
-        if (strcmp(RULES[i].path, w->path) != 0 || !fits(&RULES[i], token, w->json.text))
+        if (strcmp(RULES[i].path, w->path) != 0 || !fits_rule(&RULES[i], token, w->json.text))
             continue;
         w->seen[i] = true;
         if (strcmp(w->path, "model.ignore_merges") == 0)
@@ -195,7 +195,7 @@ static bool check_scalar(struct walk *w, enum heft_json_token token)
         w->has_decoder |= strcmp(w->path, "decoder.type") == 0;
         return true;
     }
-    return refuse(w, token);
+    return refuse_field(w, token);
 }
 
 static bool check_forms(struct walk *w)
@@ -338,7 +338,7 @@ static bool take_merges(struct walk *w)
 }
 
 /* Processes one token of the document; *is_done at its end. */
-static bool step(struct walk *w, enum heft_json_token token, bool *is_done)
+static bool take_token(struct walk *w, enum heft_json_token token, bool *is_done)
 {
     const bool was_empty = w->is_empty;
 
@@ -355,7 +355,7 @@ static bool step(struct walk *w, enum heft_json_token token, bool *is_done)
     case HEFT_JSON_OBJECT_END:
     case HEFT_JSON_ARRAY_END:
         w->depth--;
-        return !was_empty || is_known(w) || refuse(w, token);
+        return !was_empty || is_known(w) || refuse_field(w, token);
     default:
         break;
     }
@@ -376,13 +376,13 @@ static bool step(struct walk *w, enum heft_json_token token, bool *is_done)
     return true;
 }
 
-static bool walk(struct walk *w, struct heft_bytes text)
+static bool walk_document(struct walk *w, struct heft_bytes text)
 {
     bool is_done = false;
 
     heft_json_begin(&w->json, text, 0, &w->r->v->mem, w->r->err);
     while (!is_done)
-        if (!step(w, heft_json_next(&w->json), &is_done))
+        if (!take_token(w, heft_json_next(&w->json), &is_done))
             return false;
     if ((w->vocab.n == 0 || !w->merges.p) && w->r->v->refusal.code)
         *w->r->err = w->r->v->refusal; /* in place of the error there */
@@ -476,7 +476,7 @@ static bool each_merge(struct walk *w, struct heft_buf *line, bool is_counting, 
 }
 
 /* Builds the tables; a duplicate merge gets the offset of its second occurrence. */
-static bool settle(struct walk *w, struct heft_buf *line)
+static bool build_pairs(struct walk *w, struct heft_buf *line)
 {
     struct heft_error spare = {0};
     struct heft_json json;
@@ -498,7 +498,7 @@ static bool read_merges(struct walk *w)
     struct heft_buf line = {0};
     size_t n = 0;
     const bool ok = each_merge(w, &line, true, &n) && heft_vocab_reserve(w->r, n) &&
-                    each_merge(w, &line, false, &n) && settle(w, &line);
+                    each_merge(w, &line, false, &n) && build_pairs(w, &line);
 
     heft_buf_release(&line);
     return ok;
@@ -532,7 +532,7 @@ static bool find_wholes(struct walk *w)
 bool heft_vocab_read_json(struct heft_vocab_reading *r, struct heft_bytes text)
 {
     struct walk w = {.r = r};
-    const bool ok = walk(&w, text) && join_added(&w) && heft_vocab_place(r, &w.vocab) &&
+    const bool ok = walk_document(&w, text) && join_added(&w) && heft_vocab_place(r, &w.vocab) &&
                     read_merges(&w) && find_wholes(&w);
 
     r->v->unicode = "16.0"; /* character classes of the library */

@@ -85,7 +85,7 @@ static void put_line(struct heft_sha256 *sha, struct heft_str token, uint32_t ra
     heft_sha256_put(sha, number + at, sizeof number - at);
 }
 
-static const struct known *find(struct heft_sha256 *sha)
+static const struct known *find_known(struct heft_sha256 *sha)
 {
     uint8_t digest[HEFT_SHA256_BYTES];
     char text[2 * HEFT_SHA256_BYTES + 1];
@@ -111,7 +111,7 @@ const struct heft_vocab_known *heft_vocab_known_merges(const struct heft_vocab *
         put_line(&sha, (struct heft_str){(const char *)&order[i], 1}, i);
     for (uint32_t i = 0; i < v->n_merges; i++)
         put_line(&sha, v->tokens[v->merges[i].id], 256 + i);
-    known = find(&sha);
+    known = find_known(&sha);
     return known ? &known->known : NULL;
 }
 
@@ -124,7 +124,7 @@ const struct heft_vocab_known *heft_vocab_known_ranks(struct heft_vocab *v)
     for (uint32_t id = 0; id < v->n_ids; id++)
         if (v->tokens[id].p)
             put_line(&sha, v->tokens[id], id);
-    known = find(&sha);
+    known = find_known(&sha);
     if (!known)
         return NULL;
     for (const struct special *s = known->specials; s && s->text; s++) {

@@ -56,7 +56,7 @@ static bool check_pattern(const struct heft_vocab_options *how, struct heft_erro
 /* ---- opening ----------------------------------------------------------------------------- */
 
 /* Determines the longest token and the highest id of a text. */
-static void measure(struct heft_vocab *v)
+static void measure_tokens(struct heft_vocab *v)
 {
     for (uint32_t id = 0; id < v->n_ids; id++)
         if (v->tokens[id].p && v->tokens[id].n > v->longest)
@@ -67,10 +67,10 @@ static void measure(struct heft_vocab *v)
         v->text_ids = (uint32_t)heft_max_u64(v->text_ids, v->merges[i].id + 1);
 }
 
-static struct heft_vocab *finish(struct heft_vocab *v, bool ok)
+static struct heft_vocab *finish_opening(struct heft_vocab *v, bool ok)
 {
     if (ok) {
-        measure(v);
+        measure_tokens(v);
         return v;
     }
     heft_vocab_close(v);
@@ -84,9 +84,9 @@ struct heft_vocab *heft_vocab_open_with(const char *path, const struct heft_voca
 
     heft_error_begin(err);
     v = check_pattern(options, err) ? heft_calloc(1, sizeof *v, err) : NULL;
-    v = finish(v,
-               v && (path ? heft_vocab_read(v, path, options, err) : heft_vocab_builtin(v, err)));
-    return !v || choose_end(v, options, err) ? v : finish(v, false);
+    v = finish_opening(
+        v, v && (path ? heft_vocab_read(v, path, options, err) : heft_vocab_builtin(v, err)));
+    return !v || choose_end(v, options, err) ? v : finish_opening(v, false);
 }
 
 struct heft_vocab *heft_vocab_open(const char *path, struct heft_error *err)
@@ -101,5 +101,5 @@ struct heft_vocab *heft_vocab_from(struct heft_bytes text, struct heft_bytes ids
 
     heft_error_begin(err);
     v = heft_calloc(1, sizeof *v, err);
-    return finish(v, v && heft_vocab_parse(v, text, ids, how, err));
+    return finish_opening(v, v && heft_vocab_parse(v, text, ids, how, err));
 }

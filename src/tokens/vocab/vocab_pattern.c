@@ -62,7 +62,7 @@ static bool find_doubt(struct heft_vocab_reading *r, const char **doubt)
     return *doubt != NULL;
 }
 
-static void refuse(struct heft_vocab_reading *r, const char *why)
+static void refuse_texts(struct heft_vocab_reading *r, const char *why)
 {
     heft_fail(&r->v->refusal, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
               "%s: its ids can be decoded, texts cannot be encoded", why);
@@ -77,8 +77,9 @@ static void refuse_unproven(struct heft_vocab_reading *r, const struct heft_voca
             "be decoded, texts cannot be encoded",
             known->name);
     else
-        refuse(r, "no split pattern in the file, which is not a vocabulary known to use GPT-2's "
-                  "(if it does, add option pattern gpt2)");
+        refuse_texts(r,
+                     "no split pattern in the file, which is not a vocabulary known to use GPT-2's "
+                     "(if it does, add option pattern gpt2)");
 }
 
 bool heft_vocab_judge(struct heft_vocab_reading *r, enum heft_vocab_form form,
@@ -99,6 +100,6 @@ bool heft_vocab_judge(struct heft_vocab_reading *r, enum heft_vocab_form form,
     if (is_said)
         r->v->doubt = *doubt ? doubt : NULL;
     else if (*doubt)
-        refuse(r, doubt);
+        refuse_texts(r, doubt);
     return true;
 }

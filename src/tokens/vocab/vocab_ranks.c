@@ -172,7 +172,7 @@ static uint32_t rank_of(const struct heft_vocab_reading *r, const struct parting
                                                          (size_t)parts->at[i + 2] - parts->at[i]});
 }
 
-static size_t lowest(const struct parting *parts)
+static size_t lowest_rank(const struct parting *parts)
 {
     size_t best = 0;
 
@@ -193,7 +193,7 @@ static void part_token(const struct heft_vocab_reading *r, struct heft_str token
     for (size_t i = 0; i < token.n; i++)
         parts->ranks[i] = rank_of(r, parts, i);
     while (parts->n > 2) {
-        const size_t best = lowest(parts);
+        const size_t best = lowest_rank(parts);
 
         if (parts->ranks[best] == NO_RANK)
             return;

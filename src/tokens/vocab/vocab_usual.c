@@ -30,23 +30,24 @@ struct walk {
 
 /* ---- words ------------------------------------------------------------------------------- */
 
-static inline uint64_t zeros(uint64_t x)
+static inline uint64_t zero_bytes(uint64_t x)
 {
     return (x - EACH(1)) & ~x;
 }
 
 /* Bitmap whose lowest set bit belongs to the first byte that is not a letter standing for itself.
  */
-static inline uint64_t stops(uint64_t x, bool quoted)
+static inline uint64_t stop_bits(uint64_t x, bool quoted)
 {
     const uint64_t unlike = (x + EACH(1)) | (x - EACH(0x21)) | x; /* not 21 to 7E */
 
-    return (quoted ? unlike | zeros(x ^ EACH('"')) | zeros(x ^ EACH('\\')) : unlike) & HIGH;
+    return (quoted ? unlike | zero_bytes(x ^ EACH('"')) | zero_bytes(x ^ EACH('\\')) : unlike) &
+           HIGH;
 }
 
 /* Returns the character of the escape whose backslash is at w->p, and its length in *n; for an
  * unknown escape a character outside the alphabet. */
-static uint32_t escaped(const struct walk *w, size_t *n)
+static uint32_t escaped_character(const struct walk *w, size_t *n)
 {
     const uint8_t *const p = w->p + 1;
     uint32_t c = 0;
@@ -76,7 +77,7 @@ static bool take_letter(struct walk *w, bool quoted)
     if (quoted && c == '"')
         return false;
     if (quoted && c == '\\') {
-        c = escaped(w, &n);
+        c = escaped_character(w, &n);
     } else if (c >= 0xC2 && c <= 0xC5 && w->end - w->p > 1 && (w->p[1] & 0xC0) == 0x80) {
         c = (c & 0x1F) << 6 | (w->p[1] & 0x3F);
         n = 2;
@@ -117,7 +118,7 @@ static inline bool take_word(struct walk *w, uint8_t last, struct heft_str *word
             const uint64_t x = heft_le64(p);
             size_t n;
 
-            stop = stops(x, last == '"');
+            stop = stop_bits(x, last == '"');
             n = stop ? heft_lowest_bit(stop) / 8 : 8;
             memcpy(to, p, 8);
             p += n;
@@ -142,7 +143,7 @@ static inline void skip_blanks(struct walk *w)
 }
 
 /* Skips `c` with blanks on both sides. */
-static inline bool take(struct walk *w, char c)
+static inline bool take_byte(struct walk *w, char c)
 {
     skip_blanks(w);
     if (w->p == w->end || *w->p != (uint8_t)c)
@@ -190,8 +191,8 @@ static bool place_batch(struct heft_vocab_reading *r, struct batch *batch)
 }
 
 /* Assigns an id, below v->n_ids, to `word`. */
-static bool place(struct heft_vocab_reading *r, struct batch *batch, struct heft_str word,
-                  uint32_t id)
+static bool place_word(struct heft_vocab_reading *r, struct batch *batch, struct heft_str word,
+                       uint32_t id)
 {
     struct heft_vocab *v = r->v;
 
@@ -214,16 +215,16 @@ static bool place_items(struct heft_vocab_reading *r, struct walk *w)
     uint32_t id;
 
     batch.n = 0;
-    if (!take(w, '{'))
+    if (!take_byte(w, '{'))
         return false;
     do {
         if (w->p == w->end || *w->p++ != '"')
             return false;
-        if (!take_word(w, '"', &word) || !take(w, ':') || !take_id(w, &id) ||
-            !place(r, &batch, word, id))
+        if (!take_word(w, '"', &word) || !take_byte(w, ':') || !take_id(w, &id) ||
+            !place_word(r, &batch, word, id))
             return false;
-    } while (take(w, ','));
-    return take(w, '}') && w->p == w->end && place_batch(r, &batch);
+    } while (take_byte(w, ','));
+    return take_byte(w, '}') && w->p == w->end && place_batch(r, &batch);
 }
 
 /* Returns the number of ids, given that the last one is the highest; 0: unknown. */

@@ -105,7 +105,7 @@ bool heft_vocab_list(struct heft_vocab_reading *r, struct heft_json *json,
 
 /* Places a token; its bytes go to *to, which has room for the word. A word with characters outside
  * the alphabet is never encoded to, and treated as special. */
-static bool place(struct heft_vocab_reading *r, struct heft_listed *item, uint8_t **to)
+static bool place_token(struct heft_vocab_reading *r, struct heft_listed *item, uint8_t **to)
 {
     struct heft_vocab *v = r->v;
     struct heft_str token = item->word;
@@ -167,7 +167,7 @@ bool heft_vocab_place(struct heft_vocab_reading *r, const struct heft_listing *l
     if (!v->tokens || !to || !heft_vocab_ids_reserve(&r->ids, &v->mem, v->tokens, list->n, r->err))
         return false;
     for (size_t i = 0; i < list->n; i++)
-        if (!place(r, &list->items[i], &to))
+        if (!place_token(r, &list->items[i], &to))
             return false;
     return heft_vocab_place_bytes(r);
 }
