@@ -1,5 +1,5 @@
-/* source_stream.c: what can only be read once, from front to end, becomes bytes by position: it is
- * copied into an unlinked temporary file. */
+/* source_stream.c: makes a sequential input seekable: copies it into a temporary file without a
+ * name. */
 #include <errno.h>
 
 #include "io/os.h"
@@ -9,7 +9,7 @@
 #define PIECE ((size_t)256 << 10)
 #define WHAT  "what can be read but once"
 
-/* A signal that a handler took is the only way to end a wait. */
+/* A signal with a handler is the only way to end a wait. */
 static bool fail_read(struct heft_error *err)
 {
     if (errno == EINTR)

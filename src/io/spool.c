@@ -1,7 +1,7 @@
-/* spool.c: unpacked members of archives, each in a region of a spool.
+/* spool.c: decompressed members of archives, each in a region of a spool.
  *
  *     regions   0 … 1 MiB      memory
- *               1 MiB …        temporary file, from its beginning on */
+ *               1 MiB …        temporary file, from its begin */
 #include "io/inflate_stream.h"
 #include "io/pool.h"
 #include "io/whole.h"
@@ -64,7 +64,8 @@ static bool place_in_file(struct heft_spool *spool, uint64_t size, uint64_t *at,
 bool heft_spool_place(struct heft_spool *spool, const struct heft_stream *stream, uint64_t *at,
                       struct heft_error *err)
 {
-    /* Before space is taken: no file can declare more than its packed bytes can give. */
+    /* Checked before space is allocated: no member can declare more than its packed bytes can
+     * give. */
     bool ok = heft_stream_check_range(stream, err);
 
     if (ok) {
@@ -87,7 +88,7 @@ bool heft_spool_read(const struct heft_spool *spool, uint64_t at, void *dst, siz
     return true;
 }
 
-/* A region that is being filled. */
+/* A region being filled. */
 struct region {
     const struct heft_spool *spool;
     uint64_t begin;

@@ -1,11 +1,11 @@
-/* zip_end.c: where a zip's directory is: the records at the end of the file.
+/* zip_end.c: finds a zip's directory by the records at the end of the file.
  *
  *     … │ central directory │ zip64 end record │ zip64 locator │ end record │ comment │ trailing
  *                           ▲ tail: the directory must end exactly here
  *
  *     end record               zip64 end record            zip64 locator
  *      0 50 4B 05 06            0 50 4B 06 06               0 50 4B 06 07
- *      4 this disk              4 size of what follows      4 disk of the zip64 record
+ *      4 this disk              4 size of the rest          4 disk of the zip64 record
  *      6 directory's disk      12 made by, needed           8 its offset
  *      8 entries here          16 this disk                16 disks
  *     10 entries               20 directory's disk
@@ -14,13 +14,13 @@
  *     20 comment length        40 directory size
  *                              48 directory offset
  *
- * A field of the end record that is all ones stands for its 64-bit twin; any other must equal it.
+ * A field of the end record that is all ones stands for its 64-bit counterpart; any other value
+ * must equal it.
  *
- * The end record is looked for in the last 65557 bytes, where torch looks. Every place that bears
- * its signature is judged, in constant time; exactly one must hold up: with two, readers would not
- * agree on what the archive holds. Because the directory must end where the end records begin, an
- * archive behind other bytes is accepted only where its offsets count from the beginning of the
- * file. */
+ * The end record is searched in the last 65557 bytes, as by torch. Every position with its
+ * signature is validated, in constant time; exactly one must be valid: with two, readers would
+ * disagree about the contents. Because the directory must end at the begin of the end records, an
+ * archive after other bytes is only accepted if its offsets count from the begin of the file. */
 #include "wire/zip_parts.h"
 
 #define SIG_END64   UINT32_C(0x06064B50)
@@ -34,7 +34,7 @@ const uint8_t *heft_zip_bytes(const struct heft_zip_tail *t, uint64_t off, size_
     return heft_source_read(t->src, off, room, n, err) ? room : NULL;
 }
 
-/* A field of the end record against its 64-bit twin: equal, or all ones. */
+/* Compares a field of the end record with its 64-bit counterpart: equal, or all ones. */
 static bool agree(struct heft_error *err, uint64_t where, const char *what, uint64_t narrow,
                   uint64_t ones, uint64_t wide)
 {
@@ -74,7 +74,8 @@ static bool merge_end64(struct heft_zip_end *end, const uint8_t *wide, uint64_t 
     return true;
 }
 
-/* The zip64 record that the locator at `at` points to; it must reach exactly to the locator. */
+/* Reads the zip64 record to which the locator at `at` points; it must end exactly at the
+ * locator. */
 static bool read_end64(const struct heft_zip_tail *t, struct heft_zip_end *end, uint64_t at,
                        const uint8_t *locator, const uint8_t *p, struct heft_error *err)
 {
@@ -130,7 +131,7 @@ static bool check_end(const struct heft_zip_tail *t, const struct heft_zip_end *
                          end->entries, end->size, HEFT_ZIP_CENTRAL);
     if (end->entries == 0)
         return true;
-    p = heft_zip_bytes(t, end->directory, 4, room, err); /* inside: it ends at the tail */
+    p = heft_zip_bytes(t, end->directory, 4, room, err); /* inside the file: it ends at the tail */
     if (p && heft_le32(p) != HEFT_ZIP_SIG_CENTRAL)
         return heft_fail(err, HEFT_MALFORMED, end->directory,
                          "central directory begins with 0x%08" PRIx32 ", 0x%08" PRIx32 " is needed",
@@ -138,7 +139,7 @@ static bool check_end(const struct heft_zip_tail *t, const struct heft_zip_end *
     return p != NULL;
 }
 
-/* Judges the end record at `at`, with the records before it. Constant time. */
+/* Validates the end record at `at`, with the records before it. Constant time. */
 static bool read_end(const struct heft_zip_tail *t, uint64_t at, struct heft_zip_end *end,
                      struct heft_error *err)
 {
@@ -179,13 +180,13 @@ static bool no_end(const struct heft_zip_tail *t, struct heft_error *err)
                      t->n, t->src->size);
 }
 
-/* Not a verdict on the place, but on the machine. */
+/* An error of the system rather than of the file. */
 static bool is_grave(const struct heft_error *err)
 {
     return err->code == HEFT_IO || err->code == HEFT_NOMEM;
 }
 
-/* The one end record that holds up. Where none does, the last one says why. */
+/* Picks the only valid end record. If there is none, the error is that of the last one. */
 static bool pick_end(const struct heft_zip_tail *t, struct heft_zip_end *found,
                      struct heft_error *err)
 {

@@ -1,10 +1,10 @@
-/* zip_names.c: what the bytes of a record's name mean, and names that occur twice.
+/* zip_names.c: decodes the names of records, and finds duplicates.
  *
  *     flag 0x0800    UTF-8
- *     else           the code page of the first PCs, 437; of its bytes those below 0x80 are ASCII
+ *     else           code page 437, that of the first PCs; its bytes below 0x80 are ASCII
  *
- * That is the specification's word and what Python's zipfile does. torch and most others take the
- * bytes as they are, so only labels are read so. */
+ * So the specification says, and so Python's zipfile does. torch and most other readers use the
+ * bytes as they are, so that only labels are decoded this way. */
 #include "wire/zip_parts.h"
 
 #include "base/text.h"
@@ -43,7 +43,8 @@ bool heft_zip_decode(struct heft_zip_entry *entry, unsigned flags, uint64_t *roo
         return heft_fail(err, HEFT_LIMIT, entry->header,
                          "more than %d bytes of names that are not UTF-8", HEFT_ZIP_FOREIGN);
     *room -= name->n;
-    out = heft_arena_alloc(arena, 3 * name->n + 1, err); /* of 16 bits: at most 3 bytes each */
+    out = heft_arena_alloc(arena, 3 * name->n + 1, err); /* 16-bit characters: at most 3 bytes
+                                                            each */
     if (!out)
         return false;
     text.p = out;
@@ -91,7 +92,7 @@ static struct heft_str fold(struct heft_zip_names *names, struct heft_str name)
     return (struct heft_str){out, name.n};
 }
 
-/* "archive/data/12" → "archive/data/" and 12. False if there is no such number. */
+/* Splits "archive/data/12" into "archive/data/" and 12. False if there is no such number. */
 static bool split_number(struct heft_str name, struct heft_str *prefix, size_t *number)
 {
     size_t begin = name.n, scale = 1;
@@ -108,8 +109,8 @@ static bool split_number(struct heft_str name, struct heft_str *prefix, size_t *
            (name.p[begin] != '0' || name.n - begin == 1);
 }
 
-/* torch numbers its storages: nearly all names differ in a small number alone, and an array tells
- * those apart. */
+/* torch numbers its storages: nearly all names differ only in a small number, and an array
+ * distinguishes those. */
 bool heft_zip_names_add(struct heft_zip_names *names, struct heft_str name, bool is_plain,
                         uint32_t index, uint32_t *found, struct heft_error *err)
 {

@@ -7,7 +7,7 @@
 static void put_wide(struct heft_pen *c, const struct heft_zip_ends *ends)
 {
     heft_pen_le32(c, 0x06064b50);
-    heft_pen_le64(c, 56 - 12); /* the record's own size, without this field and what is before it */
+    heft_pen_le64(c, 56 - 12); /* size of the record after this field */
     heft_pen_le16(c, ends->maker);
     heft_pen_le16(c, ends->needed);
     heft_pen_le64(c, 0); /* disks */
