@@ -7,25 +7,25 @@
 
 #define CENTRAL    HEFT_ZIP_CENTRAL
 #define AFTER      (CENTRAL + 1)
-#define PIECE      ((size_t)4 << 20) /* of the directory, in memory at once */
+#define PIECE      ((size_t)4 << 20) /* bytes of the directory in memory at a time */
 #define MOST_ENTRY (CENTRAL + 3 * 65535)
 
-enum { MOST_TIMES = 64 }; /* an archive's bytes, that its deflated records unpack to in all … */
+enum { MOST_TIMES = 64 }; /* decompressed bytes of all records for each byte of the archive … */
 #define ALWAYS (UINT64_C(4) << 30) /* … or this: seconds of inflating */
 
 static const struct heft_zip_limits defaults = {1000000, 256 << 20, 1100, 0, false};
 
-/* While it is being opened. What is not the caller's lives on the heap. */
+/* State while an archive is opened; owned memory is on the heap. */
 struct opening {
     struct heft_zip *zip;
     struct heft_zip_limits limits;
     struct heft_arena *arena, *for_names;
     struct heft_error *err;
     struct heft_zip_tail tail;
-    uint8_t *piece; /* of the directory, where the tail does not hold it */
+    uint8_t *piece; /* of the directory, unless the tail contains it */
     struct heft_zip_place *places;
-    char *names;                 /* in the arena: room for those to come */
-    struct heft_zip_names known; /* those so far */
+    char *names;                 /* in the arena: memory for names to come */
+    struct heft_zip_names known; /* names so far */
     uint64_t unpacked;           /* bytes of deflated entries so far */
 };
 
@@ -37,7 +37,8 @@ static bool bad_name(struct heft_error *err, enum heft_code code, uint64_t where
     return heft_fail(err, code, where, "record \"%.*s\": %s", heft_zip_shown(name), name.p, what);
 }
 
-/* Names must differ even in another case: torch looks them up without it. Labels are what they are. */
+/* Names must differ in more than case: torch looks them up case-insensitively. Labels are compared
+ * exactly. */
 static bool add_name(struct opening *o, uint64_t where, struct heft_str name, bool plain,
                      uint32_t index)
 {
@@ -58,11 +59,11 @@ static bool add_name(struct opening *o, uint64_t where, struct heft_str name, bo
 
 /* ---- central entries ------------------------------------------------------------------------- */
 
-/* Faults whose text has no number. */
+/* Faults whose message has no number. */
 static const struct {
     unsigned fault;
     enum heft_code code;
-    unsigned field; /* offset in the entry; AFTER: of what follows the name */
+    unsigned field; /* offset in the entry; AFTER: of the data after the name */
     const char *text;
 } refusals[] = {
     {HEFT_ZIP_NUL, HEFT_UNSAFE, CENTRAL, "a NUL in a name"},
@@ -77,7 +78,7 @@ static const struct {
     {HEFT_ZIP_FULL, HEFT_MALFORMED, 24, "a folder that holds bytes"},
 };
 
-/* Fails for the first of the faults. */
+/* Reports the first of the faults. */
 static bool refuse(struct opening *o, uint64_t where, const struct heft_zip_record *r,
                    unsigned faults)
 {
@@ -127,7 +128,7 @@ static bool check_ratio(struct opening *o, uint64_t where, const struct heft_zip
                      heft_zip_shown(r->name), r->name.p, r->size, r->packed, o->limits.ratio);
 }
 
-/* Each record may be within the ratio, and all of them hours of work. */
+/* Although each record is within the ratio, all together could need hours. */
 static bool check_whole(struct opening *o, uint64_t where, const struct heft_zip_record *e)
 {
     const uint64_t size = o->tail.src->size;
@@ -174,7 +175,7 @@ static bool add_entry(struct opening *o, const struct heft_zip_record *r, uint64
     return true;
 }
 
-/* Entry i of the directory, at `where` of the file. */
+/* Reads entry i of the directory, at file offset `where`. */
 static bool read_entry(struct opening *o, struct heft_bytes *left, uint64_t where, uint64_t i,
                        uint64_t entries)
 {
@@ -197,7 +198,7 @@ static bool read_entry(struct opening *o, struct heft_bytes *left, uint64_t wher
                      i + 1, entries, o->zip->tail);
 }
 
-/* The directory in pieces, each of which begins with an entry. */
+/* Reads the directory in pieces, each of which begins with an entry. */
 static bool read_entries(struct opening *o, const struct heft_zip_end *end)
 {
     uint64_t at = end->directory, left = end->size, i = 0;
@@ -240,7 +241,8 @@ static bool check_limits(struct opening *o, const struct heft_zip_end *end)
     return true;
 }
 
-/* The directory's size is within the file and the limit, and holds all names. */
+/* Checks the directory's size against the file and the limit, and allocates memory for all
+ * names. */
 static bool read_directory(struct opening *o, const struct heft_zip_end *end)
 {
     const size_t size = (size_t)end->size, n = (size_t)end->entries;

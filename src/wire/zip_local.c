@@ -1,32 +1,35 @@
 /* zip_local.c: local headers, payloads and descriptors of a zip archive.
  *
- * The payload begins where the local header's own lengths say, so each must be read: one small read
- * an entry, in the order of the file, or one read of everything where the archive is small. Every
- * record must end before the next begins, which also keeps the work linear in the file whatever the
- * directory claims. torch leaves crc and sizes zero (bit 3 set); where bit 3 is not set they must
- * be the directory's. */
+ * The begin of a payload depends on the lengths in its local header, so each header must be read:
+ * one small read for each entry, in the order of the file, or one read of everything if the archive
+ * is small. Every record must end before the next one begins, which also keeps the work linear in
+ * the file, whatever the directory claims. torch leaves crc and sizes zero (bit 3 set); if bit 3 is
+ * not set they must equal those of the directory. */
 #include "wire/zip_parts.h"
 
 #include "base/endian.h"
 
 #include <stdlib.h>
 
-#define SMALL      (UINT64_C(1) << 20) /* an archive that is read whole … */
-#define SMALL_EACH 4096                /* … where its records are about this far apart */
-#define GUESS      32 /* bytes of extra fields that come along: all but torch's padding */
-#define PIECE      ((size_t)64 << 10)
-#define PEEK       4096 /* packed bytes of a look at a record's beginning */
+#define SMALL      (UINT64_C(1) << 20) /* an archive that is read as a whole … */
+#define SMALL_EACH 4096                /* … if its records are about this far apart */
+#define GUESS                                                                                      \
+    32 /* bytes of extra fields that are read with the header: all except torch's
+                         padding */
+#define PIECE ((size_t)64 << 10)
+#define PEEK  4096 /* packed bytes read for the begin of a record */
 
 struct locals {
     const struct heft_zip *zip;
     const struct heft_source *src;
     struct heft_error *err;
-    uint8_t *whole; /* everything before the directory, where that is small */
-    uint8_t *room;  /* header, name and the beginning of extra fields */
-    uint8_t *extra; /* extra fields longer than GUESS; made on first use */
+    uint8_t *whole; /* everything before the directory, if that is small */
+    uint8_t *room;  /* header, name and the begin of extra fields */
+    uint8_t *extra; /* extra fields longer than GUESS; allocated on first use */
 };
 
-/* One local header, being read. `limit` is where the next record or the directory begins. */
+/* A local header that is being read. `limit` is the begin of the next record or of the
+ * directory. */
 struct local {
     const struct heft_zip_entry *e;
     const uint8_t *p;
@@ -82,7 +85,7 @@ static bool overlap(const struct locals *l, const struct local *h, uint64_t reac
 
 /* ---- extra fields ---------------------------------------------------------------------------- */
 
-/* All of the extra fields in memory. The record has been shown to lie within its limit. */
+/* Reads all of the extra fields. The record is known to be within its limit. */
 static const uint8_t *load_extra(struct locals *l, const struct local *h)
 {
     const size_t before = HEFT_ZIP_LOCAL_HEAD + h->e->name.n;
@@ -97,8 +100,8 @@ static const uint8_t *load_extra(struct locals *l, const struct local *h)
     return l->extra;
 }
 
-/* Whether the last of n bytes of extra fields, of which the first `have` are at p, begins there and
- * is no zip64 field: then what is in it need not be read. torch's padding is, and may be long. */
+/* True if the last extra field begins in the `have` bytes at p and is not a zip64 field: then its
+ * content need not be read. torch's padding is such a field, and may be long. */
 static bool ends_in_padding(const uint8_t *p, size_t have, size_t n, size_t *begin)
 {
     size_t at = 0;
@@ -116,7 +119,7 @@ static bool ends_in_padding(const uint8_t *p, size_t have, size_t n, size_t *beg
     return false;
 }
 
-/* Whether there is a zip64 field, and what it holds. */
+/* Looks for a zip64 field, and reads it. */
 static bool local_zip64(struct locals *l, const struct local *h, struct heft_bytes *field)
 {
     const size_t before = HEFT_ZIP_LOCAL_HEAD + h->e->name.n, have = h->n - before;
@@ -177,7 +180,7 @@ static bool check_same(const struct locals *l, const struct local *h)
     return true;
 }
 
-/* Checksum and sizes, where they do not come later in a descriptor. */
+/* Checks checksum and sizes, unless they follow in a descriptor. */
 static bool check_sizes(struct locals *l, struct local *h)
 {
     struct heft_bytes field;
@@ -198,8 +201,8 @@ static bool check_sizes(struct locals *l, struct local *h)
     return true;
 }
 
-/* Where the descriptor ends. Its form is told by the zip64 field and by the room before the next
- * record, not by reading it: heft_zip_check_descriptor does that. */
+/* Computes the end of the descriptor. Its form follows from the zip64 field and from the space
+ * before the next record; it is not read here (see heft_zip_check_descriptor). */
 static bool descriptor_end(struct locals *l, const struct local *h, uint64_t *end)
 {
     const uint64_t room = h->limit - *end;
@@ -220,7 +223,7 @@ static bool descriptor_end(struct locals *l, const struct local *h, uint64_t *en
                          "record \"%.*s\": %" PRIu64
                          " bytes behind the payload, its data descriptor takes %u",
                          heft_zip_shown(h->e->name), h->e->name.p, room, wide);
-    return true; /* an empty record may go without */
+    return true; /* an empty record may have none */
 }
 
 static bool do_local(struct locals *l, struct local *h, const struct heft_zip_entry *next,
@@ -264,7 +267,7 @@ static bool prepare(struct locals *l)
     return l->room != NULL;
 }
 
-/* The same of a file that may be damaged there: what is wrong with the header is no error. */
+/* The same for a file that may be damaged there: an invalid header is not an error. */
 static bool mend_local(struct locals *l, struct local *h, const struct heft_zip_entry *next,
                        struct heft_zip_entry *entry)
 {
@@ -398,7 +401,7 @@ bool heft_zip_check_descriptor(const struct heft_source *src, const struct heft_
 {
     const uint64_t at = entry->data + entry->packed;
     const size_t n = (size_t)heft_min_u64(src->size - at, 24);
-    /* The form that was expected first: a short one may look like the beginning of a long one. */
+    /* the expected form first: a short one can look like the begin of a long one */
     const unsigned forms[] = {(unsigned)(entry->end - at), 16, 24, 12, 20};
     uint8_t bytes[24] = {0};
 
@@ -413,7 +416,7 @@ bool heft_zip_check_descriptor(const struct heft_source *src, const struct heft_
             return true;
         }
     if (entry->size == 0)
-        return true; /* an empty record may go without */
+        return true; /* an empty record may have none */
     heft_fail(err, HEFT_MALFORMED, at,
               "the data descriptor does not say what the directory says: CRC-32 %08" PRIx32
               ", %" PRIu64 " bytes packed, %" PRIu64 " unpacked",

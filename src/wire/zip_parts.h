@@ -1,5 +1,5 @@
-/* zip_parts.h: what zip_end.c (end records), zip.c (directory), zip_names.c, zip_local.c (local
- * headers, payloads) and zip_salvage.c (damaged archives) share. */
+/* zip_parts.h: shared by zip_end.c (end records), zip.c (directory), zip_names.c, zip_local.c
+ * (local headers, payloads) and zip_salvage.c (damaged archives). */
 #ifndef HEFT_ZIP_PARTS_H
 #define HEFT_ZIP_PARTS_H
 
@@ -10,21 +10,21 @@
 struct heft_zip_tail {
     const struct heft_source *src;
     const uint8_t *bytes;
-    uint8_t *read; /* they, on the heap: the opener frees it. NULL: the caller had them */
+    uint8_t *read; /* the same on the heap, freed by the opener; NULL: provided by the caller */
     size_t n;
-    uint64_t at; /* of bytes[0] in the file */
+    uint64_t at; /* file offset of bytes[0] */
 };
 
-/* zip_end.c. Reads the tail, where it is not among the last bytes that are `known`, and finds the one
- * end record that holds up. */
+/* zip_end.c. Reads the tail, unless it is among the `known` last bytes, and finds the only valid
+ * end record. */
 HEFT_CHECKED bool heft_zip_find_end(struct heft_zip_tail *tail, const struct heft_source *src,
                                     struct heft_bytes known, struct heft_zip_end *end,
                                     struct heft_error *err);
-/* n bytes at off: from the tail where they are there, else read into `room`. NULL on failure. */
+/* n bytes at off: from the tail if it contains them, else read into `room`. NULL on failure. */
 HEFT_CHECKED const uint8_t *heft_zip_bytes(const struct heft_zip_tail *tail, uint64_t off, size_t n,
                                            uint8_t *room, struct heft_error *err);
 
-/* An entry on its way to its local header, in the order of the file. */
+/* An entry whose local header is to be read, in the order of the file. */
 struct heft_zip_place {
     uint64_t header;
     uint32_t index;
@@ -37,12 +37,12 @@ struct heft_zip_place {
 HEFT_CHECKED bool heft_zip_locals(struct heft_zip *zip, const struct heft_source *src,
                                   struct heft_zip_place *places, bool mending,
                                   struct heft_error *err);
-/* Whether a descriptor of `length` bytes at p says what the directory says. */
+/* True if the descriptor of `length` bytes at p matches the directory. */
 bool heft_zip_is_descriptor(const uint8_t *p, unsigned length, const struct heft_zip_entry *entry);
 
-/* zip_salvage.c. An entry of a sound directory: `has_header` where its local header was believed
- * (data and end are set). Finds the payload by what follows it where the header is damaged, or says
- * so in entry->fault. `limit` is where the next record begins. */
+/* zip_salvage.c. An entry of an intact directory: `has_header` if its local header is valid (data
+ * and end are set). If the header is damaged, finds the payload by the data after it, or sets
+ * entry->fault. `limit` is the begin of the next record. */
 HEFT_CHECKED bool heft_zip_mend(const struct heft_source *src, struct heft_zip_entry *entry,
                                 bool has_header, unsigned flags, uint64_t limit,
                                 struct heft_error *err);
@@ -54,8 +54,8 @@ HEFT_CHECKED bool heft_zip_read(struct heft_zip *out, const struct heft_source *
                                 struct heft_error *err);
 /* Limits with the defaults filled in. */
 struct heft_zip_limits heft_zip_complete(const struct heft_zip_limits *limits);
-/* zip_names.c. Makes UTF-8 of a label: after this the name's length is no longer the record's. Takes
- * what that had off *room, which begins with HEFT_ZIP_FOREIGN. */
+/* zip_names.c. Converts a label to UTF-8: afterwards the name's length differs from the record's.
+ * Subtracts its bytes from *room, which begins with HEFT_ZIP_FOREIGN. */
 #define HEFT_ZIP_FOREIGN (8 << 20) /* bytes: they may become three times as many */
 HEFT_CHECKED bool heft_zip_decode(struct heft_zip_entry *entry, unsigned flags, uint64_t *room,
                                   struct heft_arena *arena, struct heft_error *err);

@@ -1,18 +1,18 @@
-/* zip_salvage.c: archives that were cut off, or damaged in places.
+/* zip_salvage.c: archives that were truncated or damaged in places.
  *
  *     ┌ local header ┐┌ payload ┐┌ PK\7\8 crc packed size ┐┌ local header ┐┌ payl│ the file ends
  *     │ name, extra  ││         ││ the descriptor         ││ …            ││     │ here
  *
- * A download that broke off has no directory, but a chain of records: each begins where the one
- * before ends. Where a local header leaves the sizes to a descriptor, as torch's do, the descriptor
- * is looked for: it is only one if its packed size is the distance from the payload's begin, and if
- * a record or a directory follows it, or its CRC-32 is that of the payload. So bytes of a payload
- * that look like a zip's are passed over: a header counts only where the chain comes to it. Where
- * the chain breaks the walk ends; what lies behind it is not guessed at.
+ * An interrupted download has no directory, but a chain of records: each begins at the end of the
+ * one before. If a local header leaves the sizes to a descriptor, as torch's do, the descriptor is
+ * searched: its packed size must equal the distance from the payload's begin, and a record or a
+ * directory must follow it, or its CRC-32 must be that of the payload. Bytes of a payload that look
+ * like zip structures are therefore skipped: a header counts only if the chain leads to it. The
+ * walk ends where the chain breaks; nothing after that is guessed.
  *
- * A directory that is whole knows all but where exactly a payload begins: that stands in the local
- * header alone. If that one is damaged, the payload is what lies before the descriptor that
- * precedes the next record. */
+ * An intact directory has everything except the exact begin of a payload, which is only in the
+ * local header. If that is damaged, the payload is the data before the descriptor that precedes the
+ * next record. */
 #include "wire/zip_parts.h"
 
 #include "base/checksum.h"
@@ -22,8 +22,8 @@
 #define PIECE  ((size_t)64 << 10)
 #define NARROW 16
 #define WIDE   24
-#define LEAST  96 /* bytes that a record takes, on average: no more than this are kept in memory */
-#define RATIO  16 /* inflated to packed, of what is inflated only to prove it … */
+#define LEAST  96   /* bytes of an average record: no more than this are kept in memory */
+#define RATIO  16   /* inflated to packed, of data that is inflated only for verification … */
 #define SMALL  4096 /* … unless it is small */
 
 struct walk {
@@ -44,14 +44,14 @@ struct walk {
     bool zip64;
 };
 
-/* A record that the walk has come to. */
+/* A record reached by the walk. */
 struct step {
     struct heft_zip_entry entry;
     unsigned flags;
     bool is_wide; /* has a zip64 field */
 };
 
-/* n bytes at off, which the file has; n is far below a window's. */
+/* n bytes at off, which must be in the file; n is far below the window's size. */
 static const uint8_t *look(struct walk *w, uint64_t off, size_t n)
 {
     if (off >= w->at && heft_within(off - w->at, n, w->n))
@@ -67,7 +67,7 @@ static const uint8_t *look(struct walk *w, uint64_t off, size_t n)
 
 /* ---- what follows ---------------------------------------------------------------------------- */
 
-/* Whether a record, the directory, the end records or the end of the file is at `off`. */
+/* *yes: a record, the directory, the end records or the end of the file is at `off`. */
 static bool is_border(struct walk *w, uint64_t off, bool *yes)
 {
     static const char *const signatures[] = {"PK\3\4", "PK\1\2", "PK\6\6", "PK\5\6"};
@@ -80,8 +80,8 @@ static bool is_border(struct walk *w, uint64_t off, bool *yes)
     return p || n == 0;
 }
 
-/* Whether the payload from `data` to `end` has that CRC-32. It is computed on from where an earlier
- * question for the same payload has come to. */
+/* True if the payload from `data` to `end` has that CRC-32. Continues the computation of an earlier
+ * call for the same payload. */
 static bool has_crc(struct walk *w, uint64_t data, uint64_t end, uint32_t crc, bool *yes)
 {
     if (w->crc_at < data) {
@@ -111,7 +111,7 @@ static bool fits_ratio(const struct walk *w, const struct heft_zip_entry *e)
     return !heft_mul(e->packed, w->limits.ratio, &most) || e->size <= most;
 }
 
-/* A descriptor of `form` bytes at `at` whose sizes are right; fills the entry from it. */
+/* Reads a descriptor of `form` bytes at `at`; true if its sizes match, and the entry is filled. */
 static bool take_form(const struct walk *w, const uint8_t *p, unsigned form, uint64_t at,
                       struct heft_zip_entry *e)
 {
@@ -126,8 +126,8 @@ static bool take_form(const struct walk *w, const uint8_t *p, unsigned form, uin
     return true;
 }
 
-/* Whether the place `at`, which bears the signature, holds the entry's descriptor: then the entry is
- * complete. Its sizes have 64 bits where the local header has a zip64 field. */
+/* Checks whether `at`, which has the signature, is the entry's descriptor; the entry is complete
+ * then. Sizes have 64 bits if the local header has a zip64 field. */
 static bool judge_place(struct walk *w, uint64_t at, struct step *s, bool *yes)
 {
     const unsigned form = s->is_wide ? WIDE : NARROW;
@@ -140,7 +140,7 @@ static bool judge_place(struct walk *w, uint64_t at, struct step *s, bool *yes)
     p = look(w, at, form);
     if (!p || !take_form(w, p, form, at, &e))
         return p != NULL;
-    /* The end of the file proves less: it may be anywhere. */
+    /* The end of the file is weaker evidence: a truncated file can end anywhere. */
     *yes = e.end == w->src->size && (e.method != HEFT_ZIP_STORED || !e.crc);
     if (e.end < w->src->size && !is_border(w, e.end, yes))
         return false;
@@ -151,7 +151,7 @@ static bool judge_place(struct walk *w, uint64_t at, struct step *s, bool *yes)
     return true;
 }
 
-/* The next place from *at on that bears a descriptor's signature, UINT64_MAX where there is none. */
+/* The next position from *at on with a descriptor's signature; UINT64_MAX if there is none. */
 static bool next_place(struct walk *w, uint64_t *at)
 {
     while (heft_within(*at, NARROW, w->src->size)) {
@@ -170,7 +170,7 @@ static bool next_place(struct walk *w, uint64_t *at)
     return true;
 }
 
-/* Looks for the descriptor behind the payload; without one the entry is open. */
+/* Searches the descriptor after the payload; without one the entry is open. */
 static bool find_descriptor(struct walk *w, struct step *s)
 {
     uint64_t at = s->entry.data;
@@ -194,7 +194,7 @@ static bool find_descriptor(struct walk *w, struct step *s)
 
 /* ---- local headers --------------------------------------------------------------------------- */
 
-/* Sizes that the local header has itself. */
+/* Takes the sizes in the local header. */
 static bool take_sizes(const struct walk *w, struct heft_zip_entry *e)
 {
     if (e->method == HEFT_ZIP_STORED ? e->size != e->packed : !fits_ratio(w, e))
@@ -208,7 +208,7 @@ static bool take_sizes(const struct walk *w, struct heft_zip_entry *e)
     return true;
 }
 
-/* Fills the step from a local header with its name and extra fields; false if it makes no sense. */
+/* Fills the step from a local header with its name and extra fields; false if it is invalid. */
 static bool take_header(const struct walk *w, const uint8_t *p, uint64_t at, struct step *s)
 {
     struct heft_zip_record r = heft_zip_local(p, at);
@@ -227,7 +227,7 @@ static bool take_header(const struct walk *w, const uint8_t *p, uint64_t at, str
     return (r.flags & HEFT_ZIP_DESCRIPTOR) || take_sizes(w, &s->entry);
 }
 
-/* The record at `at`; *there is false where none begins. */
+/* Reads the record at `at`; *there is false if none begins there. */
 static bool read_step(struct walk *w, uint64_t at, struct step *s, bool *there)
 {
     const uint8_t *p;
@@ -271,7 +271,7 @@ static bool make_room(struct walk *w)
     return true;
 }
 
-/* A second record of a name is passed over: the first one stands. */
+/* A second record with the same name is skipped: the first one counts. */
 static bool keep_step(struct walk *w, const struct step *s)
 {
     uint32_t same;
@@ -315,7 +315,7 @@ static void hand_over(const struct walk *w, uint64_t end, struct heft_zip *out)
                              .walked = true};
 }
 
-/* *whole: the walk came to where the directory begins, or should have begun. */
+/* *whole: the walk reached the begin of the directory. */
 static bool walk(struct heft_zip *out, const struct heft_source *src,
                  const struct heft_zip_limits *limits, struct heft_arena *arena, bool *whole,
                  struct heft_error *err)
@@ -357,7 +357,7 @@ static bool is_described(const struct heft_source *src, const struct heft_zip_en
     return false;
 }
 
-/* The payload whose descriptor of `form` bytes ends at `limit`. */
+/* Finds the payload whose descriptor of `form` bytes ends at `limit`. */
 static bool find_before(const struct heft_source *src, uint64_t limit, unsigned form,
                         struct heft_zip_entry *e, bool *found, struct heft_error *err)
 {
@@ -377,8 +377,8 @@ static bool find_before(const struct heft_source *src, uint64_t limit, unsigned 
     return true;
 }
 
-/* Whether the payload at e->data has the checksum that the directory gives; never where that is 0,
- * not computed. */
+/* True if the payload at e->data has the checksum in the directory; false if that is 0, not
+ * computed. */
 static bool prove(const struct heft_source *src, const struct heft_zip_entry *e, bool *proven,
                   struct heft_error *err)
 {
@@ -394,8 +394,8 @@ static bool prove(const struct heft_source *src, const struct heft_zip_entry *e,
     return found.code != HEFT_NOMEM && found.code != HEFT_IO;
 }
 
-/* Looks for the payload behind a header that cannot be believed: by a descriptor, whatever the flags
- * say, or else where there should be none. */
+/* Searches the payload after an invalid header: by a descriptor, whatever the flags say, or else by
+ * the directory's size. */
 static bool find_payload(const struct heft_source *src, uint64_t limit, struct heft_zip_entry *e,
                          struct heft_error *err)
 {
@@ -405,7 +405,7 @@ static bool find_payload(const struct heft_source *src, uint64_t limit, struct h
         (!found && !find_before(src, limit, WIDE, e, &found, err)))
         return false;
     if (found) {
-        if (e->packed == e->size) /* the two headers may disagree: so much is stored */
+        if (e->packed == e->size) /* the two headers may disagree: so many bytes are stored */
             e->method = HEFT_ZIP_STORED;
         e->fault = HEFT_ZIP_MENDED;
         return true;
@@ -422,7 +422,7 @@ static bool find_payload(const struct heft_source *src, uint64_t limit, struct h
     return true;
 }
 
-/* A header that is as it should be, but not the descriptor: one of the two, or the directory, lies. */
+/* The header is valid, but not the descriptor: one of the two, or the directory, is wrong. */
 static bool doubt(const struct heft_source *src, uint64_t limit, struct heft_zip_entry *e,
                   struct heft_error *err)
 {
@@ -454,7 +454,7 @@ bool heft_zip_mend(const struct heft_source *src, struct heft_zip_entry *e, bool
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* The worst that an entry is. */
+/* The worst fault of all entries. */
 static enum heft_zip_fault worst(const struct heft_zip *zip)
 {
     enum heft_zip_fault fault = HEFT_ZIP_SOUND;
@@ -465,8 +465,8 @@ static enum heft_zip_fault worst(const struct heft_zip *zip)
     return fault;
 }
 
-/* Adds to `base` the records of `other` whose names it lacks: where one of two names of the same
- * record is damaged, both are there. */
+/* Adds the records of `other` whose names `base` lacks: if one of two names of the same record is
+ * damaged, both are present. */
 static bool unite(struct heft_zip *base, const struct heft_zip *other, struct heft_arena *arena,
                   struct heft_error *err)
 {
