@@ -66,5 +66,5 @@ def part_saved_model(table, quick):
                                      lambda: peer.ask("parse", path=str(path))["seconds"])
             work = f"`info` of a `.pb` of {path.stat().st_size / 1e6:.0f} MB, {kind}"
             table.faster(work, "ParseFromString of protobuf", median([run[0] for run in mine]),
-                         median(theirs), 5)
+                         median(theirs), 3)
             table.below(f"{work}: peak RSS", max(run[1] for run in mine), 1.2 * path.stat().st_size, bytes_of)
