@@ -121,7 +121,7 @@ static void fill(hid_t dataset, hid_t type, const struct hdf5_shape *shape,
     if (found.why)
         (void)snprintf(why, room, "%s", found.why);
     else if (list < 0 || each == 0 || shape->elements > UINT64_MAX / each)
-        (void)snprintf(why, room, "its size or its properties cannot be told");
+        (void)snprintf(why, room, "its size or properties cannot be read");
     else if (judge_layout(dataset, list, shape, each, why, room)) {
         out->bytes = shape->elements * each;
         out->offset = place_of(dataset, list, out->bytes);

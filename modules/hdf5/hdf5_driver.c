@@ -88,7 +88,7 @@ static herr_t read_input(const struct hdf5_config *config, uint64_t off, void *d
 
     if (off > input->size || n > input->size - off)
         return hdf5_fail(config->failed, HEFT_MALFORMED,
-                         "%zu bytes wanted at %llu, the file ends at %llu", n,
+                         "%zu bytes expected at %llu, the file ends at %llu", n,
                          (unsigned long long)off, (unsigned long long)input->size) -
                1;
     if (n > *config->budget)

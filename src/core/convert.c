@@ -137,7 +137,7 @@ static bool choose_names(struct heft_conversion *c, const struct heft_convert_op
                          c->format->name);
     if (!in_folder && pattern)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "a filename pattern needs a folder to write into, not the file %s",
+                         "a filename pattern needs an output directory, not the file %s",
                          options->output);
     if (!in_folder && !options->sharded)
         return true;

@@ -195,7 +195,7 @@ static bool refuse_values(struct heft_conversion *c, struct left_out *left, stru
     if (!take_names(left, &c->mem, &names, err))
         return false;
     return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                     "%s has no place for what is no tensor: %s; option %s leaves it out",
+                     "%s cannot store what is not a tensor: %s; option %s leaves it out",
                      c->format->name, names, c->format->drop_option);
 }
 

@@ -97,7 +97,7 @@ static bool refuse_several(struct locating *l, const struct heft_candidates *all
         }
     heft_list_end(&names, count);
     return heft_list_refuse(
-        &names, "the folder holds several checkpoints:",
+        &names, "the directory contains several checkpoints:",
         has_steps ? "name one of them, or its step with option step" : "name one of them", l->err);
 }
 
@@ -150,7 +150,8 @@ static bool refuse_parent(struct locating *l)
     if (count == 0)
         return true;
     heft_list_end(&names, count);
-    return heft_list_refuse(&names, "the folder holds no checkpoint itself, but sub-folders do:",
+    return heft_list_refuse(&names,
+                            "the directory contains no checkpoint, but its subdirectories do:",
                             "name one of them", l->err);
 }
 
@@ -164,7 +165,7 @@ static bool refuse_folder(struct locating *l)
             return false;
     return refuse_parent(l) &&
            heft_fail(l->err, HEFT_USAGE, HEFT_NO_OFFSET,
-                     "the folder holds no checkpoint; expected %s",
+                     "the directory contains no checkpoint; expected %s",
                      known ? known->expected : "a file that a format is known by");
 }
 
@@ -422,8 +423,8 @@ static bool refuse_missing(struct locating *l, const char *given)
     if (count == 0)
         return true;
     heft_list_end(&names, count);
-    return heft_list_refuse(&names, "there is no such file, but the folder has", "name one of them",
-                            l->err);
+    return heft_list_refuse(&names, "there is no such file, but the directory has",
+                            "name one of them", l->err);
 }
 
 /* File to open for a path, by the first format that knows such names; `given` if none does. */

@@ -85,7 +85,7 @@ static bool check_replacement(const struct heft_regex *regex, const char *to,
                                  to, digit, regex->groups);
         } else if (p[1] == '\0' || (p[1] >= 'a' && p[1] <= 'z') || (p[1] >= 'A' && p[1] <= 'Z')) {
             return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                             "replacement \"%s\": expected a digit or a sign behind \\", to);
+                             "replacement \"%s\": expected a digit or a sign after \\", to);
         }
     }
     return true;

@@ -217,11 +217,10 @@ static const char *sibling_path(struct heft_model *model, uint32_t source, struc
         return NULL;
     if (inside)
         return path;
-    heft_fail(
-        err, HEFT_UNSAFE, HEFT_NO_OFFSET,
-        "names the file \"%.*s\"; a sub-folder of it is a symbolic link that leads out of the "
-        "folder, which is not followed",
-        (int)heft_min_u64(relative.n, 200), relative.p);
+    heft_fail(err, HEFT_UNSAFE, HEFT_NO_OFFSET,
+              "refers to the file \"%.*s\": a symbolic link in its path leads out of the directory "
+              "and is not followed",
+              (int)heft_min_u64(relative.n, 200), relative.p);
     return NULL;
 }
 

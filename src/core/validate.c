@@ -54,7 +54,7 @@ bool heft_row_check_size(const struct heft_row *row, uint64_t *bytes, uint64_t a
                          innermost_extent(row->rank, row->shape), heft_dtype_block_elements(dtype),
                          heft_dtype_name(dtype));
     return heft_fail(err, HEFT_MALFORMED, at,
-                     "shape times element size is no whole number of bytes below 2^64");
+                     "shape × element size is not a whole number of bytes below 2^64");
 }
 
 /* A row of varying-length elements occupies its whole storage. */

@@ -60,9 +60,8 @@ static bool refuse_parts(const struct heft_folder *folder, struct heft_error *er
     if (!is_parallel(folder))
         return false;
     heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-              "the folder holds a model that was split by tensor parallelism: each file "
-              "has a part of most tensors; heft does not put them together, but reads "
-              "the files one by one");
+              "the directory contains a model split by tensor parallelism: each file has a part of "
+              "most tensors; heft does not join them; open the files one by one");
     return true;
 }
 
@@ -100,11 +99,12 @@ static bool refuse_snapshots(const struct heft_folder *snapshots, struct heft_er
 
     if (snapshots->n == 0)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "the folder is of Hugging Face's cache, and holds no snapshot");
+                         "this directory of Hugging Face's cache contains no snapshot");
     for (size_t i = 0; i < snapshots->n; i++)
         heft_list_name(&names, i, heft_str_of(snapshots->names[i]));
     heft_list_end(&names, snapshots->n);
-    return heft_list_refuse(&names, "the folder is of Hugging Face's cache; snapshots/ holds",
+    return heft_list_refuse(&names,
+                            "this is a directory of Hugging Face's cache; snapshots/ contains",
                             "name one of them", err);
 }
 

@@ -120,7 +120,7 @@ bool heft_source_open_slice(struct heft_source *out, const struct heft_source *p
 {
     if (!heft_within(off, len, parent->size)) {
         heft_fail(err, HEFT_MALFORMED, off,
-                  "file ends at %" PRIu64 ", %" PRIu64 " bytes wanted at %" PRIu64, parent->size,
+                  "file ends at %" PRIu64 ", %" PRIu64 " bytes expected at %" PRIu64, parent->size,
                   len, off);
         return heft_error_file(err, parent->label);
     }
@@ -157,8 +157,8 @@ static bool check_range(const struct heft_source *src, uint64_t off, uint64_t n,
     if (HEFT_LIKELY(heft_within(off, n, src->size)))
         return true;
     heft_fail(err, HEFT_MALFORMED, off <= UINT64_MAX - base ? base + off : off,
-              "file ends at %" PRIu64 ", %" PRIu64 " bytes wanted at %" PRIu64, base + src->size, n,
-              off <= UINT64_MAX - base ? base + off : off);
+              "file ends at %" PRIu64 ", %" PRIu64 " bytes expected at %" PRIu64, base + src->size,
+              n, off <= UINT64_MAX - base ? base + off : off);
     return heft_error_file(err, src->label);
 }
 
@@ -283,8 +283,8 @@ bool heft_source_check_end(const struct heft_source *src, uint64_t off, uint64_t
         return true;
     else
         heft_fail(err, HEFT_IO, st.size,
-                  "file ends at %" PRIu64 " by now, %" PRIu64 " bytes wanted at %" PRIu64, st.size,
-                  n, at);
+                  "the file shrank: it ends at %" PRIu64 ", %" PRIu64 " bytes expected at %" PRIu64,
+                  st.size, n, at);
     return heft_error_file(err, is_slice(src) ? ((const struct heft_source *)src->self)->label
                                               : src->label);
 }

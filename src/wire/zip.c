@@ -75,7 +75,7 @@ static const struct {
     {HEFT_ZIP_NARROW, HEFT_MALFORMED, AFTER,
      "the zip64 field lacks a number that its 32-bit field leaves to it"},
     {HEFT_ZIP_LINK, HEFT_UNSAFE, 38, "a symbolic link"},
-    {HEFT_ZIP_FULL, HEFT_MALFORMED, 24, "a folder that holds bytes"},
+    {HEFT_ZIP_FULL, HEFT_MALFORMED, 24, "a directory entry with content"},
 };
 
 /* Reports the first of the faults. */

@@ -221,7 +221,7 @@ static bool descriptor_end(struct locals *l, const struct local *h, uint64_t *en
     else if (h->e->size)
         return heft_fail(l->err, HEFT_MALFORMED, *end,
                          "record \"%.*s\": %" PRIu64
-                         " bytes behind the payload, its data descriptor takes %u",
+                         " bytes after the payload, its data descriptor needs %u",
                          heft_zip_shown(h->e->name), h->e->name.p, room, wide);
     return true; /* an empty record may have none */
 }

@@ -20,7 +20,7 @@ PAGE = ROOT / "doc" / "conversions.md"
 BEGIN, END = "<!-- dtypes: begin -->\n", "<!-- dtypes: end -->\n"
 NO_DTYPE = re.compile(r"tensor (.+): (\S+) has no (\w+)(?:; --cast '(.+)=(\w+)' would do"
                       r"|, nor anything that it could be cast to)$")
-NO_VALUES = "has no place for what is no tensor"
+NO_VALUES = "cannot store what is not a tensor"
 VARYING = ("STRING", "VARIANT")
 TORCH = ("torch", "torch-legacy")  # conversions among these keep values and nesting
 
@@ -29,12 +29,12 @@ TORCH = ("torch", "torch-legacy")  # conversions among these keep values and nes
 REFUSED = {
     ("npy/names.npz", "tf"): ("must have a name", [""]),
     ("npy/names.npz", "ptd"): ("a key of a .ptd has a byte at least", [""]),
-    ("npy/names.npz", "h5"): ("its name is no path of HDF5", ["", "/top"]),
+    ("npy/names.npz", "h5"): ("its name is not a path in HDF5", ["", "/top"]),
     ("npy/rank.npy", "ptd"): ("a .ptd has tensors of up to 16 dimensions", ["rank"]),
     ("safetensors/names.safetensors", "tf"): ("must have a name", [""]),
     ("safetensors/names.safetensors", "ptd"): ("a key of a .ptd has a byte at least", ["", "nul\0inside"]),
     ("safetensors/names.safetensors", "npz"): ("a name contains a NUL, which would end it in a zip", ["nul\0inside"]),
-    ("safetensors/names.safetensors", "h5"): ("its name is no path of HDF5", ["", "nul\0inside"]),
+    ("safetensors/names.safetensors", "h5"): ("its name is not a path in HDF5", ["", "nul\0inside"]),
 }
 NO_DATA = ("tf-bundle/index-only",)  # files without any tensor that can be converted
 

@@ -203,7 +203,7 @@ static void refuse_names(const char *first, const char *second, const char *text
 static void names(void **state)
 {
     (void)state;
-    refuse_names("a", "a/b", "another tensor is called a");
+    refuse_names("a", "a/b", "another tensor is named a");
     refuse_names("x", "a//b", "not a path in HDF5");
     refuse_names("x", "/b", "not a path in HDF5");
     refuse_names("x", "a/./b", "not a path in HDF5");

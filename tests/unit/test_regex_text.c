@@ -133,9 +133,9 @@ static void regexes_with_another_meaning_in_posix_are_refused(void **state)
         {"a", "\\1", "it has 0"},
         {"(?:a)", "\\1", "it has 0"},
         {"(a)", "\\g<2>", "it has 1"},
-        {"a", "\\n", "behind \\"},
-        {"a", "x\\", "behind \\"},
-        {"(a)", "\\g<name>", "behind \\"},
+        {"a", "\\n", "after \\"},
+        {"a", "x\\", "after \\"},
+        {"(a)", "\\g<name>", "after \\"},
     };
 
     (void)state;

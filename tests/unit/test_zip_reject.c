@@ -249,7 +249,7 @@ static void sizes_that_reach_into_the_next_record(void **state)
     assert_false(bench_open(&b, NULL));
     expect_error(
         &b, HEFT_MALFORMED,
-        "record \"root/data/0\": 10 bytes behind the payload, its data descriptor takes 16");
+        "record \"root/data/0\": 10 bytes after the payload, its data descriptor needs 16");
     assert_int_equal(b.err.offset, 606);
     bench_leave(&b);
 }
@@ -324,7 +324,7 @@ static void names(void **state)
     reject_name("root/B", 6, HEFT_MALFORMED, "record \"root/B\": two records have this name");
     reject_name("ROOT/b", 6, HEFT_MALFORMED,
                 "records \"ROOT/b\" and \"root/B\" differ only in upper and lower case");
-    reject_name("rooot/", 6, HEFT_MALFORMED, "record \"rooot/\": a folder that holds bytes");
+    reject_name("rooot/", 6, HEFT_MALFORMED, "record \"rooot/\": a directory entry with content");
 }
 
 /* Renames the first two records. */

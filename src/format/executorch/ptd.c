@@ -27,7 +27,7 @@ static bool check_marks(const uint8_t *head, struct heft_error *err)
     if (memcmp(head, "FH01", 4) == 0)
         return heft_fail(
             err, HEFT_UNSUPPORTED, 0,
-            "a .ptd with its header in front, as of January 2025: no release writes this form");
+            "this .ptd begins with its header, as in January 2025: no release writes this form");
     if (!is_digits(head + 4, "FT"))
         return heft_fail(err, HEFT_MALFORMED, 4, "not a .ptd: FT01 is missing");
     if (memcmp(head + 4, "FT01", 4) != 0)
@@ -172,7 +172,8 @@ static bool note_header(struct heft_model *model, uint32_t source, const struct 
                                p->data, left);
     return p->data == left ||
            heft_model_leave(model, source, p->base + p->data, err,
-                            "%" PRIu64 " bytes behind the segments: ExecuTorch 1.0 refuses that",
+                            "%" PRIu64
+                            " bytes after the segments: ExecuTorch 1.0 refuses such a file",
                             left - p->data);
 }
 

@@ -266,7 +266,7 @@ bool heft_ptd_annotate(struct heft_model *view, uint32_t source, struct heft_err
 
     return draw_tables(&d, err) && each_between(view, source, &view->mem, claim_between, &d, err) &&
            (end == p->size ||
-            heft_model_claim(view, source, end, p->size - end, "bytes behind the segments", err));
+            heft_model_claim(view, source, end, p->size - end, "bytes after the segments", err));
 }
 
 /* ---- verifying ------------------------------------------------------------------------------- */

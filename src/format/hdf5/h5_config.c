@@ -205,7 +205,7 @@ bool heft_h5_read_config(struct heft_h5_config *out, struct heft_bytes text, str
     bool ok;
 
     if (heft_utf8_check(text) != text.n)
-        return heft_fail(err, HEFT_MALFORMED, heft_utf8_check(text), "is no UTF-8");
+        return heft_fail(err, HEFT_MALFORMED, heft_utf8_check(text), "is not UTF-8");
     heft_json_begin(&r.json, text, 0, mem, err);
     heft_json_wholly_as_python(&r.json);
     ok = read_document(&r);

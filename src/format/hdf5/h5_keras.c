@@ -101,9 +101,9 @@ static bool leave_tail(struct archive *a)
     const uint64_t at = a->model->sources[a->source].source.size - n;
 
     return n == 0 ||
-           (heft_model_claim(a->model, a->source, at, n, "bytes behind the archive", a->err) &&
+           (heft_model_claim(a->model, a->source, at, n, "bytes after the archive", a->err) &&
             heft_model_leave(a->model, a->source, at, a->err,
-                             "%" PRIu64 " byte%s behind the archive", n, n == 1 ? "" : "s"));
+                             "%" PRIu64 " byte%s after the archive", n, n == 1 ? "" : "s"));
 }
 
 static bool add_records(struct archive *a)

@@ -311,9 +311,9 @@ static bool leave_tail(struct adder *a)
 {
     const uint64_t end = a->r->end, size = a->r->bytes->size;
 
-    return size <= end || (claim(a, end, size, "bytes behind HDF5's part") &&
+    return size <= end || (claim(a, end, size, "bytes after HDF5's part") &&
                            heft_model_leave(a->r->model, a->r->source, end, a->err,
-                                            "%" PRIu64 " byte%s behind HDF5's part of the file",
+                                            "%" PRIu64 " byte%s after HDF5's part of the file",
                                             size - end, size - end == 1 ? "" : "s"));
 }
 

@@ -86,8 +86,8 @@ static bool check_above(const struct writer *w, struct heft_str path)
 
         if (at != HEFT_MAP_NONE)
             return heft_fail(w->err, HEFT_USAGE, HEFT_NO_OFFSET,
-                             "another tensor is called %.*s: in HDF5 that cannot be a tensor and a "
-                             "folder of tensors; a rename would do",
+                             "another tensor is named %.*s: in HDF5 that cannot be both a tensor "
+                             "and a group; rename one of them",
                              (int)heft_min_u64(group.n, 200), group.p);
     }
     return true;

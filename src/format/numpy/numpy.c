@@ -63,10 +63,10 @@ static bool leave_rest(struct heft_model *model, uint32_t source, const struct h
     if (!heft_source_read(src, end, magic, (size_t)heft_min_u64(rest, sizeof magic), err))
         return false;
     is_array = memcmp(magic, "\x93NUMPY", 6) == 0;
-    return heft_model_claim(model, source, end, rest, "bytes behind the array", err) &&
+    return heft_model_claim(model, source, end, rest, "bytes after the array", err) &&
            heft_model_leave(model, source, end, err,
-                            "%" PRIu64 " bytes behind the array%s: not read, as by numpy.load",
-                            rest, is_array ? ", which begin as another one does" : "");
+                            "%" PRIu64 " bytes after the array%s: not read, as by numpy.load", rest,
+                            is_array ? ", which begin as another one does" : "");
 }
 
 static bool open_npy(struct heft_model *model, uint32_t source, struct heft_error *err)

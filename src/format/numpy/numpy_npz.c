@@ -129,8 +129,8 @@ static bool note_rest(struct archive *a, const struct heft_numpy_array *array,
 
     return array->npy.type.each == 0 || end >= entry->size ||
            heft_model_leave(a->model, a->source, entry->data, err,
-                            "%.200s has %" PRIu64 " bytes behind its array: not read, as by "
-                            "numpy.load",
+                            "%.200s has %" PRIu64
+                            " bytes after its array: ignored, as by numpy.load",
                             entry->name.p, entry->size - end);
 }
 

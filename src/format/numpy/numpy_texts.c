@@ -186,7 +186,7 @@ bool heft_numpy_add_texts(struct heft_model *model, const struct heft_numpy_arra
     t.p = data.p;
     ok = ok && add_texts(&t);
     if (ok && !t.is_text) {
-        *why = "texts that are no Unicode";
+        *why = "texts that are not valid Unicode";
         drop_since(all->root, &before);
     }
     heft_buf_release(&t.text);

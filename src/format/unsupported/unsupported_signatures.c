@@ -51,7 +51,7 @@ static const struct {
     {0, 8, "ARROW1\0\0", HEFT_UNSUPPORTED, "an Arrow file: a table of data, not a model"},
     {0, 16, "SQLite format 3", HEFT_UNSUPPORTED, "an SQLite database"},
     {0, 13, "#version: 0.2", HEFT_UNSUPPORTED,
-     "the merges of a vocabulary; encode takes its folder as one"},
+     "the merges of a vocabulary; encode takes its directory"},
     {0, 8, "\x89PNG\r\n\x1a\n", HEFT_MALFORMED, "a PNG picture"},
     {0, 5, "%PDF-", HEFT_MALFORMED, "a PDF document"},
     {0, 4,
@@ -91,7 +91,7 @@ static const struct {
     {"\"architectures\"", HEFT_UNSUPPORTED,
      "the configuration of a model; its weights lie beside it"},
     {"\"_class_name\"", HEFT_UNSUPPORTED,
-     "the configuration of a pipeline; its weights lie in folders beside it"},
+     "the configuration of a pipeline; its weights are in directories beside it"},
 };
 static const char *const json_errors[] = {"{\"error\"",  "{\"errors\"", "{\"message\"",
                                           "{\"detail\"", "{\"status\"", "{\"code\""};
@@ -226,7 +226,8 @@ static bool refuse_folder(const char *const *names, size_t n, struct heft_error 
     for (size_t i = 0; i < HEFT_COUNT(folders); i++)
         if (has_name(names, n, folders[i].first) &&
             (!folders[i].second || has_name(names, n, folders[i].second))) {
-            heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "the folder is %s", folders[i].what);
+            heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "the directory is %s",
+                      folders[i].what);
             return true;
         }
     return false;

@@ -19,9 +19,9 @@ static const struct {
     enum heft_vocab_remark remark;
     const char *why;
 } FLAGS[] = {
-    {"add_prefix_space", HEFT_REMARK_PREFIX, "no space is put in front of texts"},
-    {"add_bos_token", HEFT_REMARK_BOS, "no token is put in front of texts"},
-    {"add_eos_token", HEFT_REMARK_EOS, "no token is put behind texts"},
+    {"add_prefix_space", HEFT_REMARK_PREFIX, "no space is put before texts"},
+    {"add_bos_token", HEFT_REMARK_BOS, "no token is put before texts"},
+    {"add_eos_token", HEFT_REMARK_EOS, "no token is put after texts"},
 };
 
 /* Classes that take tokenizer.json unchanged, or do the same as GPT-2's. */

@@ -162,8 +162,7 @@ static void note_list(struct walk *w)
         w->r->v->remarks[HEFT_REMARK_TRUNCATION] =
             "truncation is not followed: texts are encoded whole";
     else
-        w->r->v->remarks[HEFT_REMARK_PADDING] =
-            "padding is not followed: nothing is put behind texts";
+        w->r->v->remarks[HEFT_REMARK_PADDING] = "padding is ignored: nothing is put after texts";
 }
 
 /* Checks a string, number, true, false or null at w->path. */

@@ -54,11 +54,11 @@ static bool find_doubt(struct heft_vocab_reading *r, const char **doubt)
     if (!count_strangers(r->v, &strangers, r->err))
         return false;
     if (strangers > FEW + r->v->n_merges / SHARE)
-        *doubt =
-            heft_arena_printf(&r->v->mem, r->err,
-                              "%" PRIu32 " of %" PRIu32 " merged tokens are no words of GPT-2's "
-                              "pattern: the vocabulary goes with another one",
-                              strangers, r->v->n_merges);
+        *doubt = heft_arena_printf(&r->v->mem, r->err,
+                                   "%" PRIu32 " of %" PRIu32
+                                   " merged tokens are not pre-tokens of GPT-2's pattern: the "
+                                   "vocabulary belongs to another one",
+                                   strangers, r->v->n_merges);
     return *doubt != NULL;
 }
 

@@ -173,7 +173,7 @@ def types():
 def data():
     header("data-short", "malformed", len(DICT), "an array of 12 bytes, 11 are there", DICT, data=bytes(11))
     header("data-none", "malformed", len(DICT), "0 are there", DICT, data=b"")
-    header("data-goes-on", "finding", len(DICT) + 12, "1 bytes behind the array: not read", DICT, data=bytes(13))
+    header("data-goes-on", "finding", len(DICT) + 12, "1 bytes after the array: not read", DICT, data=bytes(13))
 
 
 def archives():

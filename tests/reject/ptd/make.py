@@ -200,7 +200,7 @@ def header_samples():
     sample(7, "data-1-mib-more", patch(40, "Q", 32 + 2**20), "malformed", 40,
            "segment_data_size 1048608; the file has 32")
     sample(7, "data-2-63", patch(40, "Q", 2**63), "malformed", 40, "segment_data_size 9223372036854775808")
-    sample(8, "7-behind", BASE + b"\0" * 7, "finding", 0x150, "7 bytes behind the segments")
+    sample(8, "7-behind", BASE + b"\0" * 7, "finding", 0x150, "7 bytes after the segments")
     sample(9, "base-in-tables", patch(32, "Q", 0x128), "malformed", 32, "segment_base_offset")
 
 

@@ -291,7 +291,7 @@ def zip_names():
     z = Zip(*entries(GOOD), Entry("archive/"), Entry("archive/data/"))
     sample("z23-folders.pt", "ok", "*", "", z.bytes())
     z = Zip(*entries(GOOD), Entry("archive/data/x/", b"abc"))
-    sample("z23-folder-with-bytes.pt", "malformed", "*", "a folder that holds bytes", z.bytes())
+    sample("z23-folder-with-bytes.pt", "malformed", "*", "a directory entry with content", z.bytes())
     z = Zip(*entries(GOOD), Entry("__MACOSX/x", b"x"))
     sample("z24-outside-of-root.pt", "finding", z.header[b"__MACOSX/x"],
            "record __MACOSX/x is outside the root archive/: torch refuses such an archive", z.bytes())

@@ -200,7 +200,7 @@ static const char *find_step(const char *const *names, size_t n, const char *ste
     }
     if (!found)
         heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                  "no checkpoint of this folder has a name that ends with -%s", step);
+                  "no checkpoint in this directory has a name that ends with -%s", step);
     return found;
 }
 
@@ -213,7 +213,8 @@ static const char *find_step_folder(const char *given, struct heft_arena *mem,
     if (strcmp(given + folder, "checkpoint") == 0)
         return heft_arena_printf(mem, err, "%.*s.", (int)folder, given);
     heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-              "a step is chosen in a folder of TensorFlow checkpoints, or by its checkpoint file");
+              "a step can only be chosen in a directory of TensorFlow checkpoints, or through its "
+              "checkpoint file");
     return NULL;
 }
 
@@ -234,8 +235,8 @@ static bool refuse_folder(const struct heft_folder *folder, struct heft_error *e
     if (!is_interrupted(folder->names, folder->n))
         return false;
     heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
-              "a sharded save to this folder was interrupted: its parts are in a folder "
-              "\"…_temp…\", which TensorFlow merges at the end, and no .index names them");
+              "a sharded save to this directory was interrupted: its parts are in a directory "
+              "\"…_temp…\", which TensorFlow merges at the end, and no .index refers to them");
     return true;
 }
 
