@@ -28,7 +28,7 @@ FEW = 64  # values in a pickle, for tests of the limit itself
 MODULES = ("os", "posix", "subprocess", "pickle")  # one danger for each
 NAMELESS = b"a name computed by the pickle"
 LIMIT = "5"  # enum heft_code
-FRAME = b"an opcode that does not keep to its frame"
+FRAME = b"an opcode that extends beyond its frame"
 
 
 class Judge:
