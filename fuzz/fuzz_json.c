@@ -1,6 +1,7 @@
 /* fuzz_json.c: any bytes through the JSON parser. Invariants: texts of tokens lie inside the input
  * or the arena, errors have offsets inside the text, containers are balanced, skipping accepts what
- * reading accepts, and a window of any size gives the tokens of the whole text. */
+ * reading accepts, a window of any size gives the tokens of the whole text, and integers read in one
+ * call are the numbers read one by one. */
 #include <assert.h>
 #include <stdint.h>
 
@@ -71,6 +72,21 @@ static void check_same(const struct heft_json *a, const struct heft_json *b,
         assert(heft_str_eq(a->text, b->text));
 }
 
+/* Reads integers of the array just opened in one call, and compares them with the tokens of `json`. */
+static void check_integers(struct heft_json *json, struct heft_json *windowed)
+{
+    uint64_t values[3], value;
+    const size_t n = heft_json_integers(windowed, values, HEFT_COUNT(values));
+
+    assert(n <= HEFT_COUNT(values));
+    for (size_t i = 0; i < n; i++) {
+        const enum heft_json_token token = heft_json_next(json);
+
+        assert(token == HEFT_JSON_NUMBER);
+        assert(heft_json_u64(json, &value) && value == values[i]);
+    }
+}
+
 /* Compares each token with that of the same text in memory. */
 static void read_through_window(struct heft_bytes data, size_t window)
 {
@@ -91,6 +107,8 @@ static void read_through_window(struct heft_bytes data, size_t window)
         assert(ok);
         if (token != HEFT_JSON_ERROR)
             check_same(&json, &windowed, token);
+        if (token == HEFT_JSON_ARRAY)
+            check_integers(&json, &windowed);
     } while (token != HEFT_JSON_ERROR && token != HEFT_JSON_END);
     assert(err.code == window_err.code && err.offset == window_err.offset &&
            strcmp(err.text, window_err.text) == 0);

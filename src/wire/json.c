@@ -603,6 +603,40 @@ static HEFT_NOINLINE enum heft_json_token number(struct heft_json *json, int dig
     return HEFT_JSON_NUMBER;
 }
 
+/* Parses the digits at p, at most SURE_DIGITS of them and followed by a comma or a bracket. Returns
+ * their number; 0 if the text has any other form. */
+static inline size_t plain_integer(const uint8_t *p, size_t n, uint64_t *value)
+{
+    const size_t most = heft_min_size(n, SURE_DIGITS + 1);
+    size_t at = 0;
+
+    *value = 0;
+    for (; at < most && is_digit(p[at]); at++)
+        *value = *value * 10 + (uint64_t)(p[at] - '0');
+    if (at == most || (p[0] == '0' && at > 1) || (p[at] != ',' && p[at] != ']'))
+        return 0;
+    return at;
+}
+
+size_t heft_json_integers(struct heft_json *json, uint64_t *out, size_t most)
+{
+    const uint8_t *const p = json->data.p;
+    const size_t n = json->data.n;
+    size_t at = json->at, count = 0, digits;
+
+    if (json->expect != FIRST_ITEM)
+        return 0;
+    while (count < most && (digits = plain_integer(p + at, n - at, &out[count])) > 0) {
+        json->expect = AFTER_ITEM;
+        json->at = at + digits;
+        count++;
+        if (p[json->at] != ',')
+            break;
+        at = json->at + 1;
+    }
+    return count;
+}
+
 /* ---- the machine ---- */
 
 /* Skips white space and returns the byte after it, or -1 at the end. */

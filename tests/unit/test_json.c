@@ -305,6 +305,45 @@ static void integers_are_whole_and_below_2_64(void **state)
     }
 }
 
+/* Opens the array `text`, reads up to `most` integers in one call, and then the token after them. */
+static void expect_integers(const char *text, size_t most, size_t n, enum heft_json_token next)
+{
+    uint64_t values[4] = {0};
+    struct run run;
+
+    begin(&run, text, strlen(text));
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_ARRAY);
+    assert_int_equal(heft_json_integers(&run.json, values, most), n);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(values[i], i + 7);
+    assert_int_equal(heft_json_next(&run.json), next);
+    end(&run);
+}
+
+static void integers_of_an_array_are_read_in_one_call(void **state)
+{
+    (void)state;
+    expect_integers("[7,8,9]", 4, 3, HEFT_JSON_ARRAY_END);
+    expect_integers("[7,8,9]", 3, 3, HEFT_JSON_ARRAY_END);
+    expect_integers("[7,8,9]", 2, 2, HEFT_JSON_NUMBER);
+    expect_integers("[7,8,9]", 0, 0, HEFT_JSON_NUMBER);
+    expect_integers("[]", 4, 0, HEFT_JSON_ARRAY_END);
+    expect_integers("[7, 8]", 4, 1, HEFT_JSON_NUMBER);
+    expect_integers("[ 7,8]", 4, 0, HEFT_JSON_NUMBER);
+    expect_integers("[7 ,8]", 4, 0, HEFT_JSON_NUMBER);
+    expect_integers("[7,18446744073709551615]", 4, 1, HEFT_JSON_NUMBER);
+    expect_integers("[0000000000000000007,8]", 4, 0, HEFT_JSON_NUMBER);
+    expect_integers("[7,08]", 4, 1, HEFT_JSON_NUMBER);
+    expect_integers("[7,8.0]", 4, 1, HEFT_JSON_NUMBER);
+    expect_integers("[7,8e1]", 4, 1, HEFT_JSON_NUMBER);
+    expect_integers("[7,-8]", 4, 1, HEFT_JSON_NUMBER);
+    expect_integers("[7,\"8\"]", 4, 1, HEFT_JSON_STRING);
+    expect_integers("[7,]", 4, 1, HEFT_JSON_ERROR);
+    expect_integers("[7,8", 4, 1, HEFT_JSON_NUMBER);
+    expect_integers("[7,8}", 4, 1, HEFT_JSON_NUMBER);
+    expect_integers("[7", 4, 0, HEFT_JSON_NUMBER);
+}
+
 static void expect_range(const char *text, bool fits)
 {
     struct run run;
@@ -604,6 +643,7 @@ int main(void)
         cmocka_unit_test(bad_texts_point_at_the_byte),
         cmocka_unit_test(a_nul_is_not_white_space),
         cmocka_unit_test(integers_are_whole_and_below_2_64),
+        cmocka_unit_test(integers_of_an_array_are_read_in_one_call),
         cmocka_unit_test(numbers_must_fit_a_double),
         cmocka_unit_test(depth_is_limited),
         cmocka_unit_test(containers_close_as_they_opened),
