@@ -32,7 +32,7 @@ static int probe(const struct heft_probe *sample)
     return 0;
 }
 
-/* ---- the walk through the index ---------------------------------------------------------- */
+/* ---- reading the index ------------------------------------------------------------------- */
 
 static bool read_header(struct heft_tf_bundle *b, const struct heft_sstable_entry *e)
 {
@@ -150,7 +150,7 @@ static bool read_index(struct heft_tf_bundle *b)
 
 /* ---- open -------------------------------------------------------------------------------- */
 
-static bool describe(const struct heft_tf_bundle *b)
+static bool describe_bundle(const struct heft_tf_bundle *b)
 {
     const struct heft_tf_header *h = &b->header;
     struct heft_model *model = b->model;
@@ -184,7 +184,8 @@ static bool open_index(struct heft_model *model, uint32_t source, struct heft_er
                                .room = 8 * heft_limit_tensors(&model->limits, model->file_bytes)};
     const size_t first_row = model->n_rows;
     const bool ok = read_index(&b) && heft_tf_note_missing(&b) && heft_tf_note_rest(&b) &&
-                    heft_tf_note_strays(&b) && describe(&b) && heft_tf_read_objects(&b, first_row);
+                    heft_tf_note_strays(&b) && describe_bundle(&b) &&
+                    heft_tf_read_objects(&b, first_row);
 
     heft_tf_release(&b);
     return ok;

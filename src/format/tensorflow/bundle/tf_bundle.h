@@ -18,7 +18,7 @@ struct heft_tf_shard {
 
 /* The entry of a slice, which is not a row of its own. */
 struct heft_tf_slice {
-    struct heft_str key; /* in the model's memory */
+    struct heft_str key; /* allocated in model->mem */
     uint64_t at;         /* file offset of its entry in the index */
     const uint64_t *shape;
     uint32_t storage; /* HEFT_NONE if its dtype is unknown */

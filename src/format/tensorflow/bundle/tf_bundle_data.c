@@ -24,7 +24,7 @@ uint8_t heft_tf_row_flags(const struct heft_tf_bundle *b, const struct heft_tf_d
                : 0;
 }
 
-/* ---- opening ----------------------------------------------------------------------------- */
+/* ---- opening data files ------------------------------------------------------------------ */
 
 /* Path of a data file, in scratch memory; *name points at its last component. */
 static const char *shard_path(struct heft_tf_bundle *b, uint32_t number, const char **name)
@@ -101,7 +101,7 @@ static bool check_size(const struct heft_tf_bundle *b, const struct heft_tf_entr
     const bool strings = entry->dtype->dtype == HEFT_STRING;
     uint64_t least;
 
-    if (each) /* elements < 2^63, each <= 16 */
+    if (each) /* no overflow: fewer than 2^63 elements of at most 16 bytes */
         return (heft_mul(entry->elements, each, &least) && least == entry->size) ||
                heft_fail(b->err, HEFT_MALFORMED, at,
                          "%" PRIu64 " bytes for %" PRIu64 " elements of %s", entry->size,
@@ -150,7 +150,7 @@ static bool check_empty(const struct heft_tf_bundle *b, const struct heft_tf_ent
 bool heft_tf_add_storage(struct heft_tf_bundle *b, const struct heft_tf_entry *entry, uint64_t at,
                          uint32_t *out)
 {
-    const uint64_t end = entry->offset + entry->size; /* each below 2^63 */
+    const uint64_t end = entry->offset + entry->size; /* no overflow: both numbers are below 2^63 */
     struct heft_storage storage = {.off = entry->offset, .packed = entry->size, .len = entry->size};
     const struct heft_model_source *file;
     struct heft_tf_shard *shard;
@@ -176,7 +176,7 @@ bool heft_tf_add_storage(struct heft_tf_bundle *b, const struct heft_tf_entry *e
     return heft_model_add_storage(b->model, &storage, out, b->err);
 }
 
-/* ---- what is missing --------------------------------------------------------------------- */
+/* ---- missing data files ------------------------------------------------------------------ */
 
 static bool note_shard(const struct heft_tf_bundle *b, const struct heft_tf_shard *shard)
 {
@@ -211,7 +211,7 @@ bool heft_tf_note_missing(const struct heft_tf_bundle *b)
     return true;
 }
 
-/* ---- data files that no entry names ------------------------------------------------------ */
+/* ---- data files that no entry refers to -------------------------------------------------- */
 
 /* Parses a name such as "PREFIX.data-00003-of-00012"; false if it is not a data file of this prefix. */
 static bool is_data_name(struct heft_str name, struct heft_str base, uint64_t *number, uint64_t *of)
@@ -244,7 +244,7 @@ struct looker {
     uint32_t source;
     struct heft_str base;
     uint64_t num_shards;
-    struct heft_strmap known; /* paths of the model's files */
+    struct heft_strmap known; /* paths of the files that belong to the model */
     struct heft_arena mem;
 };
 

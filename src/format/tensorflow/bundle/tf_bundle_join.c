@@ -40,8 +40,8 @@ static bool is_complete(const struct heft_partial *list, size_t n)
 }
 
 /* Collects the slices of all items as the parts of one row. */
-static bool gather(struct heft_model *model, const struct heft_partial *list, size_t n,
-                   struct heft_row *row, struct heft_error *err)
+static bool gather_parts(struct heft_model *model, const struct heft_partial *list, size_t n,
+                         struct heft_row *row, struct heft_error *err)
 {
     struct heft_parts *parts = heft_arena_zero(&model->mem, 1, sizeof *parts, err);
     size_t count = 0;
@@ -63,7 +63,7 @@ static bool gather(struct heft_model *model, const struct heft_partial *list, si
 }
 
 /* Marks what the joined row replaces: the rows of the single slices, and the unreadable whole. */
-static void mark(const struct heft_partial *list, size_t n, bool *rows, bool *unreadable)
+static void mark_replaced(const struct heft_partial *list, size_t n, bool *rows, bool *unreadable)
 {
     for (size_t i = 0; i < n; i++) {
         unreadable[list[i].unreadable] = true;
@@ -72,7 +72,8 @@ static void mark(const struct heft_partial *list, size_t n, bool *rows, bool *un
     }
 }
 
-static void sweep(struct heft_model *model, const bool *rows, size_t n_rows, const bool *unreadable)
+static void remove_marked(struct heft_model *model, const bool *rows, size_t n_rows,
+                          const bool *unreadable)
 {
     size_t kept = 0;
 
@@ -103,14 +104,14 @@ bool heft_tf_join(struct heft_model *model, struct heft_error *err)
         alike = count_alike(&model->partial[i], n - i);
         if (!is_complete(&model->partial[i], alike))
             continue;
-        ok = gather(model, &model->partial[i], alike, &row, err);
+        ok = gather_parts(model, &model->partial[i], alike, &row, err);
         if (!ok || !heft_parts_tile(model, &row, &overlap))
             continue; /* incomplete: each slice stays a row */
-        mark(&model->partial[i], alike, rows, unreadable);
+        mark_replaced(&model->partial[i], alike, rows, unreadable);
         ok = heft_model_add_row(model, &row, err);
     }
     if (ok)
-        sweep(model, rows, n_rows, unreadable);
+        remove_marked(model, rows, n_rows, unreadable);
     model->n_partial = 0;
     heft_arena_release(&scratch);
     return ok;

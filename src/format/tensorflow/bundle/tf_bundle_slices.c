@@ -11,7 +11,7 @@
 #include "core/parts.h"
 #include "format/tensorflow/bundle/tf_bundle.h"
 
-/* ---- keeping them ------------------------------------------------------------------------ */
+/* ---- collecting slices ------------------------------------------------------------------- */
 
 bool heft_tf_add_slice(struct heft_tf_bundle *b, struct heft_str key,
                        const struct heft_tf_entry *entry, uint64_t at, uint32_t storage)
@@ -38,7 +38,7 @@ bool heft_tf_add_slice(struct heft_tf_bundle *b, struct heft_str key,
     return true;
 }
 
-/* ---- putting them together --------------------------------------------------------------- */
+/* ---- joining slices into tensors --------------------------------------------------------- */
 
 struct whole {
     struct heft_tf_bundle *b;
@@ -144,7 +144,7 @@ static bool take_slice(struct whole *w, uint32_t k)
     if (!check_slice(w, k, slice, part))
         return false;
     for (unsigned d = 0; d < w->entry->rank; d++)
-        elements *= part->extent[d]; /* at most the tensor's */
+        elements *= part->extent[d]; /* no overflow: at most the elements of the tensor */
     if (slice->is_listed)
         return w->repeats = true;
     part->storage = slice->storage;
@@ -286,7 +286,7 @@ bool heft_tf_add_partitioned(struct heft_tf_bundle *b, struct heft_str name,
     return add_whole(&w);
 }
 
-/* ---- strays ------------------------------------------------------------------------------ */
+/* ---- slices without a tensor ------------------------------------------------------------- */
 
 bool heft_tf_note_strays(const struct heft_tf_bundle *b)
 {

@@ -23,9 +23,9 @@ static bool is_message(const struct heft_proto_item *item, uint32_t number)
     return item->number == number && item->wire == HEFT_PROTO_LEN;
 }
 
-/* ---- the header -------------------------------------------------------------------------- */
+/* ---- header of the bundle ---------------------------------------------------------------- */
 
-static bool excluded(uint64_t where, struct heft_error *err)
+static bool refuse_version(uint64_t where, struct heft_error *err)
 {
     return heft_fail(err, HEFT_UNSUPPORTED, where,
                      "the bundle excludes readers of version 1 (bad_consumers)");
@@ -41,7 +41,7 @@ static bool read_consumers(struct heft_cur cur, struct heft_error *err)
         if (!heft_proto_varint(&cur, &consumer, err))
             return false;
         if (consumer == CONSUMER)
-            return excluded(where, err);
+            return refuse_version(where, err);
     }
     return true;
 }
@@ -69,7 +69,7 @@ bool heft_tf_version_read(struct heft_cur cur, struct heft_tf_header *out, struc
         else if (is_number(&item, 2))
             out->min_consumer = (int32_t)(uint32_t)item.u64;
         else if (is_number(&item, 3) && item.u64 == CONSUMER)
-            return excluded(item.where, err);
+            return refuse_version(item.where, err);
         else if (is_message(&item, 3) && !read_consumers(heft_proto_sub(&item), err))
             return false;
     }
@@ -105,13 +105,13 @@ bool heft_tf_header_read(struct heft_bytes value, uint64_t at, struct heft_tf_he
     return true;
 }
 
-/* ---- the shape --------------------------------------------------------------------------- */
+/* ---- shapes ------------------------------------------------------------------------------ */
 
 struct shape {
     uint64_t dims[HEFT_SLICE_RANK];
     unsigned rank;
     uint64_t elements; /* product of the dimensions so far */
-    uint64_t nonzero;  /* the same without the dimensions of extent 0 */
+    uint64_t nonzero;  /* product of the dimensions other than 0 */
 };
 
 static bool read_size(struct heft_cur cur, uint64_t *size, struct heft_error *err)
@@ -194,7 +194,8 @@ static bool read_slice(struct heft_cur cur, unsigned rank, struct heft_slice_dim
 static bool read_slices(struct heft_cur cur, uint32_t number, const struct heft_tf_room *room,
                         struct heft_tf_entry *out, struct heft_error *err)
 {
-    const uint64_t n = (uint64_t)out->n_slices * (out->rank + 1u); /* below 2^40 */
+    const uint64_t n =
+        (uint64_t)out->n_slices * (out->rank + 1u); /* no overflow: the product is below 2^40 */
     struct heft_slice_dim *dims;
     struct heft_proto_item item;
     uint64_t at = 0;

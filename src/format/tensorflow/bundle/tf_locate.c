@@ -1,24 +1,24 @@
-/* tf_locate.c: what a name means that is of a TensorFlow checkpoint.
+/* tf_locate.c: finds the files of a TensorFlow checkpoint from the name that the user gives.
  *
- *     given                              there is                          opened
- *     model.ckpt-3                       model.ckpt-3.index                that (V2)
- *     model.ckpt-3                       model.ckpt-3-00000-of-00002 …     its first shard (V1)
- *     model.ckpt-3-?????-of-00002        the same                          the same
- *     model.ckpt-3.data-00000-of-00002   model.ckpt-3.index                that
- *     a folder                           checkpoint                        that: it names the latest
- *     a folder                           *.index                           the only one
- *     a folder                           *.meta                            the only one: it leads to its
- *                                                                          checkpoint, of V1 too
+ *     name given                         files found                       opened
+ *     model.ckpt-3                       model.ckpt-3.index                the index (V2)
+ *     model.ckpt-3                       model.ckpt-3-00000-of-00002 …     the first shard (V1)
+ *     model.ckpt-3-?????-of-00002        model.ckpt-3-00000-of-00002 …     the first shard (V1)
+ *     model.ckpt-3.data-00000-of-00002   model.ckpt-3.index                the index
+ *     a directory                        checkpoint                        the latest one that it names
+ *     a directory                        *.index                           the index, if there is one only
+ *     a directory                        *.meta                            the checkpoint beside it, V2 or
+ *                                                                          V1, if there is one .meta only
  *
- * With a step N, a folder means the checkpoint in it whose name ends with -N. */
+ * If a step N is requested, the checkpoint in the directory whose name ends in -N is opened. */
 #include "format/tensorflow/bundle/tf_locate.h"
 
 #include "base/text.h"
 #include "io/source.h"
 
-#define NUMBER 5 /* digits at least */
+#define NUMBER 5 /* least number of digits */
 
-/* The text's end taken as "-of-00002", "-00000" and the like: where it begins, or 0. */
+/* If the text ends in `word` and a number of five digits or more ("-of-00002"), returns the offset of `word`; else 0. */
 static size_t before_number(struct heft_str s, const char *word)
 {
     const size_t n = strlen(word);
@@ -31,7 +31,7 @@ static size_t before_number(struct heft_str s, const char *word)
     return at - n;
 }
 
-/* "PREFIX.data-00000-of-00001": the length of PREFIX, or 0. */
+/* Length of PREFIX in "PREFIX.data-00000-of-00001"; 0 for other names. */
 static size_t data_prefix(struct heft_str name)
 {
     const size_t of = before_number(name, "-of-");
@@ -39,7 +39,7 @@ static size_t data_prefix(struct heft_str name)
     return before_number((struct heft_str){name.p, of}, ".data-");
 }
 
-/* "PREFIX-?????-of-00001" */
+/* Length of PREFIX in "PREFIX-?????-of-00001"; 0 for other names. */
 static size_t pattern_prefix(struct heft_str name)
 {
     const struct heft_str s = {name.p, before_number(name, "-of-")};
@@ -52,7 +52,7 @@ static const char *if_file(const char *path)
     return path && heft_path_kind(path) == HEFT_PATH_FILE ? path : NULL;
 }
 
-/* The index of a data file, whose bytes say nothing by themselves. */
+/* The index beside a data file. The data file alone does not tell what it contains. */
 static const char *index_of_data(const char *given, size_t prefix, struct heft_arena *mem,
                                  struct heft_error *err)
 {
@@ -68,7 +68,7 @@ static const char *index_of_data(const char *given, size_t prefix, struct heft_a
     return NULL;
 }
 
-/* "PREFIX-00000-of-00002" for a prefix, whatever the number of shards: the first in order. */
+/* Finds the first shard, "PREFIX-00000-of-N" for any N, of a V1 checkpoint; NULL if there is none. */
 static const char *first_shard(const char *prefix, struct heft_arena *mem, struct heft_error *err)
 {
     const size_t folder = heft_path_folder(prefix);
@@ -83,7 +83,7 @@ static const char *first_shard(const char *prefix, struct heft_arena *mem, struc
     if (!heft_path_list(where, mem, &names, &n, &ignored)) {
         if (ignored.code == HEFT_NOMEM)
             *err = ignored;
-        return NULL; /* no folder, no shards */
+        return NULL; /* without a directory there are no shards */
     }
     for (size_t i = 0; i < n; i++) {
         const struct heft_str name = heft_str_of(names[i]);
@@ -96,7 +96,7 @@ static const char *first_shard(const char *prefix, struct heft_arena *mem, struc
     return NULL;
 }
 
-/* The only shards that have that number of others. */
+/* The first shard of a pattern "PREFIX-?????-of-00002", or NULL. */
 static const char *shard_of_pattern(const char *given, size_t prefix, struct heft_arena *mem,
                                     struct heft_error *err)
 {
@@ -123,7 +123,7 @@ static const char *follow_path(const char *given, enum heft_path_kind kind, stru
         path = first_shard(given, mem, err);
     if (err->code != HEFT_OK)
         return NULL;
-    return path ? path : given; /* which opening will say is not there */
+    return path ? path : given; /* if nothing was found, opening fails and reports this name */
 }
 
 const char *heft_tf_locate_prefix(const char *given, struct heft_arena *mem, struct heft_error *err)
@@ -131,7 +131,7 @@ const char *heft_tf_locate_prefix(const char *given, struct heft_arena *mem, str
     return follow_path(given, heft_path_kind(given), mem, err);
 }
 
-/* ---- folders ----------------------------------------------------------------------------- */
+/* ---- directories of checkpoints ---------------------------------------------------------- */
 
 uint64_t heft_tf_locate_shards(const char *name)
 {
@@ -142,12 +142,12 @@ uint64_t heft_tf_locate_shards(const char *name)
     if (of == 0 || of + 13 < s.n || before_number((struct heft_str){name, of}, "-") == 0 ||
         data_prefix(s) > 0)
         return 0;
-    for (size_t i = of + strlen("-of-"); i < s.n; i++) /* nine digits at most */
+    for (size_t i = of + strlen("-of-"); i < s.n; i++) /* no overflow: at most nine digits */
         n = n * 10 + (uint64_t)(name[i] - '0');
     return n;
 }
 
-/* "model.ckpt-7" for "model.ckpt-7.index", its V1 file or first V1 shard; empty for others. */
+/* The checkpoint's prefix, "model.ckpt-7", if the name is that of its index, its V1 file or its first V1 shard; empty for other names. */
 static struct heft_str prefix_of(struct heft_str name)
 {
     const struct heft_str none = {name.p, 0};
@@ -204,7 +204,7 @@ static const char *find_step(const char *const *names, size_t n, const char *ste
     return found;
 }
 
-/* The folder of a `checkpoint` file that was named itself. */
+/* The directory of a `checkpoint` file that the user named. */
 static const char *find_step_folder(const char *given, struct heft_arena *mem,
                                     struct heft_error *err)
 {
@@ -218,7 +218,7 @@ static const char *find_step_folder(const char *given, struct heft_arena *mem,
     return NULL;
 }
 
-/* Whether a folder has what a sharded save leaves that did not come to its end. */
+/* True if the directory contains parts of an interrupted sharded save ("…_temp…"). */
 static bool is_interrupted(const char *const *names, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

@@ -34,7 +34,7 @@ struct graph {
     struct heft_error *err;
 };
 
-/* ---- reading ----------------------------------------------------------------------------- */
+/* ---- reading the object graph ------------------------------------------------------------ */
 
 static bool is_message(const struct heft_proto_item *item, uint32_t number)
 {
@@ -131,19 +131,19 @@ static bool fetch_graph(struct graph *g, const struct heft_storage *storage, str
     *out = heft_cur_of(bytes, storage->off);
     if (!heft_proto_varint(out, &length, g->err))
         return false;
-    heft_cur_take(out, 4); /* its checksum */
+    heft_cur_take(out, 4); /* checksum of the lengths */
     *out = heft_cur_sub(out, heft_cur_left(out));
     return true;
 }
 
-/* ---- names ------------------------------------------------------------------------------- */
+/* ---- choosing names ---------------------------------------------------------------------- */
 
 static bool ends_here(struct heft_str s, size_t at, const char *word)
 {
     return heft_str_starts((struct heft_str){s.p + at, s.n - at}, heft_str_of(word));
 }
 
-/* "a.Sb..c" → "a/b.c" */
+/* Undoes the escaping of keys: "a.Sb..c" → "a/b.c". */
 static void put_unescaped(struct heft_buf *out, struct heft_str s)
 {
     for (size_t i = 0; i < s.n; i++) {
@@ -177,7 +177,7 @@ static void put_path(struct heft_buf *out, struct heft_str key)
 }
 
 /* Counts how often each candidate name occurs, keys included. */
-static bool count(struct heft_strmap *counts, struct heft_str name, struct heft_error *err)
+static bool count_name(struct heft_strmap *counts, struct heft_str name, struct heft_error *err)
 {
     uint32_t before;
 
@@ -218,12 +218,12 @@ static bool choose_names(struct graph *g, struct heft_str *paths, struct heft_st
     struct heft_row *rows = g->b->model->rows + g->first;
 
     for (size_t i = 0; i < g->n; i++)
-        if (g->full[i].n > 0 && !count(fulls, g->full[i], g->err))
+        if (g->full[i].n > 0 && !count_name(fulls, g->full[i], g->err))
             return false;
     for (size_t i = 0; i < g->n; i++) {
         if (!is_unique(g, fulls, i, g->full[i]))
             g->full[i] = paths[i];
-        if (!count(all, g->full[i], g->err))
+        if (!count_name(all, g->full[i], g->err))
             return false;
     }
     for (size_t i = 0; i < g->n; i++) {
@@ -286,7 +286,7 @@ static bool rename_rows(struct graph *g)
     return ok;
 }
 
-/* ---- both -------------------------------------------------------------------------------- */
+/* ---- applying the names ------------------------------------------------------------------ */
 
 static bool tell_twins(const struct graph *g)
 {
@@ -297,7 +297,7 @@ static bool tell_twins(const struct graph *g)
                                                      : "; the names of objects take each once");
 }
 
-static bool describe(const struct graph *g)
+static bool describe_objects(const struct graph *g)
 {
     struct heft_arena *mem = &g->b->model->mem;
     struct heft_node *root = heft_model_file_info(g->b->model, g->err);
@@ -326,7 +326,7 @@ static bool use_graph(struct graph *g, const struct heft_storage *storage)
 
     g->full = heft_arena_zero(&g->b->scratch, g->n + 1, sizeof *g->full, g->err);
     return g->full && map_keys(g) && fetch_graph(g, storage, &cur) && read_graph(g, cur) &&
-           find_twins(g) && describe(g) &&
+           find_twins(g) && describe_objects(g) &&
            (!g->b->model->object_names || (drop_twins(g) && rename_rows(g)));
 }
 
@@ -360,7 +360,7 @@ bool heft_tf_read_objects(struct heft_tf_bundle *b, size_t first_row)
         *b->err = found;
         return heft_error_file(b->err, model->sources[storage->source].path);
     }
-    /* A checksum mismatch is reported by whoever reads the tensor. */
+    /* A checksum mismatch is reported when the tensor is read. */
     return found.code == HEFT_MISMATCH ||
            heft_model_note(b->model, HEFT_FINDING, storage->source, found.offset, b->err,
                            "object graph: %s", found.text);

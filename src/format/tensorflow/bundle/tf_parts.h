@@ -14,7 +14,7 @@
 
 struct heft_tf_dtype {
     const char *name;  /* TensorFlow's DataTypeString: "bfloat16" */
-    const char *label; /* "DT_BFLOAT16" */
+    const char *label; /* TensorFlow's name: "DT_BFLOAT16" */
     uint8_t number;    /* value in enum DataType */
     uint8_t dtype;     /* enum heft_dtype; HEFT_DTYPE_COUNT if no tensor can be stored so */
 };
@@ -23,14 +23,14 @@ const struct heft_tf_dtype *heft_tf_dtype(uint64_t number);
 /* The entry for heft's dtype; NULL if TensorFlow has no such dtype. */
 const struct heft_tf_dtype *heft_tf_dtype_for(enum heft_dtype dtype);
 
-/* ---- which kind of table (tf_table.c) ---- */
+/* ---- kind of a table: bundle index or V1 checkpoint (tf_table.c) ---- */
 
 /* True if a table with these first bytes is a V1 checkpoint, not the index of a bundle. */
 bool heft_tf_is_v1(struct heft_bytes head);
 
 /* ---- index entries (tf_entry.c) ---- */
 
-/* BundleHeaderProto, the value of the empty key. */
+/* BundleHeaderProto: the value of the index entry with the empty key. */
 struct heft_tf_header {
     uint32_t num_shards; /* 1 … INT32_MAX */
     bool is_big_endian;
@@ -70,7 +70,7 @@ HEFT_CHECKED bool heft_tf_v1_entry_read(struct heft_cur cur, const struct heft_t
 HEFT_CHECKED bool heft_tf_version_read(struct heft_cur cur, struct heft_tf_header *out,
                                        struct heft_error *err);
 
-/* ---- strings as a data file has them (tf_strings_write.c) ---- */
+/* ---- writing strings in the form of a data file (tf_strings_write.c) ---- */
 
 /* To be called in this order: the length of each string, the sum, each string. *crc starts at 0 and ends as the CRC of the entry, unmasked. */
 void heft_tf_put_length(struct heft_buf *out, uint64_t n, uint32_t *crc);

@@ -39,7 +39,7 @@ struct reader {
     struct heft_error *err;
 };
 
-/* ---- reading ----------------------------------------------------------------------------- */
+/* ---- reading the `checkpoint` file ------------------------------------------------------- */
 
 static bool take_value(struct reader *r, struct heft_proto *p)
 {
@@ -89,7 +89,7 @@ static bool read_state(struct reader *r)
     return ok && heft_tree_text(&r->model->mem, node, HEFT_STR("latest"), r->latest, r->err);
 }
 
-/* ---- following --------------------------------------------------------------------------- */
+/* ---- opening the latest checkpoint ------------------------------------------------------- */
 
 static struct heft_str last_part(struct heft_str path)
 {
@@ -160,7 +160,7 @@ static bool follow_stale(const struct reader *r, const char *relative)
            open_latest(r, only);
 }
 
-static bool follow(const struct reader *r)
+static bool open_named(const struct reader *r)
 {
     const struct heft_str base = last_part(r->latest);
     const bool is_relative =
@@ -196,7 +196,7 @@ static bool open_state(struct heft_model *model, uint32_t source, struct heft_er
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
                          "the checkpoint file has %" PRIu64 " bytes, the limit is 16 MiB", size);
     return read_state(&r) &&
-           heft_model_claim(model, source, 0, size, "names of checkpoints", err) && follow(&r);
+           heft_model_claim(model, source, 0, size, "names of checkpoints", err) && open_named(&r);
 }
 
 /* True if the text begins with one of the file's fields, after blanks and comments. */

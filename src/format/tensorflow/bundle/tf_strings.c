@@ -24,8 +24,8 @@ struct feed {
     struct heft_error *err;
 };
 
-static void begin(struct feed *f, const struct heft_model *model,
-                  const struct heft_storage *storage, struct heft_error *err)
+static void begin_feed(struct feed *f, const struct heft_model *model,
+                       const struct heft_storage *storage, struct heft_error *err)
 {
     f->src = &model->sources[storage->source].source;
     f->at = storage->off;
@@ -33,7 +33,7 @@ static void begin(struct feed *f, const struct heft_model *model,
     f->err = err;
 }
 
-static bool refill(struct feed *f)
+static bool refill_feed(struct feed *f)
 {
     const uint64_t left = f->end - f->at;
 
@@ -47,14 +47,14 @@ static bool refill(struct feed *f)
     return true;
 }
 
-static uint64_t where(const struct feed *f)
+static uint64_t position_of(const struct feed *f)
 {
     return f->at - (f->n - f->used);
 }
 
 static bool take_byte(struct feed *f, uint8_t *out)
 {
-    if (f->used == f->n && !refill(f))
+    if (f->used == f->n && !refill_feed(f))
         return false;
     *out = f->piece[f->used++];
     return true;
@@ -62,7 +62,7 @@ static bool take_byte(struct feed *f, uint8_t *out)
 
 static bool take_length(struct feed *f, uint64_t *out)
 {
-    const uint64_t begin = where(f);
+    const uint64_t begin = position_of(f);
     uint8_t byte = 0x80;
 
     *out = 0;
@@ -82,7 +82,7 @@ static bool sum_bytes(struct feed *f, uint64_t n, uint32_t *crc)
     while (n > 0) {
         size_t some;
 
-        if (f->used == f->n && !refill(f))
+        if (f->used == f->n && !refill_feed(f))
             return false;
         some = (size_t)heft_min_u64(n, f->n - f->used);
         *crc = heft_crc32c(*crc, f->piece + f->used, some);
@@ -105,7 +105,7 @@ static uint32_t sum_number(uint32_t crc, uint64_t v, unsigned width, bool big)
 /* Compares the stored checksum (4 bytes) with the one so far, and adds the stored bytes to it. */
 static bool take_sum(struct feed *f, const char *of, uint32_t *crc)
 {
-    const uint64_t begin = where(f);
+    const uint64_t begin = position_of(f);
     uint8_t bytes[4];
     uint32_t stored;
 
@@ -121,38 +121,39 @@ static bool take_sum(struct feed *f, const char *of, uint32_t *crc)
     return true;
 }
 
-static bool judge(const struct feed *f, const struct heft_storage *storage, uint32_t crc)
+static bool check_end(const struct feed *f, const struct heft_storage *storage, uint32_t crc)
 {
-    if (where(f) != f->end)
-        return heft_fail(f->err, HEFT_MALFORMED, where(f),
-                         "%" PRIu64 " bytes follow the last element", f->end - where(f));
+    if (position_of(f) != f->end)
+        return heft_fail(f->err, HEFT_MALFORMED, position_of(f),
+                         "%" PRIu64 " bytes follow the last element", f->end - position_of(f));
     return crc == storage->crc ||
            heft_fail(f->err, HEFT_MISMATCH, storage->off,
                      "CRC-32C is %08" PRIx32 ", the file says %08" PRIx32, crc, storage->crc);
 }
 
-/* ---- the two kinds ----------------------------------------------------------------------- */
+/* ---- verifying strings and variants ------------------------------------------------------ */
 
 static bool sum_strings(struct feed *f, const struct heft_storage *storage)
 {
     uint64_t length, total = 0;
     uint32_t crc = 0;
 
-    for (uint64_t i = 0; i < storage->more->count; i++) { /* at most storage->len, as validated */
+    for (uint64_t i = 0; i < storage->more->count;
+         i++) { /* bounded: at most storage->len, as validated */
         if (!take_length(f, &length))
             return false;
         if (!heft_add(total, length, &total))
-            return heft_fail(f->err, HEFT_MALFORMED, where(f),
+            return heft_fail(f->err, HEFT_MALFORMED, position_of(f),
                              "the sum of the lengths exceeds 64 bits");
         crc = sum_number(crc, length, length > UINT32_MAX ? 8 : 4, f->big);
     }
     if (!take_sum(f, "the lengths", &crc))
         return false;
-    if (total != f->end - where(f))
-        return heft_fail(f->err, HEFT_MALFORMED, where(f),
+    if (total != f->end - position_of(f))
+        return heft_fail(f->err, HEFT_MALFORMED, position_of(f),
                          "the strings need %" PRIu64 " bytes, %" PRIu64 " are present", total,
-                         f->end - where(f));
-    return sum_bytes(f, total, &crc) && judge(f, storage, crc);
+                         f->end - position_of(f));
+    return sum_bytes(f, total, &crc) && check_end(f, storage, crc);
 }
 
 static bool sum_variants(struct feed *f, const struct heft_storage *storage)
@@ -165,25 +166,26 @@ static bool sum_variants(struct feed *f, const struct heft_storage *storage)
         if (!take_length(f, &length))
             return false;
         crc = sum_number(crc, length, 8, f->big);
-        if (length > f->end - where(f))
-            return heft_fail(f->err, HEFT_MALFORMED, where(f),
+        if (length > f->end - position_of(f))
+            return heft_fail(f->err, HEFT_MALFORMED, position_of(f),
                              "a variant needs %" PRIu64 " bytes, %" PRIu64 " are present", length,
-                             f->end - where(f));
+                             f->end - position_of(f));
         if (!sum_bytes(f, length, &crc) || !take_sum(f, "a variant", &crc))
             return false;
     }
-    return judge(f, storage, crc);
+    return check_end(f, storage, crc);
 }
 
-static bool check(const struct heft_model *model, const struct heft_storage *storage, bool big,
-                  bool (*sum)(struct feed *, const struct heft_storage *), struct heft_error *err)
+static bool check_elements(const struct heft_model *model, const struct heft_storage *storage,
+                           bool big, bool (*sum)(struct feed *, const struct heft_storage *),
+                           struct heft_error *err)
 {
     struct feed *f = heft_calloc(1, sizeof *f, err);
     bool ok;
 
     if (!f)
         return false;
-    begin(f, model, storage, err);
+    begin_feed(f, model, storage, err);
     f->big = big;
     ok = sum(f, storage);
     heft_free(f);
@@ -193,28 +195,28 @@ static bool check(const struct heft_model *model, const struct heft_storage *sto
 bool heft_tf_check_strings(const struct heft_model *model, const struct heft_storage *storage,
                            struct heft_error *err)
 {
-    return check(model, storage, false, sum_strings, err);
+    return check_elements(model, storage, false, sum_strings, err);
 }
 
 bool heft_tf_check_strings_big(const struct heft_model *model, const struct heft_storage *storage,
                                struct heft_error *err)
 {
-    return check(model, storage, true, sum_strings, err);
+    return check_elements(model, storage, true, sum_strings, err);
 }
 
 bool heft_tf_check_variants(const struct heft_model *model, const struct heft_storage *storage,
                             struct heft_error *err)
 {
-    return check(model, storage, false, sum_variants, err);
+    return check_elements(model, storage, false, sum_variants, err);
 }
 
 bool heft_tf_check_variants_big(const struct heft_model *model, const struct heft_storage *storage,
                                 struct heft_error *err)
 {
-    return check(model, storage, true, sum_variants, err);
+    return check_elements(model, storage, true, sum_variants, err);
 }
 
-/* ---- the other byte order ---------------------------------------------------------------- */
+/* ---- converting the checksum to the other byte order ------------------------------------- */
 
 /* Sums the lengths as numbers of both byte orders; also returns their stored bytes and their total. */
 static bool sum_lengths(struct feed *f, const struct heft_storage *storage, uint32_t *big,
@@ -224,13 +226,14 @@ static bool sum_lengths(struct feed *f, const struct heft_storage *storage, uint
 
     *big = *little = 0;
     *total = 0;
-    for (uint64_t i = 0; i < storage->more->count; i++) { /* at most storage->len, as validated */
+    for (uint64_t i = 0; i < storage->more->count;
+         i++) { /* bounded: at most storage->len, as validated */
         unsigned width;
 
         if (!take_length(f, &length))
             return false;
         if (!heft_add(*total, length, total))
-            return heft_fail(f->err, HEFT_MALFORMED, where(f),
+            return heft_fail(f->err, HEFT_MALFORMED, position_of(f),
                              "the sum of the lengths exceeds 64 bits");
         width = length > UINT32_MAX ? 8 : 4;
         *big = sum_number(*big, length, width, true);
@@ -249,14 +252,14 @@ static bool swap_strings(struct feed *f, const struct heft_storage *storage,
 
     if (!sum_lengths(f, storage, &big, &little, &total))
         return false;
-    out->lengths = where(f) - storage->off;
+    out->lengths = position_of(f) - storage->off;
     for (unsigned i = 0; i < 4; i++)
         if (!take_byte(f, &word[3 - i]))
             return false;
-    if (total != f->end - where(f))
-        return heft_fail(f->err, HEFT_MALFORMED, where(f),
+    if (total != f->end - position_of(f))
+        return heft_fail(f->err, HEFT_MALFORMED, position_of(f),
                          "the strings need %" PRIu64 " bytes, %" PRIu64 " are present", total,
-                         f->end - where(f));
+                         f->end - position_of(f));
     wrong = heft_crc_unmask(heft_le32(word)) ^ big;
     share = heft_crc32c_combine(sum_number(big, heft_le32(word), 4, true), storage->crc, total);
     heft_put_le32(out->word, heft_crc_mask(little ^ wrong));
@@ -272,13 +275,13 @@ bool heft_tf_swap_strings(const struct heft_model *model, const struct heft_stor
 
     if (!f)
         return false;
-    begin(f, model, storage, err);
+    begin_feed(f, model, storage, err);
     ok = swap_strings(f, storage, out);
     heft_free(f);
     return ok;
 }
 
-/* ---- handing them out -------------------------------------------------------------------- */
+/* ---- reading the strings ----------------------------------------------------------------- */
 
 /* Offset of the first string: after the lengths, which must leave room for it. */
 static bool pass_lengths(struct feed *f, const struct heft_storage *storage, uint64_t *at)
@@ -289,14 +292,14 @@ static bool pass_lengths(struct feed *f, const struct heft_storage *storage, uin
         if (!take_length(f, &length))
             return false;
         if (!heft_add(total, length, &total))
-            return heft_fail(f->err, HEFT_MALFORMED, where(f),
+            return heft_fail(f->err, HEFT_MALFORMED, position_of(f),
                              "the sum of the lengths exceeds 64 bits");
     }
-    *at = where(f) + 4;
+    *at = position_of(f) + 4;
     return (*at <= f->end && total == f->end - *at) ||
-           heft_fail(f->err, HEFT_MALFORMED, where(f),
+           heft_fail(f->err, HEFT_MALFORMED, position_of(f),
                      "strings of %" PRIu64 " bytes and a checksum do not match the stored %" PRIu64,
-                     total, f->end - where(f));
+                     total, f->end - position_of(f));
 }
 
 struct giver {
@@ -307,7 +310,7 @@ struct giver {
     bool stopped;
 };
 
-static bool give(struct giver *g, const struct feed *f, uint64_t at, uint64_t n)
+static bool give_text(struct giver *g, const struct feed *f, uint64_t at, uint64_t n)
 {
     if (n > LARGEST_TEXT)
         return heft_fail(f->err, HEFT_LIMIT, at,
@@ -331,12 +334,12 @@ bool heft_tf_strings(const struct heft_model *model, const struct heft_storage *
 
     if (!f)
         return storage->len == 0; /* no strings, no bytes */
-    begin(f, model, storage, err);
+    begin_feed(f, model, storage, err);
     ok = pass_lengths(f, storage, &at);
     f->n = f->used = 0;
-    begin(f, model, storage, err);
+    begin_feed(f, model, storage, err);
     for (uint64_t i = 0; ok && i < storage->more->count && !g.stopped; i++) {
-        ok = take_length(f, &length) && give(&g, f, at, length);
+        ok = take_length(f, &length) && give_text(&g, f, at, length);
         at += ok ? length : 0;
     }
     heft_free(g.text);

@@ -1,7 +1,7 @@
-/* tf_table.c: the walk through a sorted table of TensorFlow, a bundle's index or a V1 checkpoint: it claims everything that is not an entry, reports irregularities, and hands out the entries. The first entry tells which of the two a table is. */
+/* tf_table.c: reads a sorted table of TensorFlow, which is a bundle's index or a V1 checkpoint: its first entry tells which. Claims everything that is not an entry, reports irregularities, and passes the entries to a callback. */
 #include "format/tensorflow/bundle/tf_bundle.h"
 
-/* ---- which of the two ---- */
+/* ---- kind of the table ---- */
 
 /* The bytes after the lengths of the first entry, if its key is empty. */
 static struct heft_bytes first_value(struct heft_bytes head, size_t at)
@@ -39,7 +39,7 @@ bool heft_tf_is_v1(struct heft_bytes head)
     return value.n > 0 && value.p[0] == 0x0a; /* V1 has a message in field 1, V2 a number */
 }
 
-/* ---- the walk ---- */
+/* ---- reading the table ---- */
 
 struct walk {
     struct heft_tf_bundle *b;
@@ -96,7 +96,8 @@ bool heft_tf_walk(struct heft_tf_bundle *b, uint32_t source,
     struct walk w = {b, source};
     const struct heft_sstable_watcher watcher = {claim_block, note_odd, &w};
     const struct heft_source src =
-        b->model->sources[source].source; /* a copy: each() may grow the array */
+        b->model->sources[source]
+            .source; /* a copy, because each() may reallocate the array of sources */
     struct heft_sstable_entry e;
     struct heft_sstable table;
     bool ok = heft_sstable_open(&table, &src, &watcher, b->err);

@@ -24,7 +24,7 @@ static struct heft_str text_of(const struct heft_proto_item *item)
                : HEFT_STR("");
 }
 
-/* Node numbers are int32. */
+/* A node number; the field is an int32. */
 static int64_t number_of(const struct heft_proto_item *item)
 {
     return item->wire == HEFT_PROTO_VARINT ? (int64_t)item->u64 : -1;

@@ -1,4 +1,4 @@
-/* tf_twins.h: variables that a SavedModel of Keras 3's model.export() stores twice. */
+/* tf_twins.h: finds variables that are stored twice: Keras 3's model.export() writes such SavedModels. */
 #ifndef HEFT_TF_TWINS_H
 #define HEFT_TF_TWINS_H
 

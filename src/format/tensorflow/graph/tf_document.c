@@ -14,7 +14,7 @@ enum { SAVED_VERSION = 1, SAVED_GRAPHS = 2 };
 
 static const char whole[] = "SavedModel"; /* label of ranges that are not a part of a graph */
 
-/* ---- which document it is ---- */
+/* ---- form and kind of a document ---- */
 
 /* Text form: the first word tells the kind. */
 static enum heft_tf_kind kind_of_word(struct heft_str word)
@@ -127,7 +127,7 @@ struct heft_tf_form heft_tf_form_of(struct heft_bytes head, uint64_t size)
     return form;
 }
 
-/* ---- reading ---- */
+/* ---- reading the metagraphs ---- */
 
 static struct heft_tf_graph *add_graph(struct heft_tf_saved *saved, uint64_t where,
                                        struct heft_error *err)
@@ -193,8 +193,8 @@ static const struct heft_proto_message *message_of(enum heft_tf_kind kind)
     return kind == HEFT_TF_META_GRAPH ? &heft_tf_meta_graph : &heft_tf_graph;
 }
 
-static bool judge(struct heft_tf_saved *saved, const struct heft_source *src,
-                  struct heft_error *err)
+static bool detect_form(struct heft_tf_saved *saved, const struct heft_source *src,
+                        struct heft_error *err)
 {
     struct heft_arena scratch = {0};
     struct heft_bytes head;
@@ -217,7 +217,7 @@ bool heft_tf_saved_read(struct heft_tf_saved *saved, const struct heft_source *s
     bool ok;
 
     *saved = (struct heft_tf_saved){0};
-    ok = judge(saved, src, err) &&
+    ok = detect_form(saved, src, err) &&
          heft_proto_doc_open(&saved->doc, src, saved->form.is_text, err) &&
          heft_proto_open(&p, &saved->doc, 0, saved->doc.size, message_of(saved->form.kind), err) &&
          heft_tf_part(&saved->parts, 0, whole, err) && read_kind(saved, &p, mem);

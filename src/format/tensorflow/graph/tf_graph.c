@@ -1,17 +1,16 @@
-/* tf_graph.c: the index of a MetaGraphDef, made in one pass.
+/* tf_graph.c: builds the index of a MetaGraphDef in one pass.
  *
  *     MetaGraphDef ─┬─ meta_info_def      tags, versions
- *                   ├─ graph_def ─┬─ node …      name, op, place
+ *                   ├─ graph_def ─┬─ node …      name, op, byte range
  *                   │             └─ library ─── function ─── node_def …
  *                   ├─ saver_def, collection_def, signature_def, asset_file_def   (tf_meta.c)
  *                   └─ object_graph_def                                           (tf_objects.c)
  *
- * Of a node only what every walk asks for is kept: some forty bytes and the name. Ops and called
- * functions are few, and kept once each. */
+ * A node's entry has only the fields that every walk of the graph needs: about 40 bytes and the
+ * name. Names of ops and of called functions are interned: millions of nodes share a few hundred. */
 #include "format/tensorflow/graph/tf_graph.h"
 
 #include "core/model.h"
-#include "io/pages.h"
 
 enum {
     META_INFO = 1,
@@ -23,7 +22,6 @@ enum {
     META_OBJECTS
 };
 enum { MOST_VERSIONS = 1000 };
-enum { NODE_BYTES = 64, MANY_BYTES = 8 << 20 }; /* usual size of a node; size of a large graph */
 enum { INFO_VERSION = 1, INFO_TAGS = 4, INFO_TENSORFLOW, INFO_GIT };
 enum { GRAPH_NODE = 1, GRAPH_LIBRARY = 2 };
 enum { NODE_NAME = 1, NODE_OP = 2, NODE_ATTR = 5 };
@@ -31,7 +29,7 @@ enum { KEY = 1, VALUE = 2 };
 enum { ATTR_FUNC = 10, FUNC_NAME = 1 };
 enum { LIBRARY_FUNCTION = 1, FUNCTION_SIGNATURE = 1, FUNCTION_NODE = 3, OP_NAME = 1 };
 
-/* ---- what it is made of ---- */
+/* ---- parts of the document, for the byte map ---- */
 
 static const char *const meta_parts[] = {[META_INFO] = "metagraph information: tags, versions, ops",
                                          [META_GRAPH] = "graph",
@@ -57,10 +55,10 @@ bool heft_tf_part(struct heft_tf_parts *parts, uint64_t off, const char *what,
     return true;
 }
 
-/* ---- words ---- */
+/* ---- interned names of ops and called functions ---- */
 
-/* Where a word is remembered that came lately: graphs have few ops, and a million nodes of them. */
-static uint32_t *recent(struct heft_tf_graph *g, struct heft_str text)
+/* Slot of a small direct-mapped cache in front of the hash map: millions of nodes use few ops, so most lookups hit it. */
+static uint32_t *recent_slot(struct heft_tf_graph *g, struct heft_str text)
 {
     const uint8_t *const p = (const uint8_t *)text.p;
     const size_t mark = text.n ? text.n * 37 + p[0] + p[text.n / 2] * 5U + p[text.n - 1] * 11U : 0;
@@ -70,7 +68,7 @@ static uint32_t *recent(struct heft_tf_graph *g, struct heft_str text)
 
 static bool find_word(struct heft_tf_graph *g, struct heft_str text, uint32_t *out)
 {
-    uint32_t *const last = recent(g, text);
+    uint32_t *const last = recent_slot(g, text);
 
     if (*last >= g->n_words || !heft_str_eq(g->words[*last], text)) {
         const uint32_t found = heft_strmap_get(&g->word_map, text);
@@ -83,7 +81,7 @@ static bool find_word(struct heft_tf_graph *g, struct heft_str text, uint32_t *o
     return true;
 }
 
-/* One that is not among them yet; its text is in the arena. */
+/* Interns a name that is not in the table yet. Its text is in the arena. */
 static bool add_word(struct heft_tf_graph *g, struct heft_str text, uint64_t where, uint32_t *out,
                      struct heft_error *err)
 {
@@ -110,7 +108,7 @@ static bool word(struct heft_tf_graph *g, struct heft_proto *p, uint32_t *out)
 
 /* ---- nodes ---- */
 
-/* The function's name of an attribute's value. */
+/* Reads the function name in an attribute's value. */
 static bool read_func(struct heft_tf_graph *g, struct heft_proto *p, uint32_t *func)
 {
     uint32_t number;
@@ -243,20 +241,6 @@ static bool read_library(struct heft_tf_graph *g, struct heft_proto *p)
     return !p->failed;
 }
 
-/* Reserves memory for the nodes and their names of a large graph of n bytes, on huge pages. Untouched
- * pages cost nothing; more nodes take ordinary memory. */
-static bool reserve_nodes(struct heft_tf_graph *g, uint64_t n, struct heft_error *err)
-{
-    const size_t most = (size_t)(n / NODE_BYTES);
-
-    if (n < MANY_BYTES || g->n_nodes > 0)
-        return true;
-    if (!heft_grow(&g->nodes, &g->cap_nodes, 0, most, sizeof *g->nodes, err))
-        return false;
-    heft_pages_large(g->nodes, g->cap_nodes * sizeof *g->nodes);
-    return heft_pages_reserve(&g->texts, (size_t)(n / 8), err);
-}
-
 static bool read_graph_def(struct heft_tf_graph *g, struct heft_proto *p)
 {
     struct nodes nodes = {&g->nodes, &g->cap_nodes, &g->n_nodes};
@@ -273,14 +257,15 @@ static bool read_graph_def(struct heft_tf_graph *g, struct heft_proto *p)
     return ok && !p->failed;
 }
 
-/* ---- the whole ---- */
+/* ---- MetaGraphDef ---- */
 
-/* Equal sets are equal, whatever comes twice. */
+/* Adds a tag unless the list has it: tags are a set. */
 static bool add_tag(struct heft_tf_graph *g, struct heft_proto *p)
 {
     struct heft_str tag;
 
-    for (size_t i = 0; i < g->n_tags; i++) /* before it is copied: it may come millions of times */
+    for (size_t i = 0; i < g->n_tags;
+         i++) /* compared before the copy: a tag may be repeated millions of times */
         if (p->text.p && heft_str_eq(g->tags[i], p->text))
             return true;
     if (!heft_grow(&g->tags, &g->cap_tags, g->n_tags, 1, sizeof tag, p->err) ||
@@ -296,7 +281,7 @@ static bool add_tag(struct heft_tf_graph *g, struct heft_proto *p)
     return true;
 }
 
-/* The last one counts; each that came takes memory. */
+/* If a version is repeated, the last one counts. The number is bounded, because each copy takes memory. */
 static bool read_version(struct heft_tf_graph *g, struct heft_proto *p, struct heft_str *out)
 {
     if (++g->n_versions > MOST_VERSIONS)
@@ -331,7 +316,7 @@ static bool read_part(struct heft_tf_graph *g, struct heft_proto *p, uint32_t nu
     case META_INFO:
         return read_info(g, p);
     case META_GRAPH:
-        return reserve_nodes(g, p->len, p->err) && read_graph_def(g, p);
+        return read_graph_def(g, p);
     case META_SAVER:
         return heft_tf_saver_read(g, p);
     case META_COLLECTION:
@@ -347,8 +332,8 @@ static bool read_part(struct heft_tf_graph *g, struct heft_proto *p, uint32_t nu
     }
 }
 
-static void begin(struct heft_tf_graph *g, struct heft_proto *p, struct heft_arena *mem,
-                  struct heft_tf_parts *parts)
+static void begin_graph(struct heft_tf_graph *g, struct heft_proto *p, struct heft_arena *mem,
+                        struct heft_tf_parts *parts)
 {
     *g = (struct heft_tf_graph){.doc = p->doc, .mem = mem, .parts = parts, .begin = mem->total};
 }
@@ -359,7 +344,7 @@ bool heft_tf_graph_read(struct heft_tf_graph *g, struct heft_proto *p, struct he
     const uint64_t unknown = p->unknown;
     uint32_t number;
 
-    begin(g, p, mem, parts);
+    begin_graph(g, p, mem, parts);
     while ((number = heft_proto_pull(p)))
         if (!heft_tf_part(parts, p->where, meta_parts[number], p->err) ||
             !read_part(g, p, number) || !heft_tf_graph_weigh(g, p->where, p->err))
@@ -372,8 +357,8 @@ bool heft_tf_graph_read(struct heft_tf_graph *g, struct heft_proto *p, struct he
 bool heft_tf_graph_read_def(struct heft_tf_graph *g, struct heft_proto *p, struct heft_arena *mem,
                             struct heft_tf_parts *parts)
 {
-    begin(g, p, mem, parts);
-    if (!reserve_nodes(g, p->doc->is_text ? 0 : p->doc->size, p->err) || !read_graph_def(g, p))
+    begin_graph(g, p, mem, parts);
+    if (!read_graph_def(g, p))
         return false;
     g->at = (struct heft_tf_range){p->off, p->len};
     return true;
@@ -403,9 +388,10 @@ void heft_tf_graph_release(struct heft_tf_graph *g)
     *g = (struct heft_tf_graph){0};
 }
 
-/* ---- by name ---- */
+/* ---- lookup by name ---- */
 
-static bool twice(const char *what, struct heft_str name, uint64_t where, struct heft_error *err)
+static bool report_duplicate(const char *what, struct heft_str name, uint64_t where,
+                             struct heft_error *err)
 {
     return heft_fail(err, HEFT_MALFORMED, where, "duplicate name of %s: \"%.*s\"", what,
                      (int)heft_min_u64(name.n, 100), name.p);
@@ -422,13 +408,13 @@ bool heft_tf_graph_index(struct heft_tf_graph *g, struct heft_error *err)
                                     0, &same, &found, err))
             return false;
         if (same < g->n_nodes)
-            return twice("nodes", g->nodes[same].name, g->nodes[same].at.off, err);
+            return report_duplicate("nodes", g->nodes[same].name, g->nodes[same].at.off, err);
     }
     for (size_t i = 0; g->function_map.count < g->n_functions; i++) {
         if (!heft_strmap_add(&g->function_map, g->functions[i].name, (uint32_t)i, &found, err))
             return false;
         if (found != HEFT_MAP_NONE)
-            return twice("functions", g->functions[i].name, g->functions[i].at.off, err);
+            return report_duplicate("functions", g->functions[i].name, g->functions[i].at.off, err);
     }
     return true;
 }

@@ -134,7 +134,8 @@ struct heft_tf_graph {
     struct heft_tf_node_entry *nodes; /* nodes of the graph */
     struct heft_tf_node_entry *inner; /* nodes of all functions */
     struct heft_tf_function *functions;
-    struct heft_str *words; /* names of ops and called functions, without duplicates */
+    struct heft_str
+        *words; /* names of ops and called functions, each once; nodes refer to them by position */
     struct heft_tf_signature *signatures;   /* sorted by key */
     struct heft_tf_collection *collections; /* sorted by name */
     struct heft_tf_asset *assets;           /* from asset_file_def, else from the collection */
@@ -150,7 +151,7 @@ struct heft_tf_graph {
     uint32_t recent[HEFT_TF_RECENT]; /* cache of recent words, tried before the map */
     struct heft_tf_saver saver;
     bool has_objects;
-    uint64_t n_infos; /* in all signatures */
+    uint64_t n_infos; /* number of tensors in all signatures */
     uint64_t unknown; /* fields that no message table lists */
 };
 
@@ -227,7 +228,7 @@ HEFT_CHECKED bool heft_tf_collection_each(const struct heft_tf_graph *graph,
                                           heft_tf_element_fn *each, void *ctx,
                                           struct heft_error *err);
 
-/* ---- for the readers of tf_*.c ---- */
+/* ---- helpers shared by the tf_*.c readers ---- */
 
 /* Copies the text that was pulled into the arena. At most 64 KiB. */
 HEFT_CHECKED bool heft_tf_text(struct heft_proto *p, struct heft_arena *mem, struct heft_str *out);

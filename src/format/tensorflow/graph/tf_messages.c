@@ -617,7 +617,7 @@ static const struct heft_proto_field named_tuple_fields[] = {
 };
 MESSAGE(named_tuple, "NamedTupleValue");
 
-/* ---- beside the model ---- */
+/* ---- files beside the model: fingerprint, logs of TensorFlow Serving ---- */
 
 static const struct heft_proto_field fingerprint_fields[] = {
     ONE(1, "saved_model_checksum", UINT64),

@@ -20,7 +20,7 @@ enum { LIST_VALUE = 1 };
 
 #define ASSETS_COLLECTION "saved_model_assets"
 #define ASSET_TYPE        "tensorflow.AssetFileDef"
-#define MOST_ASSET        65536 /* bytes */
+#define MOST_ASSET        65536 /* bytes of an AssetFileDef */
 
 /* ---- saver ---- */
 
@@ -199,7 +199,7 @@ struct element_reader {
     struct heft_arena scratch;
 };
 
-static bool hand_out(struct element_reader *r, struct heft_proto *p, struct heft_str text)
+static bool pass_element(struct element_reader *r, struct heft_proto *p, struct heft_str text)
 {
     if (!text.p && !heft_proto_fetch(p, &r->scratch, MOST_ASSET, &text, p->err))
         return false;
@@ -211,7 +211,7 @@ static bool each_any(struct element_reader *r, struct heft_proto *p)
     uint32_t number;
 
     while ((number = heft_proto_pull(p)))
-        if (number == ANY_VALUE ? !hand_out(r, p, p->text) : !heft_proto_pass(p))
+        if (number == ANY_VALUE ? !pass_element(r, p, p->text) : !heft_proto_pass(p))
             return false;
     return !p->failed;
 }
@@ -226,7 +226,7 @@ static bool each_of_list(struct element_reader *r, struct heft_proto *p, uint32_
         if (kind == HEFT_TF_ANY_LIST)
             ok = each_any(r, p);
         else
-            ok = !has_text || hand_out(r, p, p->text);
+            ok = !has_text || pass_element(r, p, p->text);
     }
     return ok && !p->failed;
 }
@@ -249,10 +249,10 @@ bool heft_tf_collection_each(const struct heft_tf_graph *g,
     return ok;
 }
 
-/* ---- assets of the collection: what TensorFlow 1 writes ----
+/* ---- assets in a collection, as TensorFlow 1 writes them ----
  *
- * Each is an Any: a URL and the bytes of an AssetFileDef; in the text form the message may stand
- * written out. */
+ * Each is an Any message: a type URL and the bytes of an AssetFileDef. The text form may spell the
+ * AssetFileDef out instead. */
 
 static bool is_asset(struct heft_str url)
 {
@@ -340,7 +340,7 @@ static bool assets_of(struct heft_tf_graph *g, const struct heft_tf_collection *
     return ok;
 }
 
-/* ---- order ---- */
+/* ---- sorting, one item per name ---- */
 
 /* An array of `each` bytes an item; every item begins with its name. */
 struct named_items {
@@ -377,7 +377,7 @@ static bool sort_by_name(void *items, size_t n, size_t each, struct heft_error *
     return copy != NULL;
 }
 
-/* Whether item i of sorted ones is followed by one of its name. */
+/* True if item i of a sorted array is followed by one with the same name. */
 static bool is_replaced(const void *items, size_t i, size_t n, size_t each)
 {
     const char *const at = (const char *)items + i * each;
@@ -386,8 +386,8 @@ static bool is_replaced(const void *items, size_t i, size_t n, size_t each)
                                     *(const struct heft_str *)(const void *)(at + each));
 }
 
-/* Sorted, and each name once. */
-static bool order(void *items, size_t *n, size_t each, struct heft_error *err)
+/* Sorts items and keeps the last one of each name. */
+static bool sort_unique(void *items, size_t *n, size_t each, struct heft_error *err)
 {
     size_t kept = 0;
 
@@ -418,8 +418,8 @@ static bool order_signatures(struct heft_tf_graph *g, struct heft_error *err)
     for (size_t i = 0; i < kept; i++) {
         struct heft_tf_signature *const s = &g->signatures[i];
 
-        if (!order(s->inputs.list, &s->inputs.n, sizeof *s->inputs.list, err) ||
-            !order(s->outputs.list, &s->outputs.n, sizeof *s->outputs.list, err))
+        if (!sort_unique(s->inputs.list, &s->inputs.n, sizeof *s->inputs.list, err) ||
+            !sort_unique(s->outputs.list, &s->outputs.n, sizeof *s->outputs.list, err))
             return false;
     }
     return true;
@@ -428,8 +428,8 @@ static bool order_signatures(struct heft_tf_graph *g, struct heft_error *err)
 bool heft_tf_meta_finish(struct heft_tf_graph *g, struct heft_error *err)
 {
     if (!order_signatures(g, err) ||
-        !order(g->collections, &g->n_collections, sizeof *g->collections, err) ||
-        !order(g->concretes, &g->n_concretes, sizeof *g->concretes, err))
+        !sort_unique(g->collections, &g->n_collections, sizeof *g->collections, err) ||
+        !sort_unique(g->concretes, &g->n_concretes, sizeof *g->concretes, err))
         return false;
     for (size_t i = 0; g->n_assets == 0 && i < g->n_collections; i++)
         if (heft_str_is(g->collections[i].name, ASSETS_COLLECTION))

@@ -1,4 +1,4 @@
-/* tf_node.c: nodes, functions and variables of a graph, read whole where they are asked for. */
+/* tf_node.c: reads a node, a function or a variable of a graph in full, on demand. */
 #include "format/tensorflow/graph/tf_graph.h"
 
 enum { KEY = 1, VALUE = 2 };
@@ -12,9 +12,9 @@ enum { OBJECT_VARIABLE = 7 };
 enum { VARIABLE_DTYPE = 1, VARIABLE_SHAPE, VARIABLE_TRAINABLE, VARIABLE_NAME = 6 };
 
 #define MOST_TEXT 65536
-#define MOST_RANK 254 /* as TensorFlow has it */
+#define MOST_RANK 254 /* TensorFlow's own limit */
 
-/* ---- what all readers use ---- */
+/* ---- texts, ranges, dtypes and shapes, for all readers ---- */
 
 bool heft_tf_text(struct heft_proto *p, struct heft_arena *mem, struct heft_str *out)
 {
@@ -78,7 +78,7 @@ bool heft_tf_shape_read(struct heft_proto *p, struct heft_arena *mem, struct hef
     return true;
 }
 
-/* ---- arrays that grow while a message is read, and end up in the arena ---- */
+/* ---- arrays that grow while a message is read and are then copied to the arena ---- */
 
 struct list {
     void *items;
@@ -86,7 +86,7 @@ struct list {
     uint32_t n;
 };
 
-static void *add(struct list *list, size_t each, struct heft_proto *p)
+static void *add_item(struct list *list, size_t each, struct heft_proto *p)
 {
     if (list->n == UINT32_MAX || !heft_grow(&list->items, &list->cap, list->n, 1, each, p->err))
         return NULL;
@@ -94,8 +94,9 @@ static void *add(struct list *list, size_t each, struct heft_proto *p)
     return (char *)list->items + list->n++ * each;
 }
 
-/* Into the arena; NULL: no memory. */
-static void *keep(struct list *list, size_t each, struct heft_arena *mem, struct heft_error *err)
+/* Copies the items to the arena. NULL if memory is short. */
+static void *copy_to_arena(struct list *list, size_t each, struct heft_arena *mem,
+                           struct heft_error *err)
 {
     void *const kept = heft_arena_alloc(mem, list->n * each, err);
 
@@ -106,7 +107,7 @@ static void *keep(struct list *list, size_t each, struct heft_arena *mem, struct
 
 static bool add_text(struct list *list, struct heft_proto *p, struct heft_arena *mem)
 {
-    struct heft_str *const text = add(list, sizeof *text, p);
+    struct heft_str *const text = add_item(list, sizeof *text, p);
 
     return text && heft_tf_text(p, mem, text);
 }
@@ -117,7 +118,7 @@ struct node_reader {
     struct heft_arena *mem;
     struct heft_tf_node *node;
     struct list inputs, dtypes;
-    uint32_t t; /* attribute T */
+    uint32_t t; /* dtype in attribute T */
 };
 
 enum attr {
@@ -164,7 +165,7 @@ static bool read_types(struct node_reader *r, struct heft_proto *p)
     r->dtypes.n = 0;
     while ((number = heft_proto_pull(p))) {
         if (number == LIST_TYPE) {
-            uint32_t *const type = add(&r->dtypes, sizeof *type, p);
+            uint32_t *const type = add_item(&r->dtypes, sizeof *type, p);
 
             if (!type)
                 return false;
@@ -176,7 +177,7 @@ static bool read_types(struct node_reader *r, struct heft_proto *p)
     return !p->failed;
 }
 
-/* A member of an attribute's value: wanted where it is of the kind that the attribute has. */
+/* Reads a field of an AttrValue if it is of the type that the attribute has; skips other fields. */
 static bool read_member(struct node_reader *r, struct heft_proto *p, enum attr attr,
                         uint32_t number)
 {
@@ -213,7 +214,7 @@ static bool read_value(struct node_reader *r, struct heft_proto *p, enum attr at
     return !p->failed;
 }
 
-/* A key may stand behind its value: then the value is read once more. */
+/* Reads a map entry. If the value precedes its key, the value is read again once the key is known. */
 static bool read_attr(struct node_reader *r, struct heft_proto *p)
 {
     struct heft_tf_range late = {0};
@@ -262,8 +263,8 @@ static bool keep_node(struct node_reader *r, struct heft_error *err)
 {
     struct heft_tf_node *const node = r->node;
 
-    node->inputs = keep(&r->inputs, sizeof *node->inputs, r->mem, err);
-    node->dtypes = keep(&r->dtypes, sizeof *node->dtypes, r->mem, err);
+    node->inputs = copy_to_arena(&r->inputs, sizeof *node->inputs, r->mem, err);
+    node->dtypes = copy_to_arena(&r->dtypes, sizeof *node->dtypes, r->mem, err);
     node->n_inputs = r->inputs.n;
     node->n_dtypes = r->dtypes.n;
     if (node->dtype == 0)
@@ -300,7 +301,7 @@ struct function_reader {
 
 static bool read_arg(struct function_reader *r, struct heft_proto *p, struct list *args)
 {
-    struct heft_tf_signature_arg *const arg = add(args, sizeof *arg, p);
+    struct heft_tf_signature_arg *const arg = add_item(args, sizeof *arg, p);
     uint32_t number;
     bool ok = arg != NULL;
 
@@ -331,7 +332,7 @@ static bool read_signature(struct function_reader *r, struct heft_proto *p)
 
 static bool read_return(struct function_reader *r, struct heft_proto *p)
 {
-    struct heft_tf_return *const value = add(&r->returns, sizeof *value, p);
+    struct heft_tf_return *const value = add_item(&r->returns, sizeof *value, p);
     uint32_t number;
     bool ok = value != NULL;
 
@@ -344,9 +345,9 @@ static bool keep_function(struct function_reader *r, struct heft_error *err)
 {
     struct heft_tf_function_def *const def = r->def;
 
-    def->inputs = keep(&r->inputs, sizeof *def->inputs, r->mem, err);
-    def->outputs = keep(&r->outputs, sizeof *def->outputs, r->mem, err);
-    def->returns = keep(&r->returns, sizeof *def->returns, r->mem, err);
+    def->inputs = copy_to_arena(&r->inputs, sizeof *def->inputs, r->mem, err);
+    def->outputs = copy_to_arena(&r->outputs, sizeof *def->outputs, r->mem, err);
+    def->returns = copy_to_arena(&r->returns, sizeof *def->returns, r->mem, err);
     def->n_inputs = r->inputs.n;
     def->n_outputs = r->outputs.n;
     def->n_returns = r->returns.n;

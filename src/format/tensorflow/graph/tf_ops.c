@@ -11,7 +11,7 @@ struct walk {
     size_t n_waiting;
 };
 
-static void use(struct walk *w, uint32_t word)
+static void mark_used(struct walk *w, uint32_t word)
 {
     if (w->used[word])
         return;
@@ -28,9 +28,9 @@ static bool is_call(struct heft_str op)
 static void use_nodes(struct walk *w, const struct heft_tf_node_entry *nodes, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        use(w, nodes[i].op);
+        mark_used(w, nodes[i].op);
         if (nodes[i].func != HEFT_TF_NONE && is_call(w->graph->words[nodes[i].op]))
-            use(w, nodes[i].func);
+            mark_used(w, nodes[i].func);
     }
 }
 
@@ -40,7 +40,7 @@ static int by_text(const void *a, const void *b)
 }
 
 /* Allocates the tables. A function is queued at most once, so `waiting` cannot overflow. */
-static bool prepare(struct walk *w, struct heft_arena *mem, struct heft_error *err)
+static bool allocate_tables(struct walk *w, struct heft_arena *mem, struct heft_error *err)
 {
     const struct heft_tf_graph *const g = w->graph;
 
@@ -64,7 +64,7 @@ bool heft_tf_ops(const struct heft_tf_graph *g, struct heft_arena *mem, struct h
 {
     struct heft_arena scratch = {0};
     struct walk w = {.graph = g};
-    bool ok = prepare(&w, &scratch, err);
+    bool ok = allocate_tables(&w, &scratch, err);
 
     *n = 0;
     if (ok)

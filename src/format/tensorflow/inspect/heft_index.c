@@ -30,8 +30,8 @@ static bool leads_on(const char *name)
 }
 
 /* Opens such a file to find the index. */
-static const char *follow(struct walk *w, const char *path, const struct heft_open_options *options,
-                          struct heft_error *err)
+static const char *find_index(struct walk *w, const char *path,
+                              const struct heft_open_options *options, struct heft_error *err)
 {
     struct heft_checkpoint *c = heft_checkpoint_open(&path, 1, options, NULL, err);
     const char *found = c ? path : NULL;
@@ -52,10 +52,10 @@ static const char *find_table(struct walk *w, const char *given,
 
     if (!path)
         return NULL;
-    return leads_on(path + heft_path_folder(path)) ? follow(w, path, options, err) : path;
+    return leads_on(path + heft_path_folder(path)) ? find_index(w, path, options, err) : path;
 }
 
-static bool look(struct walk *w, bool *is_index, struct heft_error *err)
+static bool is_sstable(struct walk *w, bool *is_index, struct heft_error *err)
 {
     const uint64_t size = w->source.size, n = heft_min_u64(size, 8);
     const uint64_t begin = heft_min_u64(size, HEFT_PROBE_HEAD);
@@ -69,8 +69,8 @@ static bool look(struct walk *w, bool *is_index, struct heft_error *err)
     return true;
 }
 
-static bool hand_out(struct walk *w, const struct heft_sstable_entry *e, heft_index_fn *each,
-                     void *ctx, bool *go_on, struct heft_error *err)
+static bool report_entry(struct walk *w, const struct heft_sstable_entry *e, heft_index_fn *each,
+                         void *ctx, bool *go_on, struct heft_error *err)
 {
     struct heft_index_entry entry = {.block = e->block,
                                      .offset = e->off,
@@ -101,7 +101,7 @@ static bool walk_table(struct walk *w, heft_index_fn *each, void *ctx, struct he
     bool ok = heft_sstable_open(&w->table, &w->source, &(struct heft_sstable_watcher){0}, err);
 
     while (ok && go_on && heft_sstable_next(&w->table, &e, err))
-        ok = hand_out(w, &e, each, ctx, &go_on, err);
+        ok = report_entry(w, &e, each, ctx, &go_on, err);
     ok = ok && !w->table.failed;
     heft_sstable_close(&w->table);
     return ok;
@@ -118,7 +118,7 @@ bool heft_index_walk(const char *path, const struct heft_open_options *options, 
 
     *is_index = false;
     if (ok) {
-        ok = look(&w, is_index, err) && (!*is_index || walk_table(&w, each, ctx, err));
+        ok = is_sstable(&w, is_index, err) && (!*is_index || walk_table(&w, each, ctx, err));
         heft_source_close(&w.source);
     }
     if (!ok)

@@ -27,7 +27,7 @@ struct heft_restore {
     uint64_t looks;
 };
 
-/* ---- pieces ---- */
+/* ---- pieces of the targets ---- */
 
 static bool add_piece(struct heft_restore *r, uint32_t part, struct heft_error *err)
 {
@@ -38,8 +38,8 @@ static bool add_piece(struct heft_restore *r, uint32_t part, struct heft_error *
 }
 
 /* True if a part and a slice share an element. */
-static bool meets(const struct heft_row *row, const struct heft_part *part,
-                  const struct heft_tf_spec *slice)
+static bool shares_element(const struct heft_row *row, const struct heft_part *part,
+                           const struct heft_tf_spec *slice)
 {
     for (unsigned i = 0; i < row->rank; i++)
         if (part->start[i] + part->extent[i] <= slice->start[i] ||
@@ -80,7 +80,7 @@ static bool add_met(struct heft_restore *r, const struct heft_row *row,
     for (; low < parts->n && parts->list[low].first < end; low++) {
         if (r->looks++ == MOST_LOOKS)
             return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "too many slices and parts");
-        if (meets(row, &parts->list[low], slice) && !add_piece(r, low, err))
+        if (shares_element(row, &parts->list[low], slice) && !add_piece(r, low, err))
             return false;
     }
     return true;
@@ -95,7 +95,7 @@ static bool slice_of(const struct heft_row *row, struct heft_str text, struct he
            memcmp(out->shape, row->shape, row->rank * sizeof *row->shape) == 0;
 }
 
-static bool locate(struct heft_restore *r, size_t i, struct heft_error *err)
+static bool locate_target(struct heft_restore *r, size_t i, struct heft_error *err)
 {
     const struct heft_model *const model = &r->c->model;
     const struct heft_tf_name *const name = r->walk.targets[i].name;
@@ -123,14 +123,14 @@ static bool locate_all(struct heft_restore *r, struct heft_error *err)
 {
     r->spans = heft_calloc(r->walk.n_targets + 1, sizeof *r->spans, err);
     for (size_t i = 0; r->spans && i < r->walk.n_targets; i++)
-        if (!locate(r, i, err))
+        if (!locate_target(r, i, err))
             return false;
     return r->spans != NULL;
 }
 
 /* ---- opening ---- */
 
-static bool judge(struct heft_restore *r, struct heft_error *err)
+static bool judge_checkpoint(struct heft_restore *r, struct heft_error *err)
 {
     uint8_t *const used = heft_calloc(r->c->model.n_rows + 1, 1, err);
     const bool ok = used && heft_tf_restore_judge(&r->walk, used) &&
@@ -197,7 +197,7 @@ static bool open_walk(struct heft_restore *r, const char *tags, struct heft_erro
     return (heft_tf_saved_read(&r->saved, &model->sources[source].source, &r->mem, err) &&
             check_kind(r, err) && heft_tf_restore_choose(&r->saved, tags, &number, err) &&
             heft_tf_restore_open(&r->walk, model, source, &r->saved, number, err) &&
-            judge(r, err) && locate_all(r, err)) ||
+            judge_checkpoint(r, err) && locate_all(r, err)) ||
            heft_error_file(err, model->sources[source].path);
 }
 
@@ -230,7 +230,7 @@ void heft_restore_free(struct heft_restore *r)
     heft_free(r);
 }
 
-/* ---- telling ---- */
+/* ---- results for the caller ---- */
 
 /* Texts of the file are NUL-terminated; absent ones are NULL. */
 static const char *text_of(struct heft_str text)

@@ -16,7 +16,7 @@
 #define LEGACY_INIT_OP "legacy_init_op"
 #define PREFIX         "variables/variables"
 
-/* ---- what is done ---- */
+/* ---- the metagraph, its assets and its checkpoint ---- */
 
 static struct heft_tf_step step_of(enum heft_restore_kind kind, struct heft_str node,
                                    uint64_t where, const char *text)
@@ -30,8 +30,8 @@ static struct heft_tf_step step_of(enum heft_restore_kind kind, struct heft_str 
                                  .target = HEFT_NONE};
 }
 
-static bool tell(struct heft_tf_restore *r, enum heft_restore_kind kind, struct heft_str node,
-                 uint64_t where, const char *text)
+static bool add_step(struct heft_tf_restore *r, enum heft_restore_kind kind, struct heft_str node,
+                     uint64_t where, const char *text)
 {
     const struct heft_tf_step step = step_of(kind, node, where, text);
 
@@ -48,23 +48,23 @@ static uint64_t place_of(const struct heft_tf_restore *r, struct heft_str tensor
     return number == HEFT_MAP_NONE ? HEFT_NO_OFFSET : r->graph->nodes[number].at.off;
 }
 
-static bool tell_metagraph(struct heft_tf_restore *r)
+static bool add_metagraph(struct heft_tf_restore *r)
 {
     const size_t n = r->saved->n_graphs;
 
-    return tell(r, HEFT_RESTORE_METAGRAPH, HEFT_STR(""), r->graph->at.off,
-                n == 1 ? "the only metagraph"
-                       : heft_tf_restore_text(r, "metagraph %zu of %zu", r->number + 1, n));
+    return add_step(r, HEFT_RESTORE_METAGRAPH, HEFT_STR(""), r->graph->at.off,
+                    n == 1 ? "the only metagraph"
+                           : heft_tf_restore_text(r, "metagraph %zu of %zu", r->number + 1, n));
 }
 
-static bool tell_assets(struct heft_tf_restore *r)
+static bool add_assets(struct heft_tf_restore *r)
 {
     for (size_t i = 0; i < r->graph->n_assets; i++) {
         const struct heft_tf_asset *const a = &r->graph->assets[i];
 
-        if (!tell(r, HEFT_RESTORE_ASSET, a->tensor, place_of(r, a->tensor),
-                  heft_tf_restore_text(r, "receives the path of assets/%.*s", (int)a->filename.n,
-                                       a->filename.p)))
+        if (!add_step(r, HEFT_RESTORE_ASSET, a->tensor, place_of(r, a->tensor),
+                      heft_tf_restore_text(r, "receives the path of assets/%.*s",
+                                           (int)a->filename.n, a->filename.p)))
             return false;
     }
     return true;
@@ -99,7 +99,7 @@ static const char *prefix_of(struct heft_tf_restore *r)
         path.p + folder);
 }
 
-static bool tell_restoring(struct heft_tf_restore *r)
+static bool add_restoring(struct heft_tf_restore *r)
 {
     const struct heft_tf_saver *const saver = &r->graph->saver;
     const char *const prefix = prefix_of(r);
@@ -107,16 +107,17 @@ static bool tell_restoring(struct heft_tf_restore *r)
     if (!prefix)
         return false;
     if (!saver->present || saver->restore_op.n == 0)
-        return tell(r, HEFT_RESTORE_RUN, HEFT_STR(""), HEFT_NO_OFFSET,
-                    "nothing is restored: no saver");
+        return add_step(r, HEFT_RESTORE_RUN, HEFT_STR(""), HEFT_NO_OFFSET,
+                        "nothing is restored: no saver");
     if (!heft_tf_restore_has_checkpoint(r))
-        return tell(r, HEFT_RESTORE_RUN, saver->restore_op, place_of(r, saver->restore_op),
-                    heft_tf_restore_text(r, "would run if %s.index existed", prefix));
-    return tell(r, HEFT_RESTORE_FEED, saver->filename_tensor, place_of(r, saver->filename_tensor),
-                heft_tf_restore_text(
-                    r, "receives the path of %s: filename_tensor_name of saver_def", prefix)) &&
-           tell(r, HEFT_RESTORE_RUN, saver->restore_op, place_of(r, saver->restore_op),
-                "runs: restore_op_name of saver_def");
+        return add_step(r, HEFT_RESTORE_RUN, saver->restore_op, place_of(r, saver->restore_op),
+                        heft_tf_restore_text(r, "would run if %s.index existed", prefix));
+    return add_step(r, HEFT_RESTORE_FEED, saver->filename_tensor,
+                    place_of(r, saver->filename_tensor),
+                    heft_tf_restore_text(
+                        r, "receives the path of %s: filename_tensor_name of saver_def", prefix)) &&
+           add_step(r, HEFT_RESTORE_RUN, saver->restore_op, place_of(r, saver->restore_op),
+                    "runs: restore_op_name of saver_def");
 }
 
 /* ---- the init op ---- */
@@ -135,7 +136,7 @@ static bool take_single(void *ctx, struct heft_str text, struct heft_error *err)
     return kept != NULL;
 }
 
-static bool tell_collection(struct heft_tf_restore *r, const struct heft_tf_collection *collection)
+static bool add_collection(struct heft_tf_restore *r, const struct heft_tf_collection *collection)
 {
     struct single single = {.r = r};
 
@@ -145,8 +146,9 @@ static bool tell_collection(struct heft_tf_restore *r, const struct heft_tf_coll
                                     (int)collection->name.n, collection->name.p, collection->count);
     if (!heft_tf_collection_each(r->graph, collection, take_single, &single, r->err))
         return false;
-    return tell(r, HEFT_RESTORE_INIT, single.text, place_of(r, single.text),
-                heft_tf_restore_text(r, "runs: %.*s", (int)collection->name.n, collection->name.p));
+    return add_step(
+        r, HEFT_RESTORE_INIT, single.text, place_of(r, single.text),
+        heft_tf_restore_text(r, "runs: %.*s", (int)collection->name.n, collection->name.p));
 }
 
 /* The op of the signature __saved_model_init_op; NULL if absent. */
@@ -175,15 +177,15 @@ static const struct heft_tf_collection *collection_of(const struct heft_tf_resto
     return NULL;
 }
 
-static bool tell_init(struct heft_tf_restore *r)
+static bool add_init(struct heft_tf_restore *r)
 {
     const struct heft_tf_collection *collection;
     bool has_signature;
     const struct heft_tf_info *const init = init_of_signature(r, &has_signature);
 
     if (init)
-        return tell(r, HEFT_RESTORE_INIT, init->tensor, place_of(r, init->tensor),
-                    "runs: " INIT_SIGNATURE);
+        return add_step(r, HEFT_RESTORE_INIT, init->tensor, place_of(r, init->tensor),
+                        "runs: " INIT_SIGNATURE);
     if (has_signature)
         return heft_tf_restore_find(r, HEFT_FINDING, r->graph->at.off,
                                     "the signature " INIT_SIGNATURE
@@ -191,10 +193,10 @@ static bool tell_init(struct heft_tf_restore *r)
     collection = collection_of(r, MAIN_OP);
     if (!collection)
         collection = collection_of(r, LEGACY_INIT_OP);
-    return !collection || tell_collection(r, collection);
+    return !collection || add_collection(r, collection);
 }
 
-/* ---- the whole ---- */
+/* ---- opening and closing ---- */
 
 bool heft_tf_restore_open(struct heft_tf_restore *r, const struct heft_model *model,
                           uint32_t source, const struct heft_tf_saved *saved, size_t number,
@@ -206,11 +208,11 @@ bool heft_tf_restore_open(struct heft_tf_restore *r, const struct heft_model *mo
                                   .source = source,
                                   .number = number,
                                   .err = err};
-    return heft_tf_graph_index(r->graph, err) && tell_metagraph(r) && tell_assets(r) &&
-           tell_restoring(r) &&
+    return heft_tf_graph_index(r->graph, err) && add_metagraph(r) && add_assets(r) &&
+           add_restoring(r) &&
            (!r->graph->saver.present || r->graph->saver.restore_op.n == 0 ||
             heft_tf_restore_walk(r)) &&
-           tell_init(r);
+           add_init(r);
 }
 
 void heft_tf_restore_close(struct heft_tf_restore *r)
@@ -231,7 +233,7 @@ uint32_t heft_tf_restore_source(const struct heft_model *model)
     return HEFT_NONE;
 }
 
-/* ---- choosing ---- */
+/* ---- choosing a metagraph by its tags ---- */
 
 /* Takes the next tag of "serve, gpu"; false at the end. */
 static bool next_tag(struct heft_str *tags, struct heft_str *out)

@@ -44,7 +44,7 @@ struct heft_tf_target {
     uint32_t dtype;         /* dtype of the node; 0 if not stated */
     struct heft_tf_shape shape;
     bool has_shape;
-    bool is_cast, is_reshaped; /* on the way from the restore op */
+    bool is_cast, is_reshaped; /* operations between the restore op and the assignment */
 };
 
 /* As in the public API (heft.h); text is in the arena. */
@@ -54,15 +54,15 @@ struct heft_tf_step {
     struct heft_str node, op, function;
     uint64_t where;
     const char *text;
-    const struct heft_tf_name *name; /* of a step NAME */
-    uint32_t target;                 /* of a step ASSIGN: position in targets; else HEFT_NONE */
+    const struct heft_tf_name *name; /* name that a step NAME reads */
+    uint32_t target;                 /* index in targets for a step ASSIGN; else HEFT_NONE */
 };
 
 struct heft_tf_finding {
     enum heft_severity severity;
     uint32_t source;
     uint64_t where;
-    const char *text; /* escaped */
+    const char *text; /* escaped for a terminal */
 };
 
 struct heft_tf_restore {
@@ -70,7 +70,7 @@ struct heft_tf_restore {
     const struct heft_tf_saved *saved;
     struct heft_tf_graph *graph;
     uint32_t source; /* the file of the SavedModel */
-    size_t number;   /* of the metagraph, from 0 */
+    size_t number;   /* position of the metagraph, from 0 */
     struct heft_arena mem;
     struct heft_tf_step *steps;
     struct heft_tf_read *reads;
@@ -78,7 +78,7 @@ struct heft_tf_restore {
     struct heft_tf_finding *findings;
     size_t n_steps, n_reads, n_targets, n_findings;
     size_t cap_steps, cap_reads, cap_targets, cap_findings;
-    uint64_t n_names; /* in all reads */
+    uint64_t n_names; /* number of names in all reads */
     struct heft_error *err;
 };
 
@@ -99,9 +99,9 @@ bool heft_tf_restore_has_checkpoint(const struct heft_tf_restore *r);
 /* The source of a model that is a SavedModel or a single graph; HEFT_NONE if there is none. */
 uint32_t heft_tf_restore_source(const struct heft_model *model);
 
-/* ---- among the tf_restore*.c files ---- */
+/* ---- shared by the tf_restore*.c files ---- */
 
-/* Follows the restore op: steps, reads, targets. */
+/* Follows the restore op and records its steps, reads and targets. */
 HEFT_CHECKED bool heft_tf_restore_walk(struct heft_tf_restore *r);
 
 /* ---- tf_restore_record.c ---- */

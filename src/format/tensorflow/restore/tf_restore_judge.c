@@ -9,7 +9,7 @@
 
 #define TEXT(s) (int)heft_min_u64((s).n, 120), (s).p
 
-/* ---- words ---- */
+/* ---- texts of dtypes and shapes ---- */
 
 static const char *dtype_name(uint32_t number)
 {
@@ -46,7 +46,7 @@ static struct shape_text shape_text(unsigned rank, const uint64_t *dims)
     return out;
 }
 
-/* ---- names ---- */
+/* ---- checking names ---- */
 
 static bool judge_spec(struct heft_tf_restore *r, const struct heft_tf_read *read,
                        const struct heft_tf_name *name, const struct heft_row *row)
@@ -98,7 +98,7 @@ static bool judge_name(struct heft_tf_restore *r, const struct heft_tf_read *rea
     return judge_spec(r, read, name, row);
 }
 
-/* ---- variables ---- */
+/* ---- checking variables ---- */
 
 /* The shape that a target receives; false if an error was already reported for it. */
 static bool given_shape(const struct heft_tf_restore *r, const struct heft_tf_name *name,
@@ -117,7 +117,7 @@ static bool given_shape(const struct heft_tf_restore *r, const struct heft_tf_na
     return true;
 }
 
-static bool fits(const struct heft_tf_shape *shape, unsigned rank, const uint64_t *extent)
+static bool fits_shape(const struct heft_tf_shape *shape, unsigned rank, const uint64_t *extent)
 {
     bool ok = shape->rank == rank;
 
@@ -136,7 +136,7 @@ static bool judge_target(struct heft_tf_restore *r, const struct heft_tf_target 
                               dtype_name(t->dtype), dtype_name(t->name->dtype), TEXT(t->name->key)))
         return false;
     if (!t->has_shape || t->is_reshaped || !given_shape(r, t->name, &given) ||
-        fits(&t->shape, given.rank, given.extent))
+        fits_shape(&t->shape, given.rank, given.extent))
         return true;
     return heft_tf_restore_find(r, HEFT_FINDING, t->where,
                                 "%.*s is %s and receives %s, from \"%.*s\"", TEXT(t->variable),
@@ -168,7 +168,7 @@ bool heft_tf_restore_judge(struct heft_tf_restore *r, uint8_t *used)
     return heft_tf_restore_objects(r, used);
 }
 
-/* ---- keys ---- */
+/* ---- keys that nothing reads ---- */
 
 /* True for optimizer state and counters, which a model for inference does not read. */
 static bool is_bookkeeping(struct heft_str key)

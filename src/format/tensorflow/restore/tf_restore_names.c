@@ -10,7 +10,7 @@ enum { TENSOR_DTYPE = 1, TENSOR_SHAPE = 2, TENSOR_CONTENT = 4, TENSOR_STRING = 8
 enum { DT_STRING = 7 };
 #define MOST_CONTENT (UINT64_C(64) << 20)
 
-/* ---- strings ---- */
+/* ---- string tensors ---- */
 
 struct strings {
     struct heft_proto *p;
@@ -25,7 +25,7 @@ struct strings {
     bool is_other;
 };
 
-static bool keep(struct strings *s)
+static bool keep_string(struct strings *s)
 {
     struct heft_tf_strings *const out = s->out;
     struct heft_str *list;
@@ -55,7 +55,7 @@ static bool read_field(struct strings *s, uint32_t number)
         s->content_at = s->p->off;
         return heft_proto_fetch(s->p, s->mem, MOST_CONTENT, &s->content, s->p->err);
     case TENSOR_STRING:
-        return keep(s);
+        return keep_string(s);
     default:
         return heft_proto_pass(s->p);
     }
@@ -111,7 +111,7 @@ static bool split_content(struct strings *s)
 }
 
 /* Repeats the last value up to the number of elements. */
-static bool repeat(struct strings *s)
+static bool repeat_last(struct strings *s)
 {
     const uint32_t n = (uint32_t)heft_min_u64(s->out->count, s->most);
     const uint32_t have = s->out->n;
@@ -146,12 +146,12 @@ bool heft_tf_strings_read(const struct heft_proto_doc *doc, struct heft_tf_range
     ok = ok && !p.failed && count_elements(&s);
     if (ok && s.is_other)
         ok = heft_fail(err, HEFT_MALFORMED, at.off, "the names are not strings");
-    ok = ok && (s.content.n ? split_content(&s) : repeat(&s));
+    ok = ok && (s.content.n ? split_content(&s) : repeat_last(&s));
     heft_proto_close(&p);
     return ok;
 }
 
-/* ---- slices ---- */
+/* ---- shape_and_slices ---- */
 
 static bool take_number(struct heft_str *text, uint64_t *out)
 {

@@ -27,16 +27,16 @@ struct objects {
     size_t n_queue;
     struct heft_arena scratch;
     struct heft_strmap names;  /* children or slots of one object */
-    struct heft_strmap keys;   /* of all attributes */
+    struct heft_strmap keys;   /* keys of all attributes */
     struct heft_strmap owners; /* key → object of the SavedModel */
     struct heft_strmap wanted; /* key → first target that reads it */
     struct heft_error *err;
 };
 
-/* ---- pairs ---- */
+/* ---- matching objects ---- */
 
-static bool join(struct objects *o, uint32_t parent, struct heft_str name, int64_t mine,
-                 int64_t theirs)
+static bool match_pair(struct objects *o, uint32_t parent, struct heft_str name, int64_t mine,
+                       int64_t theirs)
 {
     if (mine < 0 || (uint64_t)mine >= o->r->graph->n_objects || theirs < 0 ||
         (uint64_t)theirs >= o->there.n_nodes || o->pairs[mine].other != HEFT_NONE ||
@@ -60,7 +60,7 @@ static bool index_children(struct objects *o, const struct heft_tf_trackable_nod
     return true;
 }
 
-static bool join_children(struct objects *o, uint32_t mine)
+static bool match_children(struct objects *o, uint32_t mine)
 {
     const struct heft_tf_object *const object = &o->r->graph->objects[mine];
 
@@ -71,7 +71,7 @@ static bool join_children(struct objects *o, uint32_t mine)
         const uint32_t found = heft_strmap_get(&o->names, child->name);
 
         if (found != HEFT_MAP_NONE)
-            (void)join(o, mine, child->name, child->node, o->there.children[found].node);
+            (void)match_pair(o, mine, child->name, child->node, o->there.children[found].node);
     }
     return true;
 }
@@ -132,7 +132,7 @@ static bool read_slot(struct objects *o, struct heft_proto *p, struct slot *slot
 }
 
 /* Matches the checkpoint's slot of the same variable and name. */
-static bool join_slot(struct objects *o, uint32_t mine, const struct slot *slot)
+static bool match_slot(struct objects *o, uint32_t mine, const struct slot *slot)
 {
     struct heft_str key;
     uint32_t found;
@@ -144,11 +144,11 @@ static bool join_slot(struct objects *o, uint32_t mine, const struct slot *slot)
         return false;
     found = heft_strmap_get(&o->names, key);
     if (found != HEFT_MAP_NONE)
-        (void)join(o, mine, slot->name, slot->node, o->there.slots[found].node);
+        (void)match_pair(o, mine, slot->name, slot->node, o->there.slots[found].node);
     return true;
 }
 
-static bool join_slots(struct objects *o, uint32_t mine)
+static bool match_slots(struct objects *o, uint32_t mine)
 {
     const struct heft_tf_range at = o->r->graph->objects[mine].at;
     struct heft_proto p;
@@ -160,7 +160,7 @@ static bool join_slots(struct objects *o, uint32_t mine)
         return ok;
     ok = heft_proto_open(&p, &o->r->saved->doc, at.off, at.len, &heft_tf_saved_object, o->err);
     while (ok && (number = heft_proto_pull(&p)))
-        ok = number == OBJECT_SLOT ? read_slot(o, &p, &slot) && join_slot(o, mine, &slot)
+        ok = number == OBJECT_SLOT ? read_slot(o, &p, &slot) && match_slot(o, mine, &slot)
                                    : heft_proto_pass(&p);
     ok = ok && !p.failed;
     heft_proto_close(&p);
@@ -168,22 +168,22 @@ static bool join_slots(struct objects *o, uint32_t mine)
 }
 
 /* Matches all objects: children first, because slots refer to matched variables. */
-static bool join_all(struct objects *o)
+static bool match_all(struct objects *o)
 {
     size_t met;
 
-    (void)join(o, HEFT_NONE, HEFT_STR(""), 0, 0);
+    (void)match_pair(o, HEFT_NONE, HEFT_STR(""), 0, 0);
     for (size_t i = 0; i < o->n_queue; i++)
-        if (!join_children(o, o->queue[i]))
+        if (!match_children(o, o->queue[i]))
             return false;
     met = o->n_queue;
     for (size_t i = 0; i < met; i++)
-        if (!join_slots(o, o->queue[i]))
+        if (!match_slots(o, o->queue[i]))
             return false;
     return true;
 }
 
-/* ---- keys ---- */
+/* ---- keys of the objects ---- */
 
 /* Collects the keys of the checkpoint's objects and their owners. */
 static bool index_keys(struct objects *o)
@@ -265,7 +265,7 @@ static bool name_targets(struct objects *o)
     return true;
 }
 
-/* ---- variables ---- */
+/* ---- comparing variables ---- */
 
 static const struct heft_tf_trackable_value *value_of(const struct objects *o, uint32_t mine)
 {
@@ -289,8 +289,8 @@ static bool same_shape(const struct heft_tf_shape *a, const struct heft_tf_shape
     return true;
 }
 
-static bool compare(struct objects *o, const struct heft_tf_variable *variable,
-                    const struct heft_tf_trackable_value *value, uint64_t where)
+static bool compare_variable(struct objects *o, const struct heft_tf_variable *variable,
+                             const struct heft_tf_trackable_value *value, uint64_t where)
 {
     struct heft_tf_restore *const r = o->r;
     const uint32_t index = heft_strmap_get(&o->wanted, value->key);
@@ -333,7 +333,7 @@ static bool check_variable(struct objects *o, uint32_t mine, uint8_t *used)
             "the objects restore \"%.*s\" from %.*s, which is not in the checkpoint",
             (int)variable.name.n, variable.name.p, (int)value->key.n, value->key.p);
     used[row] = 1;
-    return compare(o, &variable, value, at.off);
+    return compare_variable(o, &variable, value, at.off);
 }
 
 static bool check_variables(struct objects *o, uint8_t *used)
@@ -351,7 +351,7 @@ static bool check_variables(struct objects *o, uint8_t *used)
     return true;
 }
 
-/* ---- names ---- */
+/* ---- comparing names ---- */
 
 /* Strips the suffix "_1", "_2", … by which TensorFlow makes names unique. */
 static struct heft_str base_name(struct heft_str name)
@@ -417,9 +417,9 @@ static bool compare_names(struct objects *o)
     return ok;
 }
 
-/* ---- the whole ---- */
+/* ---- the comparison as a whole ---- */
 
-static bool walk(struct objects *o, uint8_t *used)
+static bool compare_objects(struct objects *o, uint8_t *used)
 {
     const size_t mine = o->r->graph->n_objects;
 
@@ -428,7 +428,7 @@ static bool walk(struct objects *o, uint8_t *used)
     o->taken = o->queue ? heft_calloc(o->there.n_nodes + 1, 1, o->err) : NULL;
     for (size_t i = 0; o->taken && i < mine; i++)
         o->pairs[i].other = HEFT_NONE;
-    return o->taken && join_all(o) && index_keys(o) && name_targets(o) &&
+    return o->taken && match_all(o) && index_keys(o) && name_targets(o) &&
            check_variables(o, used) && compare_names(o);
 }
 
@@ -461,7 +461,7 @@ bool heft_tf_restore_objects(struct heft_tf_restore *r, uint8_t *used)
     if (row == HEFT_NONE || r->graph->n_objects == 0 ||
         r->model->storages[r->model->rows[row].storage].is_missing)
         return true;
-    ok = read_objects(&o, row, &is_there) && (!is_there || walk(&o, used));
+    ok = read_objects(&o, row, &is_there) && (!is_there || compare_objects(&o, used));
     heft_tf_trackables_release(&o.there);
     heft_free(o.pairs);
     heft_free(o.queue);

@@ -1,5 +1,4 @@
-/* tf_restore_record.c: what following a restore op records: steps, findings, texts, within a bound of
- * memory. */
+/* tf_restore_record.c: records steps, findings and texts while a restore op is followed. Their memory is limited. */
 #include "format/tensorflow/restore/tf_restore.h"
 
 #include <stdarg.h>
@@ -42,7 +41,7 @@ bool heft_tf_restore_step(struct heft_tf_restore *r, const struct heft_tf_step *
 }
 
 /* Formats a text for people, escaped and cut to a length that no real name reaches. */
-static const char *escape(struct heft_tf_restore *r, const char *format, va_list args)
+static const char *format_text(struct heft_tf_restore *r, const char *format, va_list args)
 {
     struct heft_error text = {0};
     struct heft_buf safe = {0};
@@ -59,7 +58,7 @@ const char *heft_tf_restore_text(struct heft_tf_restore *r, const char *format, 
     va_list args;
 
     va_start(args, format);
-    text = escape(r, format, args);
+    text = format_text(r, format, args);
     va_end(args);
     return text;
 }
@@ -71,7 +70,7 @@ bool heft_tf_restore_find(struct heft_tf_restore *r, enum heft_severity severity
     va_list args;
 
     va_start(args, format);
-    finding.text = escape(r, format, args);
+    finding.text = format_text(r, format, args);
     va_end(args);
     if (!finding.text || !heft_tf_restore_weigh(r, where) ||
         !heft_grow(&r->findings, &r->cap_findings, r->n_findings, 1, sizeof finding, r->err))

@@ -15,7 +15,7 @@ enum {
 };
 #define MOST_STEPS UINT64_C(5000000)
 
-/* ---- tables ---- */
+/* ---- setup and release ---- */
 
 static const struct {
     const char *op;
@@ -122,7 +122,7 @@ bool heft_tf_walk_tire(struct heft_tf_walk *w)
                      "tracing the restore takes more than %" PRIu64 " steps", MOST_STEPS);
 }
 
-/* ---- nodes and functions, read once ---- */
+/* ---- nodes and functions, each read once ---- */
 
 static const struct heft_tf_node_entry *entry_of(const struct heft_tf_walk *w, uint32_t number)
 {
@@ -205,7 +205,7 @@ static struct heft_tf_body *body_of(struct heft_tf_walk *w, uint32_t function)
     return body;
 }
 
-/* ---- calls ---- */
+/* ---- frames of calls ---- */
 
 bool heft_tf_walk_key(struct heft_tf_walk *w, uint32_t frame, uint32_t number, struct heft_str *out)
 {
@@ -252,11 +252,11 @@ bool heft_tf_walk_enter(struct heft_tf_walk *w, uint32_t frame, uint32_t number,
            heft_strmap_add(&w->frame_map, key, *callee, &found, w->err);
 }
 
-/* ---- references ---- */
+/* ---- parsing references to nodes ---- */
 
 struct ref {
-    uint32_t number;     /* of a node; HEFT_MAP_NONE if it is not a node */
-    uint32_t arg;        /* of an argument; HEFT_MAP_NONE if it is not one */
+    uint32_t number;     /* number of the node; HEFT_MAP_NONE if it refers to no node */
+    uint32_t arg;        /* number of the argument; HEFT_MAP_NONE if it refers to no argument */
     struct heft_str out; /* in functions, the name of the node's output */
     uint64_t port;
 };
@@ -274,7 +274,7 @@ static uint64_t port_of(struct heft_str text)
 }
 
 /* Splits at the first colon: returns the text before it, and leaves the text after it. */
-static struct heft_str cut(struct heft_str *text)
+static struct heft_str cut_at_colon(struct heft_str *text)
 {
     const char *const colon = text->n ? memchr(text->p, ':', text->n) : NULL;
     const struct heft_str head = {text->p, colon ? (size_t)(colon - text->p) : text->n};
@@ -291,7 +291,7 @@ static struct ref look_up(struct heft_tf_walk *w, uint32_t frame, struct heft_st
 
     if (input.n && *input.p == '^')
         input = (struct heft_str){input.p + 1, input.n - 1};
-    name = cut(&input);
+    name = cut_at_colon(&input);
     if (function == HEFT_NONE) {
         ref.number = heft_tf_graph_node(w->r->graph, name);
         ref.port = port_of(input);
@@ -300,12 +300,12 @@ static struct ref look_up(struct heft_tf_walk *w, uint32_t frame, struct heft_st
     ref.number = heft_strmap_get(&w->bodies[function]->nodes, name);
     if (ref.number == HEFT_MAP_NONE)
         ref.arg = heft_strmap_get(&w->bodies[function]->args, name);
-    ref.out = cut(&input);
+    ref.out = cut_at_colon(&input);
     ref.port = port_of(input);
     return ref;
 }
 
-/* ---- following ---- */
+/* ---- following a value to its origin ---- */
 
 struct follower {
     struct heft_tf_walk *w;
@@ -327,7 +327,7 @@ static bool is_data(struct heft_str input)
 }
 
 /* Continues in the caller with the value passed for an argument. */
-static bool leave(struct follower *f, uint32_t arg)
+static bool leave_function(struct follower *f, uint32_t arg)
 {
     const struct heft_tf_frame *const frame = &f->w->frames[f->frame];
 
@@ -339,7 +339,8 @@ static bool leave(struct follower *f, uint32_t arg)
 }
 
 /* Continues inside a called function with the node that computes the result. */
-static bool enter(struct follower *f, const struct ref *ref, const struct heft_tf_node *node)
+static bool enter_function(struct follower *f, const struct ref *ref,
+                           const struct heft_tf_node *node)
 {
     const uint32_t function = heft_tf_walk_callee(f->w, node);
     const bool is_op = heft_tf_graph_function(f->w->r->graph, node->op) != HEFT_MAP_NONE;
@@ -385,7 +386,7 @@ static bool follow_one(struct follower *f)
     enum pass pass;
 
     if (ref.arg != HEFT_MAP_NONE)
-        return leave(f, ref.arg);
+        return leave_function(f, ref.arg);
     if (ref.number == HEFT_MAP_NONE)
         return give_up(f);
     node = heft_tf_walk_node(f->w, ref.number);
@@ -395,7 +396,7 @@ static bool follow_one(struct follower *f)
     if (pass != PASS_NOT)
         return pass_on(f, &ref, node, pass);
     if (heft_tf_walk_role(f->w, ref.number) == HEFT_TF_ROLE_CALL)
-        return enter(f, &ref, node);
+        return enter_function(f, &ref, node);
     f->out->node = node;
     f->out->frame = f->frame;
     f->out->number = ref.number;
@@ -416,7 +417,7 @@ bool heft_tf_walk_follow(struct heft_tf_walk *w, uint32_t frame, struct heft_str
     return true;
 }
 
-/* ---- constants ---- */
+/* ---- reading constants ---- */
 
 bool heft_tf_walk_strings(struct heft_tf_walk *w, const struct heft_tf_origin *origin,
                           struct heft_tf_strings *out, bool *is_there)

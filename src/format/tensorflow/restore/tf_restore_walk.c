@@ -7,7 +7,7 @@
  * In the graph only the dependencies of the restore op are run: inputs first, each node once. */
 #include "format/tensorflow/restore/tf_restore_walk.h"
 
-/* ---- steps ---- */
+/* ---- recording steps ---- */
 
 static struct heft_str function_name(const struct heft_tf_walk *w, uint32_t frame)
 {
@@ -150,7 +150,7 @@ static bool is_read(enum heft_tf_role role)
            role == HEFT_TF_ROLE_SLICE_V1;
 }
 
-/* ---- what gets the values ---- */
+/* ---- variables and tables that receive values ---- */
 
 static bool add_target(struct heft_tf_walk *w, const struct heft_tf_target *target,
                        struct heft_tf_step *step)
@@ -210,8 +210,8 @@ static void describe_holder(struct heft_tf_target *target, const struct heft_tf_
 }
 
 /* Records that input `value` of a node is assigned to whatever its input 0 holds. */
-static bool assign(struct heft_tf_walk *w, uint32_t frame, uint32_t number, uint32_t value,
-                   const char *role)
+static bool record_assignment(struct heft_tf_walk *w, uint32_t frame, uint32_t number,
+                              uint32_t value, const char *role)
 {
     const struct heft_tf_node *const node = heft_tf_walk_node(w, number);
     struct heft_tf_target target = {.role = role};
@@ -240,7 +240,7 @@ static bool assign(struct heft_tf_walk *w, uint32_t frame, uint32_t number, uint
 }
 
 /* Runs a node that is not a call. */
-static bool perform(struct heft_tf_walk *w, uint32_t frame, uint32_t number)
+static bool run_node(struct heft_tf_walk *w, uint32_t frame, uint32_t number)
 {
     const enum heft_tf_role role = heft_tf_walk_role(w, number);
     uint32_t index;
@@ -248,9 +248,9 @@ static bool perform(struct heft_tf_walk *w, uint32_t frame, uint32_t number)
     if (is_read(role))
         return read_of(w, frame, number, &index);
     if (role == HEFT_TF_ROLE_ASSIGN)
-        return assign(w, frame, number, 1, "");
-    return role != HEFT_TF_ROLE_IMPORT ||
-           (assign(w, frame, number, 1, "keys") && assign(w, frame, number, 2, "values"));
+        return record_assignment(w, frame, number, 1, "");
+    return role != HEFT_TF_ROLE_IMPORT || (record_assignment(w, frame, number, 1, "keys") &&
+                                           record_assignment(w, frame, number, 2, "values"));
 }
 
 /* ---- running functions ---- */
@@ -287,7 +287,7 @@ static bool begin_call(struct heft_tf_walk *w, uint32_t frame, uint32_t number, 
 }
 
 /* Runs all nodes of a function and of the functions it calls. */
-static bool call(struct heft_tf_walk *w, uint32_t frame, uint32_t number)
+static bool run_call(struct heft_tf_walk *w, uint32_t frame, uint32_t number)
 {
     const struct heft_tf_graph *const g = w->r->graph;
     uint32_t at, callee;
@@ -306,7 +306,7 @@ static bool call(struct heft_tf_walk *w, uint32_t frame, uint32_t number)
         if (!heft_tf_walk_tire(w))
             return false;
         if (heft_tf_walk_role(w, inner) != HEFT_TF_ROLE_CALL) {
-            if (!perform(w, at, inner))
+            if (!run_node(w, at, inner))
                 return false;
             continue;
         }
@@ -317,10 +317,10 @@ static bool call(struct heft_tf_walk *w, uint32_t frame, uint32_t number)
     return true;
 }
 
-/* ---- the graph ---- */
+/* ---- running the dependencies of the restore op ---- */
 
 struct pending {
-    uint32_t number, next; /* input to be looked at */
+    uint32_t number, next; /* next: the input to be visited next */
 };
 struct descent {
     struct heft_tf_walk *w;
@@ -329,7 +329,7 @@ struct descent {
     uint8_t *seen;
 };
 
-static bool descend(struct descent *d, uint32_t number)
+static bool push_node(struct descent *d, uint32_t number)
 {
     if (d->seen[number])
         return true;
@@ -341,8 +341,8 @@ static bool descend(struct descent *d, uint32_t number)
     return true;
 }
 
-/* The node that an input of the graph names. */
-static bool descend_input(struct descent *d, const struct heft_tf_node *node, struct heft_str input)
+/* Descends to the node that an input refers to. */
+static bool push_input(struct descent *d, const struct heft_tf_node *node, struct heft_str input)
 {
     struct heft_tf_restore *const r = d->w->r;
     struct heft_str name = input;
@@ -355,14 +355,14 @@ static bool descend_input(struct descent *d, const struct heft_tf_node *node, st
     name.n = colon ? (size_t)(colon - name.p) : name.n;
     number = heft_tf_graph_node(r->graph, name);
     if (number != HEFT_MAP_NONE)
-        return descend(d, number);
+        return push_node(d, number);
     return heft_tf_restore_find(r, HEFT_FINDING, HEFT_NO_OFFSET,
                                 "%.*s has an input \"%.*s\", which is not a node",
                                 (int)node->name.n, node->name.p, (int)input.n, input.p);
 }
 
-/* A NoOp is there for what it waits for: "^save/Assign, ^save/Assign_1 and 3 more". */
-static bool tell_waiting(struct heft_tf_walk *w, uint32_t number)
+/* Records a NoOp with the nodes it waits for: "^save/Assign, ^save/Assign_1 and 3 more". */
+static bool add_waiting(struct heft_tf_walk *w, uint32_t number)
 {
     const struct heft_tf_node *const node = w->nodes[number];
     const uint32_t n = node->n_inputs;
@@ -377,33 +377,33 @@ static bool tell_waiting(struct heft_tf_walk *w, uint32_t number)
            heft_tf_restore_weigh(w->r, step.where);
 }
 
-static bool arrive(struct descent *d, uint32_t number)
+static bool run_visited(struct descent *d, uint32_t number)
 {
     if (heft_str_is(d->w->nodes[number]->op, "NoOp"))
-        return tell_waiting(d->w, number);
-    return heft_tf_walk_role(d->w, number) == HEFT_TF_ROLE_CALL ? call(d->w, 0, number)
-                                                                : perform(d->w, 0, number);
+        return add_waiting(d->w, number);
+    return heft_tf_walk_role(d->w, number) == HEFT_TF_ROLE_CALL ? run_call(d->w, 0, number)
+                                                                : run_node(d->w, 0, number);
 }
 
 static bool run_graph(struct descent *d, uint32_t first)
 {
-    bool ok = descend(d, first);
+    bool ok = push_node(d, first);
 
     while (ok && d->n) {
         struct pending *const top = &d->stack[d->n - 1];
         const struct heft_tf_node *const node = d->w->nodes[top->number];
 
         if (top->next < node->n_inputs) {
-            ok = descend_input(d, node, node->inputs[top->next++]);
+            ok = push_input(d, node, node->inputs[top->next++]);
         } else {
             d->n--;
-            ok = arrive(d, top->number);
+            ok = run_visited(d, top->number);
         }
     }
     return ok;
 }
 
-/* "save/restore_all", also with ":0" behind it. */
+/* The node of the restore op: "save/restore_all", also written "save/restore_all:0". */
 static uint32_t restore_node(const struct heft_tf_restore *r)
 {
     struct heft_str name = r->graph->saver.restore_op;

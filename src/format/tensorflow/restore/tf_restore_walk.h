@@ -1,5 +1,4 @@
-/* tf_restore_walk.h: a walk through a graph and its functions; shared by tf_restore_walk.c, which
- * goes from node to node, and tf_restore_refs.c, which knows what an input means. */
+/* tf_restore_walk.h: walks a graph and its functions. Shared by tf_restore_walk.c, which goes from node to node, and tf_restore_refs.c, which resolves inputs. */
 #ifndef HEFT_TF_RESTORE_WALK_H
 #define HEFT_TF_RESTORE_WALK_H
 
@@ -35,9 +34,10 @@ struct heft_tf_body {
 struct heft_tf_walk {
     struct heft_tf_restore *r;
     struct heft_error *err;
-    const struct heft_tf_node **nodes; /* by number: nodes of the graph, then those of functions */
-    struct heft_tf_body **bodies;      /* by function */
-    uint8_t *roles;                    /* by word */
+    const struct heft_tf_node *
+        *nodes;                   /* by node number: nodes of the graph, then those of functions */
+    struct heft_tf_body **bodies; /* by function number */
+    uint8_t *roles; /* by position of the op's name in graph->words: enum heft_tf_role */
     struct heft_tf_frame *frames;
     size_t n_frames, cap_frames;
     struct heft_strmap frame_map, read_map; /* keyed by frame and node */

@@ -14,7 +14,8 @@ struct reader {
     uint64_t decoded;
 };
 
-static bool lose(struct reader *r, struct heft_str name, uint64_t where, const char *reason)
+static bool add_unreadable(struct reader *r, struct heft_str name, uint64_t where,
+                           const char *reason)
 {
     return heft_model_add_unreadable(r->s->model, name, r->s->source, where, reason, r->s->err);
 }
@@ -30,7 +31,7 @@ static bool lose_by(struct reader *r, struct heft_str name, const struct heft_er
         return false;
     }
     reason = heft_arena_printf(&r->s->model->mem, r->s->err, "%s", found->text);
-    return reason && lose(r, name, found->offset, reason);
+    return reason && add_unreadable(r, name, found->offset, reason);
 }
 
 static bool row_name(struct reader *r, const struct heft_tf_function *f, struct heft_str node,
@@ -59,8 +60,8 @@ static bool too_much(const struct heft_tf_tensor *t, struct heft_error *err)
 }
 
 /* Sets the storage of the elements: a range of the document, or decoded bytes. */
-static bool place(struct reader *r, const struct heft_tf_tensor *t, uint64_t count, size_t each,
-                  struct heft_storage *out, struct heft_error *err)
+static bool set_storage(struct reader *r, const struct heft_tf_tensor *t, uint64_t count,
+                        size_t each, struct heft_storage *out, struct heft_error *err)
 {
     const struct heft_tf_saving *const s = r->s;
     const uint64_t bytes = out->len; /* count * each, already checked */
@@ -87,7 +88,7 @@ static bool place(struct reader *r, const struct heft_tf_tensor *t, uint64_t cou
                                  s->source, t->at.off, t->at.len, &out->source, err);
 }
 
-/* ---- strings: laid out as a bundle has them, so that all that reads those reads these ---- */
+/* ---- strings: converted to the form of a bundle, so that one reader serves both ---- */
 
 static void put_strings(struct heft_buf *out, const struct heft_str *strings, size_t n,
                         uint32_t *crc)
@@ -171,8 +172,8 @@ static bool make_row(struct reader *r, struct heft_tf_range at, struct heft_row 
         return place_strings(r, &t, count, storage, err);
     if (!heft_row_size((enum heft_dtype)row->dtype, row->rank, row->shape, &storage->len))
         return heft_fail(err, HEFT_MALFORMED, at.off, "dtype and shape need more than 2^64 bytes");
-    return place(r, &t, count, heft_dtype_element_bytes((enum heft_dtype)dtype->dtype), storage,
-                 err);
+    return set_storage(r, &t, count, heft_dtype_element_bytes((enum heft_dtype)dtype->dtype),
+                       storage, err);
 }
 
 static bool add_constant(struct reader *r, const struct heft_tf_function *f,
@@ -188,7 +189,7 @@ static bool add_constant(struct reader *r, const struct heft_tf_function *f,
         !row_name(r, f, entry->name, &row.name))
         return false;
     if (!node.has_value)
-        return lose(r, row.name, entry->at.off, "the Const has no value");
+        return add_unreadable(r, row.name, entry->at.off, "the Const has no value");
     if (!make_row(r, node.value, &row, &storage, &found))
         return lose_by(r, row.name, &found);
     storage.packed = storage.len;

@@ -8,7 +8,7 @@ static bool is_fault(const struct heft_error *err)
     return err->code == HEFT_MALFORMED || err->code == HEFT_LIMIT || err->code == HEFT_UNSUPPORTED;
 }
 
-/* ---- verify ---- */
+/* ---- findings for verify ---- */
 
 struct verifying {
     const struct heft_model *model;
@@ -68,7 +68,7 @@ bool heft_tf_restore_verify(const struct heft_model *model, uint32_t source,
     return ok;
 }
 
-/* ---- what has to be there ---- */
+/* ---- keys that a checkpoint must contain ---- */
 
 static bool keep_shape(struct heft_tf_wants *w, struct heft_tf_wanted *wanted, unsigned rank,
                        const uint64_t *dims, struct heft_error *err)
@@ -111,8 +111,8 @@ static bool want_shape(struct heft_tf_wants *w, struct heft_tf_wanted *wanted,
     return keep_shape(w, wanted, target->shape.rank, (const uint64_t *)target->shape.dims, err);
 }
 
-static bool want(struct heft_tf_wants *w, const struct heft_tf_name *name,
-                 const struct heft_tf_target *target, struct heft_error *err)
+static bool add_wanted(struct heft_tf_wants *w, const struct heft_tf_name *name,
+                       const struct heft_tf_target *target, struct heft_error *err)
 {
     uint32_t at = heft_strmap_get(&w->keys, name->key), found;
     struct heft_tf_wanted *wanted;
@@ -140,20 +140,20 @@ static bool want(struct heft_tf_wants *w, const struct heft_tf_name *name,
     return want_shape(w, wanted, name, target, err);
 }
 
-static bool want_all(struct heft_tf_wants *w, const struct heft_tf_restore *r,
-                     struct heft_error *err)
+static bool add_all_wanted(struct heft_tf_wants *w, const struct heft_tf_restore *r,
+                           struct heft_error *err)
 {
     for (size_t i = 0; i < r->n_reads; i++)
         for (uint32_t k = 0; k < r->reads[i].n; k++)
-            if (!want(w, &r->reads[i].names[k], NULL, err))
+            if (!add_wanted(w, &r->reads[i].names[k], NULL, err))
                 return false;
     for (size_t i = 0; i < r->n_targets; i++)
-        if (!want(w, r->targets[i].name, &r->targets[i], err))
+        if (!add_wanted(w, r->targets[i].name, &r->targets[i], err))
             return false;
     return true;
 }
 
-/* ---- info ---- */
+/* ---- variables, for info ---- */
 
 /* Adds the shape: the extent of a slice, the shape a variable states, else null. */
 static bool add_shape(struct heft_tf_saving *s, struct heft_node *in,
@@ -199,7 +199,7 @@ bool heft_tf_restore_file_info(struct heft_tf_saving *s, size_t number, struct h
         return ok;
     if (heft_tf_restore_open(&r, s->model, s->source, s->saved, number, &found)) {
         s->n_names += r.n_names;
-        ok = want_all(s->wants, &r, s->err);
+        ok = add_all_wanted(s->wants, &r, s->err);
         for (size_t i = 0; ok && i < r.n_targets; i++)
             ok = add_variable(s, list, &r.targets[i]);
     } else if (is_fault(&found)) {
@@ -212,7 +212,7 @@ bool heft_tf_restore_file_info(struct heft_tf_saving *s, size_t number, struct h
     return ok;
 }
 
-/* ---- writing ---- */
+/* ---- for writers ---- */
 
 bool heft_tf_restore_expect(struct heft_tf_wants *w, const struct heft_model *model,
                             uint32_t source, struct heft_error *err)
@@ -225,7 +225,7 @@ bool heft_tf_restore_expect(struct heft_tf_wants *w, const struct heft_model *mo
     for (size_t i = 0; ok && i < saved.n_graphs; i++) {
         struct heft_tf_restore r;
 
-        ok = heft_tf_restore_open(&r, model, source, &saved, i, err) && want_all(w, &r, err);
+        ok = heft_tf_restore_open(&r, model, source, &saved, i, err) && add_all_wanted(w, &r, err);
         heft_tf_restore_close(&r);
     }
     heft_tf_saved_release(&saved);

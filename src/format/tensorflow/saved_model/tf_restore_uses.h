@@ -7,7 +7,7 @@
 
 struct heft_tf_saving;
 
-/* What a graph expects of its checkpoint under a key. */
+/* The tensor that a graph expects in its checkpoint under a key. */
 struct heft_tf_wanted {
     struct heft_str key;
     uint32_t dtype;        /* DataType; 0 if any */

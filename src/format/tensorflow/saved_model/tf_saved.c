@@ -15,7 +15,7 @@
  * executed. See doc/format/saved-model.md. */
 #include "format/tensorflow/saved_model/tf_saved.h"
 
-/* ---- which of the two it is ---- */
+/* ---- SavedModel or single graph ---- */
 
 static int probe_saved(const struct heft_probe *sample)
 {
@@ -130,7 +130,7 @@ static bool open_graph(struct heft_model *model, uint32_t source, struct heft_er
     return open_as(model, source, false, err);
 }
 
-/* ---- the formats ---- */
+/* ---- entries of the table of formats ---- */
 
 static const struct heft_not_written not_written[] = {
     {"saved-model", "a SavedModel is not made of weights alone; option into writes a copy of "

@@ -32,7 +32,7 @@ static const struct heft_storage **find_storages(struct heft_tf_saving *s, size_
     return list;
 }
 
-static bool claim(struct heft_tf_saving *s, uint64_t begin, uint64_t end, const char *what)
+static bool claim_range(struct heft_tf_saving *s, uint64_t begin, uint64_t end, const char *what)
 {
     return begin >= end || heft_model_claim(s->model, s->source, begin, end - begin, what, s->err);
 }
@@ -48,10 +48,10 @@ static bool claim_parts(struct heft_tf_saving *s, const struct heft_storage **st
         const uint64_t end = i + 1 < parts->n ? parts->list[i + 1].off : s->saved->doc.size;
 
         for (; ok && k < n && storages[k]->off < end; k++) {
-            ok = claim(s, at, storages[k]->off, parts->list[i].what);
+            ok = claim_range(s, at, storages[k]->off, parts->list[i].what);
             at = storages[k]->off + storages[k]->packed;
         }
-        ok = ok && claim(s, at, end, parts->list[i].what);
+        ok = ok && claim_range(s, at, end, parts->list[i].what);
         at = at > end ? at : end;
     }
     return ok;

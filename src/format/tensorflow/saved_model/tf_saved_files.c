@@ -38,12 +38,12 @@ static bool open_variables(struct heft_tf_saving *s)
            heft_tf_saved_lacks(s, first, there);
 }
 
-/* ---- the checkpoint of a .meta ---- */
+/* ---- the checkpoint beside a .meta ---- */
 
 /* True if the file is a sorted table; a name proves nothing. */
 static bool is_table(const char *path, bool *is, struct heft_error *err)
 {
-    uint8_t tail[8]; /* the magic number */
+    uint8_t tail[8]; /* the last bytes of a table: its magic number */
     struct heft_source file;
     bool ok;
 
@@ -97,7 +97,7 @@ bool heft_tf_saved_find_checkpoint(struct heft_tf_saving *s)
     return file && take_v1(s, file, folder);
 }
 
-/* ---- assets ---- */
+/* ---- files in assets/ ---- */
 
 /* Adds a whole file as a blob. */
 static bool add_blob(struct heft_tf_saving *s, struct heft_str name, uint32_t source)
@@ -152,7 +152,7 @@ static bool add_assets(struct heft_tf_saving *s)
     return ok;
 }
 
-/* ---- fingerprint ---- */
+/* ---- fingerprint.pb ---- */
 
 static bool put_hash(struct heft_tf_saving *s, struct heft_node *in, const struct heft_proto *p)
 {

@@ -11,7 +11,7 @@
 #include "format/tensorflow/saved_model/tf_saved.h"
 
 #define KEY        HEFT_STR
-#define MOST_ITEMS 65536 /* in the arguments of one function */
+#define MOST_ITEMS 65536 /* most values in the arguments of one function */
 #define MOST_DEPTH 100
 
 enum { STRUCT_NONE = 1, STRUCT_FLOAT = 11, STRUCT_INT, STRUCT_STRING, STRUCT_BOOL };
@@ -52,7 +52,7 @@ static bool count_work(struct builder *b, const struct heft_tf_range *at)
         "listing the functions takes too many steps: they refer to each other too often");
 }
 
-/* ---- one value: scalars are put, what is in a list waits ---- */
+/* ---- one value: scalars are added at once, members of lists are queued ---- */
 
 static bool wait_for(struct builder *b, const struct item *item)
 {
@@ -261,7 +261,7 @@ static bool put_item(struct builder *b, const struct item *item)
     return ok;
 }
 
-/* ---- one function ---- */
+/* ---- concrete functions ---- */
 
 /* Reads the outermost tuple: positional arguments, then named ones. */
 static bool read_outer(struct builder *b, struct heft_proto *p, struct heft_node *in)
@@ -332,7 +332,7 @@ static bool put_concrete(struct builder *b, struct heft_str name, struct heft_no
     return ok;
 }
 
-/* ---- the root's functions ---- */
+/* ---- callables of the root object ---- */
 
 static int by_text(const void *a, const void *b)
 {

@@ -1,8 +1,7 @@
-/* tf_saved_locate.c: TensorFlow's SavedModels: a folder with a saved_model.…, or the folder of a model
- * whose versions are folders called by numbers, as serving has them: the highest. */
+/* tf_saved_locate.c: finds a SavedModel: a directory that contains a saved_model.pb, or, as TensorFlow Serving expects it, a directory whose subdirectories are versions named by numbers; the highest version is opened. */
 #include "format/tensorflow/saved_model/tf_saved.h"
 
-/* In the order in which TensorFlow looks; the last is refused, but said what it is. */
+/* In the order in which TensorFlow looks for them. A .cpb is found only to be refused with a fitting message. */
 static const char *const documents[] = {"saved_model.pb", "saved_model.pbtxt", "saved_model.cpb"};
 
 static const char *find_document(const char *const *names, size_t n)
@@ -19,9 +18,9 @@ static bool is_number(const char *name)
     return name[0] && strspn(name, "0123456789") == strlen(name);
 }
 
-/* "123/saved_model.pb", or NULL. */
-static const char *inside(const char *folder, const char *version, struct heft_arena *mem,
-                          struct heft_error *err)
+/* Path of the document in a version's directory, "123/saved_model.pb"; NULL if there is none. */
+static const char *find_version_document(const char *folder, const char *version,
+                                         struct heft_arena *mem, struct heft_error *err)
 {
     const char *const path = heft_arena_printf(mem, err, "%s/%s", folder, version);
     struct heft_error ignored = {0};
@@ -36,7 +35,7 @@ static const char *inside(const char *folder, const char *version, struct heft_a
     return document ? heft_arena_printf(mem, err, "%s/%s", version, document) : NULL;
 }
 
-/* Both are of digits. */
+/* Compares two numbers written in digits. */
 static bool is_higher(const char *a, const char *b)
 {
     size_t n, m;
@@ -48,7 +47,7 @@ static bool is_higher(const char *a, const char *b)
     return n != m ? n > m : strcmp(a, b) > 0;
 }
 
-/* The highest of the versions. */
+/* The version with the highest number. */
 static const char *find_version(const struct heft_folder *folder, struct heft_arena *mem,
                                 const char **note, struct heft_error *err)
 {
@@ -57,7 +56,8 @@ static const char *find_version(const struct heft_folder *folder, struct heft_ar
 
     for (size_t i = 0; i < folder->n; i++) {
         const char *const number = folder->names[i];
-        const char *const name = is_number(number) ? inside(folder->path, number, mem, err) : NULL;
+        const char *const name =
+            is_number(number) ? find_version_document(folder->path, number, mem, err) : NULL;
 
         versions += name != NULL;
         if (name && (!found || is_higher(number, version))) {

@@ -30,11 +30,11 @@ struct reader {
     struct heft_tf_saving *s;
     struct heft_arena *mem;
     uint32_t source;
-    struct heft_node *request; /* in the tree */
+    struct heft_node *request; /* the current request's node in the tree */
     uint64_t told;
 };
 
-static bool tell(struct reader *r, struct heft_proto *p)
+static bool count_part(struct reader *r, struct heft_proto *p)
 {
     return ++r->told <= MOST_TOLD ||
            heft_fail(p->err, HEFT_LIMIT, p->where, "warm-up requests have more than %d parts",
@@ -81,7 +81,7 @@ static bool read_input(struct reader *r, struct heft_proto *p, struct heft_node 
     struct heft_str key = {"", 0};
     struct heft_node *node = NULL;
     uint32_t number;
-    bool ok = tell(r, p);
+    bool ok = count_part(r, p);
 
     while (ok && (number = heft_proto_pull(p)))
         ok = number == ENTRY_KEY ? heft_tf_text(p, r->mem, &key)
@@ -133,7 +133,7 @@ static bool read_predict(struct reader *r, struct heft_proto *p)
         else if (number == REQUEST_INPUTS)
             ok = read_input(r, p, inputs);
         else
-            ok = tell(r, p) && put_text(r, p, outputs, "");
+            ok = count_part(r, p) && put_text(r, p, outputs, "");
     }
     return ok && !p->failed;
 }
@@ -152,7 +152,7 @@ static bool read_task(struct reader *r, struct heft_proto *p, struct heft_node *
 {
     struct heft_node *const task = heft_tree_dict(r->mem, tasks, KEY(""), p->err);
     uint32_t number;
-    bool ok = task && tell(r, p);
+    bool ok = task && count_part(r, p);
 
     while (ok && (number = heft_proto_pull(p)))
         ok = number == TASK_SPEC ? read_spec(r, p, task) : put_text(r, p, task, "method");
@@ -183,7 +183,7 @@ static bool read_session(struct reader *r, struct heft_proto *p)
         else if (number == SESSION_FEED)
             ok = read_input(r, p, feeds);
         else
-            ok = tell(r, p) && (number == SESSION_TARGET || put_text(r, p, fetches, ""));
+            ok = count_part(r, p) && (number == SESSION_TARGET || put_text(r, p, fetches, ""));
     }
     return ok && !p->failed;
 }
@@ -206,7 +206,7 @@ static bool read_log(struct reader *r, struct heft_proto *p, uint32_t kind)
     bool ok = heft_tree_text(r->mem, r->request, KEY("kind"), heft_str_of(logs[kind].kind), p->err);
 
     while (ok && (number = heft_proto_pull(p)))
-        ok = number == REQUEST ? tell(r, p) && logs[kind].read(r, p) : heft_proto_pass(p);
+        ok = number == REQUEST ? count_part(r, p) && logs[kind].read(r, p) : heft_proto_pass(p);
     return ok && !p->failed;
 }
 
@@ -225,10 +225,10 @@ static bool read_prediction(struct reader *r, const struct heft_proto_doc *doc,
     return ok;
 }
 
-/* ---- the file ---- */
+/* ---- the file of requests ---- */
 
 /* Turns an error of the file into a finding; other errors remain errors. */
-static bool forgive(struct reader *r, const struct heft_error *found)
+static bool note_fault(struct reader *r, const struct heft_error *found)
 {
     if (found->code != HEFT_MALFORMED && found->code != HEFT_MISMATCH &&
         found->code != HEFT_LIMIT) {
@@ -249,10 +249,10 @@ static bool put_record(struct reader *r, const struct heft_proto_doc *doc,
     if (!r->request)
         return false;
     sum = heft_tfrecord_check(doc->src, record, &found);
-    if (!sum && !forgive(r, &found))
+    if (!sum && !note_fault(r, &found))
         return false;
     found = (struct heft_error){0};
-    if (!read_prediction(r, doc, record, &found) && !forgive(r, &found))
+    if (!read_prediction(r, doc, record, &found) && !note_fault(r, &found))
         return false;
     return heft_tree_number(r->mem, r->request, KEY("bytes"), (int64_t)record->len, r->s->err) &&
            heft_tree_bool(r->mem, r->request, KEY("sum"), sum, r->s->err);
@@ -279,7 +279,7 @@ static bool read_records(struct reader *r, struct heft_node *list, int64_t *n)
         ++*n;
     }
     if (ok && found.code != HEFT_OK)
-        ok = forgive(r, &found);
+        ok = note_fault(r, &found);
     else if (ok && at < src.size)
         ok = too_many(r, at);
     return ok && (at == 0 ||

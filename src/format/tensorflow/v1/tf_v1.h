@@ -8,7 +8,7 @@
 struct heft_tf_v1_tensor {
     struct heft_tf_entry entry;
     uint64_t at;
-    struct heft_slice_dim *dims; /* of all slices in all shards; n_slices × rank */
+    struct heft_slice_dim *dims; /* ranges of all slices in all shards: n_slices × rank */
     size_t n_dims, cap;
     uint32_t n_slices;
 };

@@ -68,7 +68,7 @@ static bool take_packed(struct decoder *d, struct heft_cur cur)
     return true;
 }
 
-static bool decode(struct decoder *d, struct heft_cur proto)
+static bool decode_numbers(struct decoder *d, struct heft_cur proto)
 {
     const unsigned wire = d->width == 0   ? HEFT_PROTO_VARINT
                           : d->width == 8 ? HEFT_PROTO_I64
@@ -106,9 +106,9 @@ static bool find_plain(const struct decoder *d, struct heft_cur proto, uint64_t 
     return !proto.bad;
 }
 
-/* ---- memory ------------------------------------------------------------------------------ */
+/* ---- values decoded into memory ---------------------------------------------------------- */
 
-static bool weigh(struct heft_tf_v1 *r, uint64_t bytes)
+static bool check_memory(struct heft_tf_v1 *r, uint64_t bytes)
 {
     const uint64_t files = r->b.model->file_bytes;
     const uint64_t most = FREE_BYTES + (files > FREE_BYTES ? 4 * (files - FREE_BYTES) : 0);
@@ -140,10 +140,10 @@ static bool add_decoded(struct decoder *d, struct heft_cur proto, uint32_t *out)
         return heft_fail(d->r->b.err, HEFT_MALFORMED, d->r->where,
                          "%zu bytes of values for a slice of %" PRIu64 " elements",
                          heft_cur_left(&proto), d->entry->elements);
-    if (!weigh(d->r, bytes))
+    if (!check_memory(d->r, bytes))
         return false;
     d->out = heft_arena_alloc(&d->r->b.model->mem, (size_t)bytes, d->r->b.err);
-    return d->out && decode(d, proto) &&
+    return d->out && decode_numbers(d, proto) &&
            add_memory(d->r, (struct heft_bytes){d->out, (size_t)bytes}, proto, &storage, out);
 }
 
@@ -195,7 +195,7 @@ static bool add_strings(struct decoder *d, struct heft_cur proto, uint32_t *out)
     struct heft_buf text = {0};
     struct heft_str bytes;
 
-    if (!put_strings(d, proto, &text, &storage.crc) || !weigh(d->r, text.n)) {
+    if (!put_strings(d, proto, &text, &storage.crc) || !check_memory(d->r, text.n)) {
         heft_buf_release(&text);
         return false;
     }

@@ -30,7 +30,7 @@ struct into {
     struct heft_error *err;
 };
 
-/* ---- names that do not fit --------------------------------------------------------------- */
+/* ---- lists of names for errors ----------------------------------------------------------- */
 
 struct list {
     struct heft_buf names;
@@ -62,7 +62,7 @@ static bool is_empty(struct list *list, const char *what, struct heft_error *err
     return ok;
 }
 
-/* ---- the new weights --------------------------------------------------------------------- */
+/* ---- matching the new weights ------------------------------------------------------------ */
 
 static void put_shape(struct heft_buf *buf, const struct heft_row *row)
 {
@@ -161,7 +161,7 @@ static void fill_twins(struct into *in)
 }
 
 /* True for rows that weights from elsewhere cannot provide: they keep the model's own. */
-static bool stays(const struct heft_row *row)
+static bool keeps_value(const struct heft_row *row)
 {
     return heft_dtype_varies((enum heft_dtype)row->dtype) || heft_str_is(row->name, COUNTER);
 }
@@ -173,7 +173,7 @@ static const char *describe_unknown(const struct into *in)
     size_t n = 0;
 
     for (size_t i = 0; i < in->old.n_rows && n < HEFT_COUNT(known); i++)
-        if (!stays(&in->old.rows[i]) && !heft_tf_is_copy(in->old.rows[i].name))
+        if (!keeps_value(&in->old.rows[i]) && !heft_tf_is_copy(in->old.rows[i].name))
             known[n++] = in->names.full[i].n ? in->names.full[i] : in->old.rows[i].name;
     return heft_arena_printf(
         in->out->plan->mem, in->err,
@@ -215,7 +215,7 @@ static bool match_items(struct into *in)
     return ok;
 }
 
-/* ---- the graph --------------------------------------------------------------------------- */
+/* ---- checking the graph ------------------------------------------------------------------ */
 
 static bool fits_all(const struct into *in, const struct heft_tf_wants *wants)
 {
@@ -277,7 +277,7 @@ static bool check_graph(struct into *in)
     return ok;
 }
 
-/* ---- what stays -------------------------------------------------------------------------- */
+/* ---- rows that keep their values --------------------------------------------------------- */
 
 static bool check_missing(struct into *in)
 {
@@ -285,7 +285,7 @@ static bool check_missing(struct into *in)
     struct list missing = {0};
 
     for (size_t i = 0; i < in->old.n_rows; i++)
-        if (!in->is_given[i] && !stays(&in->old.rows[i]) && !keeps)
+        if (!in->is_given[i] && !keeps_value(&in->old.rows[i]) && !keeps)
             add_name(&missing, in->old.rows[i].name);
     return is_empty(
         &missing, "missing from the new weights (option keep-missing keeps the model's)", in->err);
@@ -342,7 +342,7 @@ static bool keep_rest(struct into *in)
     return true;
 }
 
-/* ---- the model --------------------------------------------------------------------------- */
+/* ---- the old model and the plan ---------------------------------------------------------- */
 
 static bool check_model(struct into *in)
 {

@@ -48,7 +48,7 @@ static bool copy_file(struct walk *w, const char *from, const char *below)
            heft_plan_copy_file(plan, file, from, 0, size, w->err);
 }
 
-static bool visit(struct walk *w, const char *folder, const char *name)
+static bool visit_path(struct walk *w, const char *folder, const char *name)
 {
     const char *below = heft_arena_printf(w->mem, w->err, "%s/%s", folder, name);
     const char *path =
@@ -82,7 +82,7 @@ static bool read_folder(struct walk *w, const char *folder)
     if (!path || !heft_path_list(path, w->mem, &names, &n, w->err))
         return false;
     for (size_t i = 0; i < n; i++)
-        if (!visit(w, folder, names[i]))
+        if (!visit_path(w, folder, names[i]))
             return false;
     return true;
 }

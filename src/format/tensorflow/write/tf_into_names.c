@@ -30,7 +30,7 @@ static bool add_name(struct heft_strmap *map, struct heft_str name, uint32_t row
     return found == HEFT_MAP_NONE || found == row || heft_strmap_set(map, name, SEVERAL, err);
 }
 
-/* ---- ways -------------------------------------------------------------------------------- */
+/* ---- paths of objects -------------------------------------------------------------------- */
 
 /* End of the object path in a key; the key's length if it has none. */
 static size_t path_end(struct heft_str key)
@@ -144,7 +144,7 @@ static bool read_graph(struct heft_tf_names *names, struct heft_error *err)
     return !cur.bad;
 }
 
-/* ---- looking up -------------------------------------------------------------------------- */
+/* ---- looking up names -------------------------------------------------------------------- */
 
 /* The name without its first part, which a Keras Sequential model prepends to its layers' names. */
 static struct heft_str below_root(struct heft_str name)
@@ -199,7 +199,7 @@ static uint32_t one_of(const struct heft_strmap *map, struct heft_str name)
     return row == HEFT_MAP_NONE || row == SEVERAL ? HEFT_NONE : row;
 }
 
-static uint32_t find(const struct heft_tf_names *names, struct heft_str name)
+static uint32_t find_row(const struct heft_tf_names *names, struct heft_str name)
 {
     uint32_t row = heft_model_row(names->model, name);
 
@@ -214,10 +214,10 @@ static uint32_t find(const struct heft_tf_names *names, struct heft_str name)
 
 uint32_t heft_tf_names_find(const struct heft_tf_names *names, struct heft_str name)
 {
-    const uint32_t row = find(names, name);
+    const uint32_t row = find_row(names, name);
 
     if (row == HEFT_NONE &&
         heft_str_ends(name, ":0")) /* a tensor name of a graph: output 0 of the node */
-        return find(names, (struct heft_str){name.p, name.n - 2});
+        return find_row(names, (struct heft_str){name.p, name.n - 2});
     return row;
 }

@@ -346,7 +346,7 @@ static bool plan_set(struct heft_plan *plan, const char *output, struct heft_exp
     return ok;
 }
 
-static bool holds(enum heft_dtype dtype)
+static bool supports_dtype(enum heft_dtype dtype)
 {
     return heft_tf_dtype_for(dtype) != NULL;
 }
@@ -391,5 +391,5 @@ const struct heft_format heft_format_tf = {
     .extensions = extensions,
     .sum = HEFT_SUM_CRC32C,
     .options = options,
-    .supports_dtype = holds,
+    .supports_dtype = supports_dtype,
 };

@@ -53,9 +53,9 @@ struct heft_tf_line {
         *dims; /* n_slices × rank numbers of a partitioned tensor, which has no bytes of its own */
     uint64_t offset, size;
     uint32_t n_slices, shard;
-    uint32_t sum;        /* of the plan; HEFT_NONE if crc is known */
+    uint32_t sum;        /* number of the plan's sum; HEFT_NONE if crc is known */
     uint32_t crc;        /* masked CRC-32C */
-    uint8_t dtype, rank; /* dtype: TensorFlow's number */
+    uint8_t dtype, rank; /* TensorFlow's number of the dtype */
 };
 
 struct heft_tf_out {

@@ -24,7 +24,7 @@ static bool is_renamed(const struct heft_export_item *item)
     return !heft_str_eq(item->name, item->row->name);
 }
 
-static bool renames(const struct heft_export_list *exports)
+static bool has_renames(const struct heft_export_list *exports)
 {
     for (size_t i = 0; i < exports->n_items; i++)
         if (is_renamed(&exports->items[i]))
@@ -83,7 +83,7 @@ static bool rewrite_node(struct rewriter *r, struct heft_cur cur)
     return !cur.bad;
 }
 
-static bool rewrite(struct rewriter *r, struct heft_cur cur)
+static bool rewrite_graph(struct rewriter *r, struct heft_cur cur)
 {
     struct heft_proto_item item;
 
@@ -134,10 +134,10 @@ bool heft_tf_out_graph(struct heft_tf_out *out, struct heft_tf_piece *piece, str
     uint64_t where;
     bool ok;
 
-    if (piece->put.p || !renames(out->exports))
+    if (piece->put.p || !has_renames(out->exports))
         return true;
     ok = heft_tf_read_graph(out->plan->model, piece->item.row, &scratch, &graph, &where, err) &&
-         map_names(&r) && rewrite(&r, heft_cur_of(graph, where)) &&
+         map_names(&r) && rewrite_graph(&r, heft_cur_of(graph, where)) &&
          heft_tf_put_string((struct heft_str){r.text.p, r.text.n}, out->plan->mem, &piece->put,
                             &piece->crc, err);
     piece->has_crc = true;

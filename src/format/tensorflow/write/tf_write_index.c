@@ -21,7 +21,7 @@ enum {
 };
 enum { SHAPE_DIM = 2, DIM_SIZE = 1, SLICE_EXTENT = 1, EXTENT_START = 1, EXTENT_LENGTH = 2 };
 
-/* ---- messages ---------------------------------------------------------------------------- */
+/* ---- messages of entries ----------------------------------------------------------------- */
 
 static void put_header(struct heft_buf *buf, uint32_t n_shards)
 {
@@ -83,10 +83,10 @@ static void put_entry(struct heft_buf *buf, const struct heft_tf_line *line)
     heft_proto_put_fixed32(buf, ENTRY_CRC, line->crc);
 }
 
-/* ---- the late op ------------------------------------------------------------------------- */
+/* ---- the late op that fills in checksums ------------------------------------------------- */
 
 struct patch {
-    size_t at; /* of 4 bytes in the image */
+    size_t at; /* position of four bytes in the image */
     uint32_t sum;
 };
 
@@ -147,8 +147,8 @@ static bool add_line(struct heft_table_writer *table, struct heft_buf *value,
     return true;
 }
 
-static bool build(const struct heft_tf_out *out, struct heft_table_writer *table,
-                  struct patch *patches, size_t *n_patches, struct heft_error *err)
+static bool build_table(const struct heft_tf_out *out, struct heft_table_writer *table,
+                        struct patch *patches, size_t *n_patches, struct heft_error *err)
 {
     struct heft_buf value = {0};
     size_t at;
@@ -163,8 +163,8 @@ static bool build(const struct heft_tf_out *out, struct heft_table_writer *table
     return ok && heft_table_finish(table, err);
 }
 
-static bool keep(struct picture *picture, struct heft_table_writer *table, struct heft_arena *mem,
-                 struct heft_error *err)
+static bool keep_table(struct picture *picture, struct heft_table_writer *table,
+                       struct heft_arena *mem, struct heft_error *err)
 {
     struct heft_table_block *blocks = heft_arena_alloc(mem, table->n_blocks * sizeof *blocks, err);
 
@@ -176,14 +176,15 @@ static bool keep(struct picture *picture, struct heft_table_writer *table, struc
     return true;
 }
 
-static struct picture *draw(const struct heft_tf_out *out, struct heft_error *err)
+static struct picture *lay_out_index(const struct heft_tf_out *out, struct heft_error *err)
 {
     struct heft_arena *mem = out->plan->mem;
     struct picture *picture = heft_arena_zero(mem, 1, sizeof *picture, err);
     struct patch *patches = heft_arena_zero(mem, out->n_lines + 1, sizeof *patches, err);
     struct heft_table_writer table = {0};
-    const bool ok = picture && patches && build(out, &table, patches, &picture->n_patches, err) &&
-                    keep(picture, &table, mem, err);
+    const bool ok = picture && patches &&
+                    build_table(out, &table, patches, &picture->n_patches, err) &&
+                    keep_table(picture, &table, mem, err);
 
     heft_table_release(&table);
     if (!ok)
@@ -202,7 +203,7 @@ bool heft_tf_out_index(struct heft_tf_out *out, struct heft_error *err)
         return false;
     if (out->n_lines)
         qsort(out->lines, out->n_lines, sizeof *out->lines, by_key);
-    if (!check_keys(out, err) || !(picture = draw(out, err)) ||
+    if (!check_keys(out, err) || !(picture = lay_out_index(out, err)) ||
         !heft_plan_file_begin(out->plan, path, &file, err))
         return false;
     out->plan->files[file].is_index = true;

@@ -21,7 +21,7 @@
 #define SLOT      "/.OPTIMIZER_SLOT/"
 #define MAX_PARTS 256 /* most nested objects in a name */
 
-/* ---- the graph --------------------------------------------------------------------------- */
+/* ---- nodes and children ------------------------------------------------------------------ */
 
 enum { GRAPH_NODE = 1 };
 enum { NODE_CHILD = 1, NODE_ATTRIBUTE, NODE_SLOT, NODE_HAS_VALUES = 5 };
@@ -36,7 +36,7 @@ struct node {
     uint32_t next;                    /* next sibling */
     uint32_t first_slot;              /* first slot of this optimizer */
     uint32_t number;                  /* number in the written graph: breadth first */
-    struct heft_str full_name, key;   /* of its variable; key.p is NULL if it has none */
+    struct heft_str full_name, key;   /* names of its variable; key.p is NULL if it has none */
 };
 
 struct slot {
@@ -83,10 +83,10 @@ static bool new_child(struct graph *g, uint32_t parent, struct heft_str name, ui
     return true;
 }
 
-/* ---- names ------------------------------------------------------------------------------- */
+/* ---- variables from their names ---------------------------------------------------------- */
 
 /* Appends an escaped name: in keys a dot is doubled, and a slash becomes ".S". */
-static bool escape(struct graph *g, struct heft_str name, struct heft_buf *out)
+static bool put_escaped(struct graph *g, struct heft_str name, struct heft_buf *out)
 {
     for (size_t i = 0; i < name.n; i++) {
         if (name.p[i] == '.' || name.p[i] == '/')
@@ -96,7 +96,7 @@ static bool escape(struct graph *g, struct heft_str name, struct heft_buf *out)
     return heft_buf_ok(out, g->err);
 }
 
-static bool unescape(struct graph *g, struct heft_str *name)
+static bool unescape_name(struct graph *g, struct heft_str *name)
 {
     char *text;
     size_t n = 0;
@@ -134,7 +134,7 @@ static bool refuse_path(struct heft_str path, bool is_empty, struct heft_error *
 }
 
 /* Returns the node at a path, creating all nodes on the way. is_key: its parts are escaped. */
-static bool reach(struct graph *g, struct heft_str path, bool is_key, uint32_t *node)
+static bool reach_node(struct graph *g, struct heft_str path, bool is_key, uint32_t *node)
 {
     const char separator = is_key ? '/' : g->separator;
     unsigned parts = 0;
@@ -152,14 +152,14 @@ static bool reach(struct graph *g, struct heft_str path, bool is_key, uint32_t *
         found = heft_strmap_get(&g->paths, (struct heft_str){path.p, end});
         *node = found;
         if (found == HEFT_MAP_NONE &&
-            !((!is_key || unescape(g, &name)) && new_child(g, parent, name, node) &&
+            !((!is_key || unescape_name(g, &name)) && new_child(g, parent, name, node) &&
               heft_strmap_set(&g->paths, (struct heft_str){path.p, end}, *node, g->err)))
             return false;
     }
     return true;
 }
 
-static const char *find(struct heft_str text, const char *word)
+static const char *find_word(struct heft_str text, const char *word)
 {
     const size_t n = strlen(word);
 
@@ -186,8 +186,8 @@ static bool reach_slot(struct graph *g, struct heft_str path, const char *mark, 
                heft_error_about(g->err, "tensor", path);
     slot.name = (struct heft_str){rest.p + rest.n, slot.name.n - rest.n};
     rest.n--;
-    if (!unescape(g, &slot.name) || !reach(g, variable, true, &slot.original) ||
-        !reach(g, rest, true, &optimizer) || !new_node(g, slot.name, node) ||
+    if (!unescape_name(g, &slot.name) || !reach_node(g, variable, true, &slot.original) ||
+        !reach_node(g, rest, true, &optimizer) || !new_node(g, slot.name, node) ||
         !heft_grow(&g->slots, &g->cap_slots, g->n_slots, 1, sizeof *g->slots, g->err))
         return false;
     slot.node = *node;
@@ -206,7 +206,7 @@ static bool make_key(struct graph *g, struct heft_str name, struct heft_str *key
         end = part_end(name, at, g->separator);
         if (at)
             heft_buf_char(&buf, '/');
-        if (!escape(g, (struct heft_str){name.p + at, end - at}, &buf)) {
+        if (!put_escaped(g, (struct heft_str){name.p + at, end - at}, &buf)) {
             heft_buf_release(&buf);
             return false;
         }
@@ -226,8 +226,8 @@ static bool add_variable(struct graph *g, struct heft_export_item *item)
 
     if (is_key)
         path.n -= sizeof ATTRIBUTE - 1;
-    mark = is_key ? find(path, SLOT) : NULL;
-    if (mark ? !reach_slot(g, path, mark, &node) : !reach(g, path, is_key, &node))
+    mark = is_key ? find_word(path, SLOT) : NULL;
+    if (mark ? !reach_slot(g, path, mark, &node) : !reach_node(g, path, is_key, &node))
         return false;
     if (!is_key && !make_key(g, name, &key))
         return false;
@@ -237,7 +237,7 @@ static bool add_variable(struct graph *g, struct heft_export_item *item)
     return true;
 }
 
-/* ---- the message ------------------------------------------------------------------------- */
+/* ---- the TrackableObjectGraph message ---------------------------------------------------- */
 
 static bool number_nodes(struct graph *g)
 {

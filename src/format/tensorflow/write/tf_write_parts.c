@@ -20,7 +20,7 @@ struct wish {
     uint64_t n;
 };
 
-/* ---- what is asked for ------------------------------------------------------------------- */
+/* ---- requested partitions ---------------------------------------------------------------- */
 
 /* Parses digits up to `end`, or to the end of the text. */
 static const char *read_number(const char *p, uint64_t *out)
@@ -69,7 +69,7 @@ static bool find_wish(const struct heft_tf_out *out, struct heft_str name, struc
     return true;
 }
 
-/* ---- pieces ------------------------------------------------------------------------------ */
+/* ---- cutting tensors into parts ---------------------------------------------------------- */
 
 static struct heft_slice_dim *whole_dims(const struct heft_tf_out *out, const struct heft_row *row,
                                          struct heft_error *err)
@@ -150,8 +150,8 @@ static bool note_apart(struct heft_tf_out *out, const struct heft_export_item *i
         err);
 }
 
-static bool cut(struct heft_tf_out *out, const struct heft_tf_piece *whole, const struct wish *wish,
-                struct heft_error *err)
+static bool cut_evenly(struct heft_tf_out *out, const struct heft_tf_piece *whole,
+                       const struct wish *wish, struct heft_error *err)
 {
     const struct heft_row *row = whole->item.row;
     const uint64_t extent = row->shape[wish->axis];
@@ -189,7 +189,8 @@ static bool keep_one(struct heft_tf_out *out, const struct heft_tf_piece *whole,
            add_slice(out, whole, &row, dims, err);
 }
 
-static bool keep(struct heft_tf_out *out, const struct heft_tf_piece *whole, struct heft_error *err)
+static bool keep_parts(struct heft_tf_out *out, const struct heft_tf_piece *whole,
+                       struct heft_error *err)
 {
     const struct heft_parts *parts = whole->item.row->parts;
 
@@ -209,9 +210,9 @@ bool heft_tf_out_item(struct heft_tf_out *out, uint32_t index, struct heft_error
     if (!find_wish(out, item->name, &wish, err))
         return false;
     if (wish.how == KEEP && item->row->parts && item->row->parts->n > 1)
-        return keep(out, &whole, err);
+        return keep_parts(out, &whole, err);
     if (wish.how == CUT && wish.n > 1 && can_cut(item->row, wish.axis))
-        return cut(out, &whole, &wish, err);
+        return cut_evenly(out, &whole, &wish, err);
     if (wish.how == CUT && wish.is_exact && wish.axis >= item->row->rank) {
         heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "has %u dimensions, so axis %u does not exist",
                   item->row->rank, wish.axis);

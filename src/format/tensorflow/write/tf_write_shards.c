@@ -49,7 +49,7 @@ static int by_place(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* ---- the files of the source ------------------------------------------------------------- */
+/* ---- source files, ranked by path -------------------------------------------------------- */
 
 struct file {
     const char *path;
@@ -87,7 +87,7 @@ static bool rank_files(struct heft_tf_out *out, struct heft_error *err)
     return true;
 }
 
-/* ---- order ------------------------------------------------------------------------------- */
+/* ---- order of the pieces ----------------------------------------------------------------- */
 
 bool heft_tf_out_begin(struct heft_tf_out *out, struct heft_error *err)
 {
@@ -132,7 +132,7 @@ static bool put_in_order(struct heft_tf_out *out, struct heft_error *err)
     return true;
 }
 
-/* ---- shards ------------------------------------------------------------------------------ */
+/* ---- assigning pieces to data files ------------------------------------------------------ */
 
 uint64_t heft_tf_piece_bytes(const struct heft_tf_piece *piece)
 {
@@ -161,7 +161,7 @@ static uint32_t shard_by_size(const struct heft_tf_out *out)
 }
 
 /* Start of file k of n if tensors could be cut: k / n of the total, rounded down. */
-static uint64_t border(uint64_t total, uint32_t n, uint32_t k)
+static uint64_t shard_start(uint64_t total, uint32_t n, uint32_t k)
 {
     return total / n * k +
            total % n * k / n; /* cannot overflow: the second product is below 2^32 */
@@ -178,10 +178,10 @@ static uint32_t shard_by_number(const struct heft_tf_out *out, uint64_t total)
         struct heft_tf_piece *const piece = &out->pieces[out->order[i]];
         const uint64_t bytes = heft_tf_piece_bytes(piece);
 
-        while (shard + 1 < n && at + bytes / 2 >= border(total, n, shard + 1))
+        while (shard + 1 < n && at + bytes / 2 >= shard_start(total, n, shard + 1))
             shard++;
         piece->shard = shard;
-        at += bytes; /* at most total */
+        at += bytes; /* no overflow: at most the total */
     }
     return n;
 }
