@@ -6,10 +6,10 @@
 
 /* A name of the state dict: a chunked tensor or an object. */
 struct heft_dcp_entry {
-    struct heft_str name;    /* in model->mem, NUL-terminated */
+    struct heft_str name;    /* NUL-terminated, in model->mem */
     uint64_t at;             /* file offset of the name in .metadata */
-    const uint64_t *shape;   /* of a tensor */
-    struct heft_part *parts; /* its chunks: start and extent; storage is HEFT_NONE */
+    const uint64_t *shape;   /* shape of a tensor; NULL for other entries */
+    struct heft_part *parts; /* chunks of a tensor: start and extent; their storage is HEFT_NONE */
     uint32_t n_parts;
     uint8_t dtype; /* HEFT_DTYPE_COUNT if heft has no such dtype */
     uint8_t rank;
@@ -22,7 +22,7 @@ struct heft_dcp_item {
     uint64_t off, len;
     uint64_t at;    /* file offset of the item in .metadata */
     uint32_t entry; /* HEFT_NONE if no entry has its name */
-    uint32_t part;  /* of a tensor: the chunk */
+    uint32_t part;  /* chunk of a tensor */
 };
 
 struct heft_dcp {
@@ -31,15 +31,15 @@ struct heft_dcp {
     uint32_t n_entries, n_items;
     struct heft_str version; /* "1.0.0"; may be empty */
     int protocol;
-    size_t length; /* bytes of the pickle */
+    size_t length; /* length of the pickle in bytes */
 };
 
 /* Input of heft_dcp_read. */
 struct heft_dcp_input {
     struct heft_bytes data;
-    uint64_t bytes; /* of all files: limits grow with it */
+    uint64_t bytes; /* bytes of all files, by which limits grow */
     struct heft_model *model;
-    uint32_t source;          /* for notes */
+    uint32_t source;          /* source of the metadata, for notes */
     struct heft_arena *graph; /* memory of the nodes; may be released afterwards, like the data */
     struct heft_arena
         *scratch; /* memory of entries and items; what the model keeps is in model->mem */

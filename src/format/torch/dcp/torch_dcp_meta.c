@@ -26,13 +26,13 @@ struct reader {
     struct heft_pickle pickle;
     struct heft_strmap names;  /* name → position in entries */
     struct heft_strmap chunks; /* entry and offsets, as bytes → number of the part */
-    uint64_t tensors;          /* limits.tensors */
+    uint64_t tensors;          /* limit for the number of tensors */
     uint64_t numbers;          /* offsets and sizes that may still be read */
     uint32_t orphans;          /* positions of chunks that do not exist */
     struct heft_error *err;
 };
 
-/* ---- nodes ------------------------------------------------------------------------------- */
+/* ---- reading nodes of the pickle --------------------------------------------------------- */
 
 static const struct heft_pickle_node *node_at(const struct reader *r, uint32_t node)
 {
@@ -309,7 +309,7 @@ static bool read_entries(struct reader *r, uint32_t dict)
     return true;
 }
 
-/* ---- places ------------------------------------------------------------------------------ */
+/* ---- files and offsets of the chunks ----------------------------------------------------- */
 
 /* Refuses file names that lead out of the directory, by the rules of any system. */
 static bool check_file(const struct reader *r, uint32_t node, struct heft_str name)
@@ -437,7 +437,7 @@ static bool read_items(struct reader *r, uint32_t dict)
     return true;
 }
 
-/* ---- the whole --------------------------------------------------------------------------- */
+/* ---- the Metadata object ----------------------------------------------------------------- */
 
 static bool read_root(struct reader *r)
 {

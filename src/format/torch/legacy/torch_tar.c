@@ -26,7 +26,7 @@ static const char *const NAMES[PARTS] = {"sys_info", "storages", "tensors", "pic
 struct tensor {
     uint32_t storage; /* position in t->storages */
     uint8_t rank;
-    const uint64_t *shape, *stride; /* in model->mem */
+    const uint64_t *shape, *stride; /* allocated in model->mem */
     uint64_t first;                 /* first element */
 };
 
@@ -553,7 +553,7 @@ static bool tensor_of(struct heft_torch *t, uint32_t id, struct heft_torch_made 
 
 static const struct heft_torch_container container = {.storage = take_persid, .tensor = tensor_of};
 
-/* ---- the object -------------------------------------------------------------------------- */
+/* ---- the pickled object ------------------------------------------------------------------ */
 
 /* Sets the version: "tar, as torch 0.1.0 to 0.1.9 writes it, pickle protocol 2". */
 static bool name_version(struct archive *a, struct heft_error *err)

@@ -34,7 +34,7 @@ static const struct heft_torch_layout LAYOUTS[] = {
      true},
 };
 
-/* _get_layout("torch.sparse_coo") */
+/* The layout of a node like _get_layout("torch.sparse_coo"). */
 const struct heft_torch_layout *heft_torch_layout_of(const struct heft_torch *t, uint32_t node)
 {
     uint32_t name;
@@ -71,7 +71,7 @@ static bool is_number(const struct heft_torch *t, uint32_t node)
     return heft_torch_is(t, node, HEFT_PICKLE_INT) || heft_torch_is(t, node, HEFT_PICKLE_FLOAT);
 }
 
-/* (per_tensor_affine, scale, zero point) or (per_channel_affine, scales, zero points, axis) */
+/* True for a tuple of quantizer parameters: (per_tensor_affine, scale, zero point) or (per_channel_affine, scales, zero points, axis). */
 bool heft_torch_has_qparams(const struct heft_torch *t, uint32_t node)
 {
     const struct heft_torch_global *scheme = heft_torch_global_of(t, heft_torch_item(t, node, 0));

@@ -15,7 +15,7 @@
 
 #define MAX_RANK 64
 
-/* ---- gathering --------------------------------------------------------------------------- */
+/* ---- collecting the parts of a tensor ---------------------------------------------------- */
 
 static bool unwrap_all(struct heft_torch *t, uint32_t node, struct heft_torch_call *call,
                        struct heft_error *err)
@@ -124,7 +124,7 @@ bool heft_torch_gather_tensor(struct heft_torch_walk *w, uint32_t node, struct h
     return name_type(w, class, &inner, value);
 }
 
-/* ---- do the parts fit? ------------------------------------------------------------------- */
+/* ---- checking that parts match ----------------------------------------------------------- */
 
 struct shape {
     unsigned rank;
@@ -159,7 +159,7 @@ static bool same_sizes(const uint64_t *a, const uint64_t *b, unsigned n)
     return true;
 }
 
-/* indices: (sparse dimensions, n); values: (n, dense dimensions …) */
+/* Coordinate format. indices: (sparse dimensions, n); values: (n, dense dimensions …). */
 static bool fits_coordinates(const struct heft_row *rows, const struct shape *shape)
 {
     const struct heft_row *indices = &rows[0], *values = &rows[1];
@@ -191,7 +191,7 @@ static bool fits_pointers(const struct heft_row *rows, const struct shape *shape
            blocks[layout->by_column] + 1; /* no overflow: no size is 2^64-1 */
 }
 
-/* pointers: (batch …, rows + 1); indices: (batch …, n); values: (batch …, n, [block,] dense …) */
+/* Compressed formats (CSR, CSC, BSR, BSC). pointers: (batch …, rows + 1); indices: (batch …, n); values: (batch …, n, [block,] dense …). */
 static bool fits_compressed(const struct heft_row *rows, const struct shape *shape,
                             const struct heft_torch_layout *layout)
 {
@@ -254,7 +254,7 @@ static bool check_nested(struct heft_torch_walk *w, const struct heft_torch_fram
                      "nested tensor: values, sizes and strides do not match");
 }
 
-/* ---- quantized --------------------------------------------------------------------------- */
+/* ---- quantized tensors ------------------------------------------------------------------- */
 
 /* Cases that torch loads silently but cannot compute with. */
 static bool note_doubt(struct heft_torch_walk *w, const struct heft_torch_frame *f,

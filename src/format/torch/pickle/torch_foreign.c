@@ -152,7 +152,7 @@ bool heft_torch_foreign(struct heft_torch *t, uint32_t node, struct heft_value *
     const enum heft_torch_kind kind = heft_torch_callee(t, node);
 
     if (n->count != 0 || (n->state != HEFT_PICKLE_NIL && kind != HEFT_TORCH_UUID))
-        return true; /* it has more than its arguments */
+        return true; /* it has items or attributes: not a plain value */
     switch (kind) {
     case HEFT_TORCH_DATE:
         return date_leaf(t, n->u.call.args, out, is_leaf, err);

@@ -210,7 +210,7 @@ uint8_t heft_torch_number(const struct heft_torch_global *known)
 }
 
 struct rename {
-    const char *module, *name;       /* name NULL: all names of the module */
+    const char *module, *name;       /* name NULL: every name of the module */
     const char *to_module, *to_name; /* to_name NULL: the name is kept */
 };
 

@@ -8,24 +8,24 @@
 
 enum heft_torch_kind {
     HEFT_TORCH_UNKNOWN,
-    HEFT_TORCH_MAPPING,     /* OrderedDict, dict, Counter: (pairs or dict) and items */
-    HEFT_TORCH_DEFAULTDICT, /* (factory) and items */
+    HEFT_TORCH_MAPPING,     /* OrderedDict, dict, Counter: argument (pairs or dict), then items */
+    HEFT_TORCH_DEFAULTDICT, /* defaultdict: argument (factory), then items */
     HEFT_TORCH_NAMESPACE,   /* Namespace, SimpleNamespace: attributes are the items */
-    HEFT_TORCH_LIST,        /* list, deque: (items) and appended ones */
+    HEFT_TORCH_LIST,        /* list, deque: argument (items), then appended items */
     HEFT_TORCH_TUPLE,       /* tuple, torch.Size: (items) */
     HEFT_TORCH_SET,         /* set, frozenset: (items) */
     HEFT_TORCH_BYTES,       /* bytes, bytearray: (), (bytes) or (text, encoding) */
     HEFT_TORCH_ENCODE,      /* _codecs.encode: (text, encoding) */
-    HEFT_TORCH_COMPLEX,     /* (real, imaginary) */
+    HEFT_TORCH_COMPLEX,     /* complex: (real, imaginary) */
     HEFT_TORCH_PATH,        /* pathlib: (parts …) */
-    HEFT_TORCH_DEVICE,      /* (type) or (type, index) */
-    HEFT_TORCH_LAYOUT,      /* (name) */
+    HEFT_TORCH_DEVICE,      /* torch.device: (type) or (type, index) */
+    HEFT_TORCH_LAYOUT,      /* _get_layout: (name) */
     HEFT_TORCH_DTYPE,       /* a plain name: torch.float32 */
     HEFT_TORCH_CONSTANT,    /* a plain name: torch.per_tensor_affine */
     HEFT_TORCH_STORAGE,     /* a storage class; dtype: of its elements */
     HEFT_TORCH_UNTYPED,     /* a storage class counted in bytes */
     HEFT_TORCH_CLASS,       /* an old tensor class: () and BUILD (storage, offset, size, stride) */
-    HEFT_TORCH_TENSOR,      /* torch.Tensor */
+    HEFT_TORCH_TENSOR,      /* torch.Tensor: a class, not a call that builds one */
     HEFT_TORCH_REBUILD,     /* _rebuild_tensor */
     HEFT_TORCH_REBUILD_V2,
     HEFT_TORCH_REBUILD_V3,
@@ -41,18 +41,18 @@ enum heft_torch_kind {
     HEFT_TORCH_META,       /* _rebuild_meta_tensor_no_storage */
     HEFT_TORCH_WRAPPER,    /* _rebuild_wrapper_subclass: its tensors are attributes */
     HEFT_TORCH_UNREADABLE, /* builds a tensor that heft cannot read */
-    HEFT_TORCH_NP_ARRAY,   /* numpy _reconstruct + BUILD */
+    HEFT_TORCH_NP_ARRAY,   /* numpy _reconstruct, followed by BUILD */
     HEFT_TORCH_NP_BUFFER,  /* numpy _frombuffer */
     HEFT_TORCH_NP_SCALAR,
     HEFT_TORCH_NP_DTYPE,
-    HEFT_TORCH_DATE,          /* date, time, datetime: (bytes) */
-    HEFT_TORCH_NUMBER,        /* Decimal, Fraction: (text) or (numerator, denominator) */
-    HEFT_TORCH_UUID,          /* () and the attribute int */
-    HEFT_TORCH_GETATTR,       /* (class, name): a member of an enumeration */
-    HEFT_TORCH_GRAPH_MODULE,  /* result of torch.compile: (module, how) */
-    HEFT_TORCH_COMPILED,      /* () and BUILD (contents, class) */
-    HEFT_TORCH_SCRIPT_OBJECT, /* () and BUILD (what it holds, class) */
-    HEFT_TORCH_QUANTIZED_CONV /* () and BUILD (in_channels, … weight, bias …) */
+    HEFT_TORCH_DATE,         /* date, time, datetime: (bytes) */
+    HEFT_TORCH_NUMBER,       /* Decimal, Fraction: (text) or (numerator, denominator) */
+    HEFT_TORCH_UUID,         /* UUID: no arguments; BUILD sets the attribute int */
+    HEFT_TORCH_GETATTR,      /* (class, name): a member of an enumeration */
+    HEFT_TORCH_GRAPH_MODULE, /* result of torch.compile: (module, how) */
+    HEFT_TORCH_COMPILED,     /* () and BUILD (contents, class) */
+    HEFT_TORCH_SCRIPT_OBJECT, /* an object of TorchScript: no arguments, then BUILD (contents, class) */
+    HEFT_TORCH_QUANTIZED_CONV /* a quantized convolution: no arguments, then BUILD (in_channels, … weight, bias …) */
 };
 
 struct heft_torch_global {

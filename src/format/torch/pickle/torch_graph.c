@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* ---- life -------------------------------------------------------------------------------- */
+/* ---- release ----------------------------------------------------------------------------- */
 
 void heft_torch_release(struct heft_torch *t)
 {
@@ -22,7 +22,7 @@ void heft_torch_release(struct heft_torch *t)
     heft_arena_release(&t->scratch);
 }
 
-/* ---- running ----------------------------------------------------------------------------- */
+/* ---- running the pickle ------------------------------------------------------------------ */
 
 static uint32_t meaning_of(const struct heft_torch *t, uint32_t global)
 {

@@ -28,7 +28,7 @@ HEFT_CHECKED bool heft_torch_legacy_keys(const struct heft_torch_legacy *l, uint
                                          struct heft_pickle *keys, struct heft_arena *mem,
                                          struct heft_error *err);
 
-/* ---- torch_legacy_salvage.c: files only, and only where model->salvage is set ---- */
+/* ---- torch_legacy_salvage.c: only for files, and only if model->salvage is set ---- */
 
 /* Salvage: runs the object's pickle; sets t->broken if it is truncated. */
 HEFT_CHECKED bool heft_torch_legacy_salvage_object(struct heft_torch_legacy *l, uint64_t at,

@@ -220,7 +220,7 @@ static bool read_prefaces(const struct heft_torch_stream *in, uint64_t *at, stru
     return ok;
 }
 
-/* ---- the object -------------------------------------------------------------------------- */
+/* ---- the pickle of the object ------------------------------------------------------------ */
 
 /* A nested stream is refused as a whole: its missing parts are missing from the outer pickle. */
 static bool is_salvaged(const struct heft_torch_stream *in)
@@ -250,7 +250,7 @@ static bool read_object(struct heft_torch_legacy *l, uint64_t *at, struct heft_e
     return ok && set_lost_apart(l, err);
 }
 
-/* ---- keys -------------------------------------------------------------------------------- */
+/* ---- keys of the storages ---------------------------------------------------------------- */
 
 static bool bad_key(const struct heft_torch_legacy *l, uint64_t at, struct heft_str key,
                     const char *why, struct heft_error *err)

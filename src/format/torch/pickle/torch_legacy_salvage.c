@@ -59,7 +59,7 @@ static void lose_views(const struct heft_torch_legacy *l)
             storages[i].lost = storages[l->roots[i]].lost;
 }
 
-/* ---- the object -------------------------------------------------------------------------- */
+/* ---- the pickle of the object ------------------------------------------------------------ */
 
 bool heft_torch_legacy_salvage_object(struct heft_torch_legacy *l, uint64_t at,
                                       struct heft_error *err)
@@ -87,7 +87,7 @@ bool heft_torch_legacy_lose_all(struct heft_torch_legacy *l, uint64_t *at, struc
     return true;
 }
 
-/* ---- the order --------------------------------------------------------------------------- */
+/* ---- order of the storages --------------------------------------------------------------- */
 
 struct keyed {
     struct heft_str key;
@@ -139,7 +139,7 @@ static bool almost_agrees(const struct heft_torch_legacy *l, const struct heft_p
     uint32_t node;
 
     if (kind != HEFT_PICKLE_LIST && kind != HEFT_PICKLE_TUPLE)
-        return true; /* damaged beyond its items */
+        return true; /* the list itself is damaged: its items prove nothing */
     for (; heft_pickle_next(&iter, &node); n++)
         differ += n >= l->n_order || !is_key(keys, node, storage_at(l, n)->key);
     return n == l->n_order && differ <= 1;

@@ -19,7 +19,7 @@ static bool is_mapping(const struct heft_torch *t, uint32_t node)
             heft_torch_callee(t, node) == HEFT_TORCH_MAPPING);
 }
 
-/* ---- recognising ------------------------------------------------------------------------- */
+/* ---- recognising modules ----------------------------------------------------------------- */
 
 /* Attributes that make an object a module. The last of a repeated key counts. */
 struct module {
@@ -54,7 +54,7 @@ static bool find_module(const struct heft_torch_walk *w, size_t first, struct mo
            (m->buffers == HEFT_PICKLE_NIL || is_mapping(t, m->buffers));
 }
 
-/* ---- attributes -------------------------------------------------------------------------- */
+/* ---- attributes of a module -------------------------------------------------------------- */
 
 static bool is_empty(const struct heft_torch *t, uint32_t node)
 {
@@ -184,7 +184,7 @@ bool heft_torch_open_module(struct heft_torch_walk *w, size_t first)
            set_apart(w, buffers, items_of_set(w->t, m.passing)) && add_present(w, m.modules);
 }
 
-/* ---- tensors that are no rows ------------------------------------------------------------ */
+/* ---- tensors outside the state dict ------------------------------------------------------ */
 
 /* Formats a tensor without a row: "tensor F32 [2, 3]". */
 bool heft_torch_add_outsider(struct heft_torch_walk *w, uint32_t node, const struct heft_row *row,

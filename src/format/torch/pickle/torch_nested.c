@@ -11,7 +11,7 @@
 /* Limit on nested streams, as a share of limits.tensors: each also uses memory of the pickle around it. */
 #define SHARE 8 /* a nested stream takes about as much memory as 8 tensors */
 
-/* ---- where its bytes are ----------------------------------------------------------------- */
+/* ---- opening the bytes of a nested stream ------------------------------------------------ */
 
 /* The source range of the bytes if they are stored verbatim, unless an array already uses them. */
 static bool open_stream(struct heft_torch *t, const struct heft_torch_bytes *raw,
@@ -42,7 +42,7 @@ static bool open_stream(struct heft_torch *t, const struct heft_torch_bytes *raw
     return true;
 }
 
-/* ---- what it is -------------------------------------------------------------------------- */
+/* ---- interpreting a nested stream -------------------------------------------------------- */
 
 /* The storage that the inner pickle denotes, if it is one: by an id, or as another nested stream. */
 static bool storage_at_root(struct heft_torch *inner, heft_torch_tensor_fn *tensor,
@@ -125,7 +125,7 @@ static bool read_stream(struct heft_torch *t, uint32_t call, const struct heft_t
     return ok;
 }
 
-/* ---- calls ------------------------------------------------------------------------------- */
+/* ---- calls of _load_from_bytes ----------------------------------------------------------- */
 
 static bool add_nested(struct heft_torch *t, uint32_t call, const struct heft_torch_bytes *raw,
                        heft_torch_tensor_fn *tensor, struct heft_error *err)

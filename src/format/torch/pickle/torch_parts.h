@@ -34,7 +34,7 @@
 /* A storage of the pickle, with its properties there. */
 struct heft_torch_storage {
     struct heft_str key;
-    const struct heft_torch_global *type; /* STORAGE or UNTYPED */
+    const struct heft_torch_global *type; /* the global of its class, of kind STORAGE or UNTYPED */
     uint64_t bytes;                       /* elements × element size */
     int64_t elements;
     uint64_t begin; /* for a view of a storage: byte offset in that storage */
@@ -74,13 +74,13 @@ struct heft_torch {
     struct heft_model *model;
     uint32_t source;
     const struct heft_torch_container *container;
-    void *inside;  /* of the container: struct heft_torch_zip … */
+    void *inside;  /* the container that is being read, such as a struct heft_torch_zip */
     uint64_t base; /* source offset of the pickle's first byte; HEFT_NO_OFFSET if it is deflated */
     uint64_t pickle_at,
         pickle_packed;      /* range of the source that holds the pickle, deflated or not */
     const char *what;       /* label, static: "data.pkl" */
     struct heft_str prefix; /* prefix of all names, NUL-terminated; may be empty */
-    bool is_big;            /* storages are big-endian */
+    bool is_big;            /* the bytes of storages are big-endian */
     bool is_script;         /* written by TorchScript's own pickler */
 
     struct heft_arena scratch;
@@ -98,7 +98,7 @@ struct heft_torch {
     struct heft_u32map raw; /* node of raw bytes → storage of the model */
     unsigned depth; /* nesting: 0 for the file's own pickle, more for streams within pickles */
     struct heft_u32map by_stream;     /* node of a nested stream's bytes → position in nested */
-    struct heft_torch_nested *nested; /* torch_nested.c */
+    struct heft_torch_nested *nested; /* nested streams (torch_nested.c) */
     size_t n_nested, cap_nested;
     struct heft_str *texts; /* long texts that were copied or decoded into model->mem */
     size_t n_texts, cap_texts;
@@ -106,7 +106,7 @@ struct heft_torch {
     struct heft_u32map by_bytes; /* node of a text that represents bytes → position in texts */
     struct heft_u32map row_of;   /* TorchScript: node of a tensor → its first row */
     uint64_t budget;             /* values that may still be created: limits.expansion */
-    uint64_t names;              /* bytes that names and keys may still take */
+    uint64_t names;              /* budget left for bytes of names and keys */
     uint64_t made_bytes;         /* bytes of texts joined from parts: see heft_torch_may_make */
     bool is_object;              /* the pickle is the whole object passed to torch.save */
     bool
@@ -225,7 +225,7 @@ HEFT_CHECKED bool heft_torch_same_storage(struct heft_torch *t, uint32_t id, uin
 HEFT_CHECKED bool heft_torch_become_class(struct heft_torch *t, uint32_t id, uint32_t class,
                                           struct heft_error *err);
 
-/* ---- torch_damage.c: only where model->salvage is set ---- */
+/* ---- torch_damage.c: only if model->salvage is set ---- */
 
 /* Salvage: marks the storage of a persistent id as lost, for the reason `found`. */
 HEFT_CHECKED bool heft_torch_lose_storage(struct heft_torch *t, uint32_t id,
@@ -238,7 +238,7 @@ HEFT_CHECKED bool heft_torch_run_damaged(struct heft_torch *t, struct heft_bytes
 /* ---- torch_rebuild.c ---- */
 
 enum heft_torch_found {
-    HEFT_TORCH_OTHER, /* not a tensor */
+    HEFT_TORCH_OTHER, /* the node does not build a tensor */
     HEFT_TORCH_ROW,   /* a row, complete but for its name */
     HEFT_TORCH_PARTS, /* a tensor whose parts are rows: sparse, nested, a subclass around other tensors */
     HEFT_TORCH_UNREAD /* a tensor that cannot be read, see `reason` */
@@ -247,7 +247,7 @@ struct heft_torch_made {
     enum heft_torch_found found;
     struct heft_row row;
     uint32_t from; /* ROW: position of its storage, plus 1; 0 for bytes without a persistent id */
-    const char *reason; /* in model->mem or static */
+    const char *reason; /* allocated in model->mem, or static */
     bool has_more;      /* has parts, scales or attributes: heft_torch_gather_tensor adds them */
     bool is_recast;     /* its declared dtype differs from that of its storage */
 };
@@ -420,7 +420,7 @@ bool heft_torch_has_state(const struct heft_torch *t, uint32_t state);
 
 /* ---- torch_text.c ---- */
 
-/* "module.name" of a GLOBAL or of the class of a CALL, in model->mem. */
+/* "module.name" of a GLOBAL, or of the class of a CALL; in model->mem. */
 HEFT_CHECKED const char *heft_torch_type_name(struct heft_torch *t, uint32_t node,
                                               struct heft_error *err);
 /* Replaces lone surrogates in place by U+FFFD. */

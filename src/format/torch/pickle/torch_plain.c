@@ -30,7 +30,7 @@ static bool is_ordered_dict(const struct heft_torch *t, uint32_t node)
     return class && strcmp(class->name, "OrderedDict") == 0;
 }
 
-/* ("storage", class, key, "cpu", elements) */
+/* True for a storage id on the CPU: ("storage", class, key, "cpu", elements). */
 static bool is_on_cpu(const struct heft_torch *t, uint32_t id)
 {
     const uint32_t args = heft_torch_is(t, id, HEFT_PICKLE_PERSID)

@@ -10,11 +10,11 @@
 
 #define MAX_RANK 64 /* torch's limit */
 
-/* ---- geometry ---------------------------------------------------------------------------- */
+/* ---- shape, strides and offset ----------------------------------------------------------- */
 
 /* Arguments of a rebuild function. */
 struct view {
-    uint32_t call; /* for errors */
+    uint32_t call; /* node of the call, for errors */
     uint32_t storage, offset, size, stride, dtype, metadata;
     bool is_quantized;
 };
@@ -26,7 +26,7 @@ struct dims {
     uint64_t last; /* the element farthest from the first */
 };
 
-/* torch.Size((2, 3)) → (2, 3) */
+/* The tuple inside a torch.Size: torch.Size((2, 3)) → (2, 3). */
 static uint32_t without_size(const struct heft_torch *t, uint32_t node)
 {
     if (heft_torch_is(t, node, HEFT_PICKLE_CALL) &&

@@ -10,7 +10,7 @@
 
 #include "base/endian.h"
 
-#define FIRST_OBJECT  ((uint64_t)64 << 10) /* of the object's pickle */
+#define FIRST_OBJECT  ((uint64_t)64 << 10) /* first window for the pickle of the object */
 #define END_REACH     65557 /* a zip's end record may precede the end of a file by this much */
 #define SURE_PICKLE   64    /* bytes of a pickle that states no protocol */
 #define SURE_OPCODES  8
@@ -112,7 +112,7 @@ const char *heft_torch_protocol(const struct heft_pickle *pickle)
     return names[pickle->protocol]; /* the pickle machine refuses other protocols */
 }
 
-/* ---- judging a head ---------------------------------------------------------------------- */
+/* ---- recognising a stream by its first pickle -------------------------------------------- */
 
 /* A pickle that states no protocol is judged strictly: text files can also begin like a pickle. */
 static enum heft_torch_peek judge_head(const struct heft_pickle *pickle, bool done, uint64_t size,
@@ -188,7 +188,7 @@ bool heft_torch_stream_storage(const struct heft_torch_stream *in, uint64_t posi
     return heft_model_add_storage(in->model, &storage, &s->storage, err);
 }
 
-/* ---- the end ----------------------------------------------------------------------------- */
+/* ---- the end of a stream ----------------------------------------------------------------- */
 
 /* True if the last n bytes contain the end record of a zip. */
 static bool ends_as_zip(const struct heft_source *bytes, uint64_t n, bool *yes,

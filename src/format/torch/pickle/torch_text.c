@@ -38,7 +38,7 @@ void heft_torch_mend(char *text, size_t n)
     }
 }
 
-/* A copy of a node's text in the model. */
+/* Copies a node's text into model->mem. */
 static bool keep_text(struct heft_torch *t, uint32_t node, struct heft_str *out,
                       struct heft_error *err)
 {
@@ -74,7 +74,7 @@ const char *heft_torch_type_name(struct heft_torch *t, uint32_t node, struct hef
         return t->texts[found].p;
     module = heft_pickle_text(&t->pickle, heft_torch_node(t, node)->module);
     name = heft_pickle_text(&t->pickle, node);
-    if (heft_str_is(module, "__builtin__")) /* of Python 2, in protocol 2's spelling */
+    if (heft_str_is(module, "__builtin__")) /* module of Python 2, as protocol 2 spells it */
         heft_torch_rename(&module, &name);
     heft_buf_str(&buf, module);
     heft_buf_char(&buf, '.');

@@ -103,7 +103,7 @@ static bool keep_provenance(struct heft_torch_walk *w, uint32_t node,
     return !w->t->model->provenance || heft_torch_keep_provenance(w->t, key, node, made, w->err);
 }
 
-/* ---- the walk ---------------------------------------------------------------------------- */
+/* ---- walking the graph ------------------------------------------------------------------- */
 
 static bool push_frame(struct heft_torch_walk *w, const struct place *at, bool is_tensor)
 {

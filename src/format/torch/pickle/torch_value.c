@@ -125,7 +125,7 @@ static void put_float(struct heft_buf *out, double number)
     heft_buf_printf(out, "e%c%02d", exponent > 0 ? '+' : '-', abs(exponent - 1));
 }
 
-/* ---- leaves ------------------------------------------------------------------------------ */
+/* ---- values without children ------------------------------------------------------------- */
 
 static bool bigint_leaf(struct heft_torch *t, uint32_t node, struct heft_value *out,
                         struct heft_error *err)
@@ -159,7 +159,7 @@ static bool global_leaf(struct heft_torch *t, uint32_t node, struct heft_value *
     return true;
 }
 
-/* device("cuda", 0), layout("torch.strided"), PosixPath("/", "a"): texts and at most one number. */
+/* Joins the arguments of device("cuda", 0), layout("torch.strided") or PosixPath("/", "a"): texts, and at most one number. */
 static bool joined_leaf(struct heft_torch *t, uint32_t args, const char *between,
                         struct heft_value *out, bool *is_leaf, struct heft_error *err)
 {
@@ -261,7 +261,7 @@ bool heft_torch_leaf(struct heft_torch *t, uint32_t node, struct heft_value *out
     }
 }
 
-/* ---- keys -------------------------------------------------------------------------------- */
+/* ---- keys of dictionaries ---------------------------------------------------------------- */
 
 static void put_quoted(struct heft_buf *out, struct heft_str text, bool is_bytes)
 {

@@ -16,8 +16,10 @@
 #define HEFT_TORCH_KEY_INDEX HEFT_PICKLE_NIL
 #define HEFT_TORCH_KEY_ARGS  (HEFT_PICKLE_NIL - 1)
 #define HEFT_TORCH_KEY_STATE (HEFT_PICKLE_NIL - 2)
-#define HEFT_TORCH_KEY_ROOT  (HEFT_PICKLE_NIL - 3)  /* the prefix, or "tensor" */
-#define HEFT_TORCH_KEY_WORD  (HEFT_PICKLE_NIL - 64) /* plus one of the following: */
+#define HEFT_TORCH_KEY_ROOT                                                                        \
+    (HEFT_PICKLE_NIL - 3) /* name of a single tensor: the model's prefix, or "tensor" */
+#define HEFT_TORCH_KEY_WORD                                                                        \
+    (HEFT_PICKLE_NIL - 64) /* base of the keys below: plus an enum heft_torch_word */
 
 enum heft_torch_word {
     HEFT_TORCH_AXIS,
@@ -67,10 +69,10 @@ struct heft_torch_outsider {
 
 struct heft_torch_frame {
     uint32_t node;
-    uint32_t index;          /* of the next entry without a key */
+    uint32_t index;          /* index of the next entry without a key */
     size_t first, next, end; /* range of its entries */
     size_t path;             /* bytes of its path */
-    unsigned segments;       /* of its path */
+    unsigned segments;       /* segments of its path */
     bool outside;            /* everything below it is outside the state dict */
     bool is_tensor;          /* its entries are parts and attributes of a tensor */
     size_t rows, unreadable; /* counts of the model when it was opened */
@@ -87,7 +89,7 @@ struct heft_torch_walk {
     size_t n_entries, cap_entries;
     struct heft_buf path;
     uint8_t *marks;      /* per node */
-    uint64_t name_bytes; /* bytes that names and keys may still take */
+    uint64_t name_bytes; /* budget left for bytes of names and keys */
     uint32_t *cuts;      /* for rows of several segments: end of each segment but the last … */
     size_t n_cuts, cap_cuts;
     size_t *row_cuts; /* … per row: position of its first cut */
@@ -113,7 +115,7 @@ struct heft_tree_taker {
     bool (*value)(struct heft_torch_walk *w);
     /* The newest frame is about to be popped. */
     bool (*close)(struct heft_torch_walk *w);
-    /* The graph, after the walk. */
+    /* Called with the graph after the walk. */
     bool (*take)(struct heft_torch *t, struct heft_error *err);
 };
 
@@ -135,7 +137,7 @@ HEFT_CHECKED bool heft_torch_add_mapping(struct heft_torch_walk *w, uint32_t nod
 
 /* ---- torch_gather.c ---- */
 
-/* Appends the entries of a container, and fills kind and type_name of its value. */
+/* Adds the entries of a container, and fills kind and type_name of its value. */
 HEFT_CHECKED bool heft_torch_gather(struct heft_torch_walk *w, uint32_t node,
                                     struct heft_value *value);
 

@@ -22,7 +22,7 @@ static bool take_wrapper_off(const struct heft_torch *t, enum heft_torch_kind ki
 {
     uint32_t inner = heft_torch_item(t, call->args, 0);
 
-    if (kind == HEFT_TORCH_FROM_TYPE) { /* (function, type, arguments, state) */
+    if (kind == HEFT_TORCH_FROM_TYPE) { /* arguments (function, type, arguments, state) */
         if (heft_torch_count(t, call->args) < 3 ||
             !heft_torch_is(t, heft_torch_item(t, call->args, 2), HEFT_PICKLE_TUPLE) ||
             !heft_torch_is(t, inner, HEFT_PICKLE_GLOBAL))
@@ -32,7 +32,8 @@ static bool take_wrapper_off(const struct heft_torch *t, enum heft_torch_kind ki
         return true;
     }
     if (inner == HEFT_PICKLE_NIL && heft_torch_is(t, call->state, HEFT_PICKLE_TUPLE) &&
-        heft_torch_count(t, call->state) == 5) /* Parameter(), BUILD (data, _, hooks, grad, _) */
+        heft_torch_count(t, call->state) ==
+            5) /* Parameter() without arguments, then BUILD (data, _, hooks, grad, _) */
         inner = heft_torch_item(t, call->state, 0);
     if (!heft_torch_is(t, inner, HEFT_PICKLE_CALL) || inner >= call->node)
         return false;

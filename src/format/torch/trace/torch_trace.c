@@ -1,24 +1,23 @@
-/* torch_trace.c: finds the pickles of a file, and walks them one after the other.
+/* torch_trace.c: finds the pickles of a file and walks them one after the other.
  *
- *     zip        the record data.pkl of the archive's folder, or the one that was named
- *     tar        the member pickle, or the one that was named
+ *     zip        the record data.pkl of the archive's folder, or the requested one
+ *     tar        the member pickle, or the requested one
  *     stream     the five pickles of a legacy file: magic, version, sizes, object, keys
- *     else       one pickle
+ *     other      one pickle
  *
  * A pickle of unknown length is first run without a watcher to find its end, so that no step is
- * ever shown twice. A file that torch cannot open is walked all the same, as far as its pickle goes.
- */
+ * shown twice. A file that torch cannot open is walked as well, up to where its pickle fails. */
 #include "format/torch/trace/torch_trace.h"
 
 #include "core/model.h"
 #include "wire/tar.h"
 
-#define FIRST_WINDOW    (UINT64_C(1) << 20) /* of a pickle whose end is not known */
+#define FIRST_WINDOW    (UINT64_C(1) << 20) /* first window for a pickle of unknown length */
 #define DEFLATED_RECORD (UINT64_C(64) << 20)
 #define DIRECTORY       (UINT64_C(256) << 20)
-#define MOST_WORK       (UINT64_C(32) << 20) /* see torch_trace.h */
+#define MOST_WORK       (UINT64_C(32) << 20) /* budget for showing values, see torch_trace.h */
 #define STREAM_PICKLES  5
-#define OBJECT          4 /* the one of them that has the tensors */
+#define OBJECT          4 /* number of the pickle with the tensors */
 
 void heft_tracer_release(struct heft_tracer *tr)
 {
@@ -53,7 +52,7 @@ static bool is_wanted(const struct heft_tracer *tr, const struct heft_pickle_ste
     return !is_ranged(tr) || (s->at < tr->options->to && s->at + 1 + s->raw.n > tr->options->from);
 }
 
-/* Before a pickle's first step: what begins as no pickle is none. */
+/* Announces the pickle to the watcher, before its first step; a file that fails at the first opcode is never announced as a pickle. */
 static bool announce_pickle(struct heft_tracer *tr)
 {
     const struct heft_trace_pickle *pickle = tr->pickle;
@@ -64,7 +63,7 @@ static bool announce_pickle(struct heft_tracer *tr)
     return !tr->is_stopped;
 }
 
-static void hand_out(struct heft_tracer *tr)
+static void report_step(struct heft_tracer *tr)
 {
     static const uint8_t forms[] = {
         [HEFT_FORM_BARE] = HEFT_TRACE_BARE,   [HEFT_FORM_NUMBER] = HEFT_TRACE_NUMBER,
@@ -102,11 +101,11 @@ static bool take_step(struct heft_tracer *tr, const struct heft_pickle_step *ste
         return true;
     if (!heft_trace_explain(tr))
         return false;
-    hand_out(tr);
+    report_step(tr);
     return !with_state || tr->is_stopped || heft_trace_state(tr, is_ranged(tr));
 }
 
-static bool each_step(void *ctx, const struct heft_pickle_step *step)
+static bool on_step(void *ctx, const struct heft_pickle_step *step)
 {
     struct heft_tracer *tr = ctx;
     const bool is_past = is_ranged(tr) && step->at >= tr->options->to;
@@ -125,12 +124,12 @@ static struct heft_pickle_limits pickle_limits(const struct heft_tracer *tr)
                                        .bare = tr->is_script};
 }
 
-/* Walks the pickle at data[0]. A failure of a step's texts is in tr->err before the run ends. */
+/* Walks the pickle at data[0]. If the description of a step fails, tr->err is filled before the run ends. */
 static bool walk_pickle(struct heft_tracer *tr, const struct heft_trace_pickle *announced,
                         struct heft_bytes data, struct heft_arena *mem)
 {
     const struct heft_pickle_limits limits = pickle_limits(tr);
-    struct heft_pickle_watcher watcher = {each_step, tr, false};
+    struct heft_pickle_watcher watcher = {on_step, tr, false};
     struct heft_pickle pickle;
     bool ok;
 
@@ -146,10 +145,9 @@ static bool walk_pickle(struct heft_tracer *tr, const struct heft_trace_pickle *
     return ok && tr->err->code == HEFT_OK;
 }
 
-/* ---- files that are no archive ----------------------------------------------------------- */
+/* ---- legacy streams and single pickles --------------------------------------------------- */
 
-/* A pickle whose end was not known: to its STOP, or, where it has none, all that may be read of what
- * is before the end it was given. */
+/* A pickle of unknown length: the bytes up to its STOP; without a STOP, all readable bytes before the given end. */
 struct found {
     struct heft_bytes data;
     uint64_t off;
@@ -177,7 +175,7 @@ static bool find_pickle(struct heft_tracer *tr, uint64_t off, uint64_t end, stru
     out->is_magic = how == HEFT_PICKLE_STOPPED && heft_torch_is_magic(&pickle);
     heft_arena_release(&nodes);
     if (how != HEFT_PICKLE_UNREAD)
-        return true; /* where it is broken, the walk will show */
+        return true; /* a damaged pickle is no error here: the walk reports it with its step */
     *tr->err = why;
     return false;
 }
@@ -227,7 +225,7 @@ static bool walk_stream(struct heft_tracer *tr)
     return ok;
 }
 
-/* ---- tars of torch's first year ----------------------------------------------------------- */
+/* ---- tars of PyTorch 0.1 ------------------------------------------------------------------ */
 
 static bool walk_member(struct heft_tracer *tr, const struct heft_tar *tar, const char *name)
 {
@@ -248,8 +246,7 @@ static bool walk_member(struct heft_tracer *tr, const struct heft_tar *tar, cons
     return ok;
 }
 
-/* The object; of the other members, which hold several pickles with other bytes between, the first
- * one. */
+/* Walks the member `pickle` (the object), or the requested member. Members with several pickles and raw bytes between them: only the first pickle. */
 static bool walk_tar(struct heft_tracer *tr)
 {
     struct heft_tar tar;
@@ -268,8 +265,7 @@ static bool ends_with(struct heft_str name, struct heft_str end)
     return name.n >= end.n && memcmp(name.p + name.n - end.n, end.p, end.n) == 0;
 }
 
-/* The record of that name, or the one that ends in it behind a slash. The first record's folder is
- * torch's root: what lies there goes first. */
+/* The record of that name, or one whose path ends in "/name". Records in torch's root, the folder of the archive's first record, take precedence. */
 static const struct heft_zip_entry *find_record(const struct heft_tracer *tr, struct heft_str name)
 {
     const struct heft_str first = tr->zip.count ? tr->zip.entries[0].name : HEFT_STR("");
@@ -290,7 +286,7 @@ static const struct heft_zip_entry *find_record(const struct heft_tracer *tr, st
     return found;
 }
 
-static bool no_record(struct heft_tracer *tr, const char *name)
+static bool report_missing_record(struct heft_tracer *tr, const char *name)
 {
     struct heft_buf names = {0};
     const size_t most = 200;
@@ -314,8 +310,8 @@ static bool no_record(struct heft_tracer *tr, const char *name)
     return false;
 }
 
-/* Where each record lies, by its name: ids are looked up there. */
-static bool keep_places(struct heft_tracer *tr)
+/* Stores the byte range of every record by its name; keys of storages are looked up there. */
+static bool store_places(struct heft_tracer *tr)
 {
     for (size_t i = 0; i < tr->zip.count; i++) {
         const struct heft_zip_entry *entry = &tr->zip.entries[i];
@@ -328,7 +324,7 @@ static bool keep_places(struct heft_tracer *tr)
     return true;
 }
 
-/* "archive/data.pkl" → "archive/data/": where the storages of that pickle are. */
+/* "archive/data.pkl" → "archive/data/", the folder with the storages of that pickle. */
 static bool name_folder(struct heft_tracer *tr, struct heft_str record)
 {
     char *folder = heft_arena_text(&tr->mem, record, tr->err);
@@ -380,9 +376,9 @@ static bool walk_zip(struct heft_tracer *tr)
         return false;
     entry = find_record(tr, heft_str_of(name));
     if (!entry)
-        return no_record(tr, name);
+        return report_missing_record(tr, name);
     tr->is_script = find_record(tr, HEFT_STR("constants.pkl")) != NULL;
-    return keep_places(tr) && walk_record(tr, entry);
+    return store_places(tr) && walk_record(tr, entry);
 }
 
 static bool walk_file(struct heft_tracer *tr)

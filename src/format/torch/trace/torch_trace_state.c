@@ -50,7 +50,7 @@ static void put_index(struct heft_tracer *tr, uint32_t index)
     heft_trace_word(&tr->effect, " ");
 }
 
-static void put_on_stack(struct heft_tracer *tr, uint32_t node)
+static void put_stack_entry(struct heft_tracer *tr, uint32_t node)
 {
     const uint32_t index = heft_trace_memo_of(tr, node);
 
@@ -90,7 +90,7 @@ static bool show_part(struct heft_tracer *tr, enum heft_trace_part part, uint64_
             entry.index = numbers[i];
             put_in_memo(tr, numbers[i]);
         } else {
-            put_on_stack(tr, numbers[i]);
+            put_stack_entry(tr, numbers[i]);
         }
         ok = emit_entry(tr, &entry);
     }

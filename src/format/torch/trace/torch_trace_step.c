@@ -327,7 +327,7 @@ static bool say_persid(struct heft_tracer *tr)
     return !key_of(tr, id, &key) || say_place(tr, key);
 }
 
-/* ---- the machine ------------------------------------------------------------------------- */
+/* ---- protocol, frames, STOP -------------------------------------------------------------- */
 
 static bool say_proto(struct heft_tracer *tr)
 {
@@ -382,7 +382,9 @@ static void put_number(struct heft_tracer *tr)
     if (s->byte == 'G') {
         memcpy(&number, &s->number, sizeof number);
         heft_trace_float(&tr->value, number);
-    } else if (s->number > INT64_MAX && s->byte != 0x95) { /* all but FRAME are signed or small */
+    } else if (s->number > INT64_MAX &&
+               s->byte !=
+                   0x95) { /* FRAME is the only unsigned argument that can exceed INT64_MAX */
         heft_trace_word(&tr->value, "-");
         heft_trace_u64(&tr->value, 0 - s->number);
     } else {

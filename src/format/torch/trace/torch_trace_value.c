@@ -13,12 +13,12 @@ enum {
     MOST_ITEMS = 8,   /* items per container */
     MOST_VALUE = 220, /* approximate bytes: no further item is begun after them */
     MOST_SHAPE = 60,  /* extra bytes to complete a shape */
-    MOST_TEXT = 60,   /* bytes of a string */
+    MOST_TEXT = 60,   /* bytes of a string that are shown */
     MOST_NAME = 120,  /* bytes of a global's name */
     FLOAT_WORK = 16   /* a float costs as much as this many items */
 };
 
-/* ---- pieces ------------------------------------------------------------------------------ */
+/* ---- text buffer ------------------------------------------------------------------------- */
 
 void heft_trace_put(struct heft_trace_text *text, const void *p, size_t n)
 {
@@ -117,7 +117,7 @@ void heft_trace_float(struct heft_trace_text *text, double number)
         heft_trace_word(text, ".0");
 }
 
-/* ---- leaves ------------------------------------------------------------------------------ */
+/* ---- scalars and strings ----------------------------------------------------------------- */
 
 static void put_length(struct heft_trace_text *text, size_t n)
 {
@@ -249,7 +249,7 @@ static void put_leaf(struct heft_tracer *tr, struct heft_trace_text *text, uint3
     }
 }
 
-/* ---- torch's words ----------------------------------------------------------------------- */
+/* ---- tensors, storages and globals of torch ---------------------------------------------- */
 
 const struct heft_torch_global *heft_trace_global(struct heft_tracer *tr, uint32_t node)
 {

@@ -7,7 +7,7 @@
 
 #include "core/registry.h"
 
-/* ---- the storages ------------------------------------------------------------------------ */
+/* ---- order of the storages, new root ----------------------------------------------------- */
 
 /* Sorts the pieces into the order in which the pickle first refers to them. */
 static bool put_in_turn(struct heft_torch_out *out, struct heft_error *err)
@@ -29,7 +29,7 @@ static bool put_in_turn(struct heft_torch_out *out, struct heft_error *err)
 
 static bool find_top(struct heft_keep *k, const struct heft_torch *t, struct heft_error *err)
 {
-    if (!k->has_top && *k->root == '\0') { /* a tensor, or a value without parts */
+    if (!k->has_top && *k->root == '\0') { /* the root is a tensor, or a value without parts */
         k->top = t->pickle.root;
         k->has_top = true;
     }
@@ -47,7 +47,7 @@ static bool take_graph(struct heft_torch *t, struct heft_error *err)
            heft_torch_out_group(out, err) && heft_keep_write(k, t, err) && put_in_turn(out, err);
 }
 
-/* ---- the second reading ------------------------------------------------------------------- */
+/* ---- reading the source again ------------------------------------------------------------- */
 
 static bool same_rows(const struct heft_model *a, const struct heft_model *b,
                       struct heft_error *err)

@@ -68,7 +68,7 @@ struct heft_keep {
     size_t n_changes, cap_changes;
     struct heft_str *keys; /* new keys */
     size_t n_keys, cap_keys;
-    uint32_t top; /* node that becomes the root */
+    uint32_t top; /* node that becomes the root of the new file */
     bool has_top;
     struct heft_buf whole; /* names of containers kept whole although a part was excluded */
     size_t n_whole;
@@ -84,7 +84,7 @@ struct heft_keep {
 };
 #define HEFT_KEEP_UNCHANGED (HEFT_NONE - 1)
 
-/* ---- torch_keep_choose.c: what the walk calls (struct heft_tree_taker) ---- */
+/* ---- torch_keep_choose.c: callbacks of the walk (struct heft_tree_taker) ---- */
 
 /* Called when a frame was pushed. */
 HEFT_CHECKED bool heft_keep_open(struct heft_torch_walk *w);

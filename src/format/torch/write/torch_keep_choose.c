@@ -33,7 +33,7 @@ static bool is_below(const struct heft_torch_walk *w)
     return w->n_frames && keep_of(w)->frames[w->n_frames - 1].is_below;
 }
 
-/* The first n bytes of the path, below --root. */
+/* The first n bytes of the path, without the part that --root removes. */
 static struct heft_str path_below(const struct heft_torch_walk *w, size_t n)
 {
     struct heft_str rest;
@@ -173,7 +173,7 @@ static uint32_t pair_count(const struct heft_torch_walk *w, uint32_t node)
     return heft_torch_count(w->t, node) / 2;
 }
 
-/* The argument that a mapping takes its items from. */
+/* The argument from which a mapping is built (OrderedDict(pairs)). */
 static uint32_t argument_of(const struct heft_torch *t, uint32_t call)
 {
     const bool has_factory = heft_torch_callee(t, call) == HEFT_TORCH_DEFAULTDICT;
@@ -225,7 +225,7 @@ static struct pairs pairs_of(const struct heft_torch_walk *w, const struct heft_
             p.first = f->end - heft_min_size(pair_count(w, p.node), f->end - f->first);
     }
     p.n = p.node == HEFT_PICKLE_NIL ? 0 : pair_count(w, p.node);
-    if (p.n > f->end - p.first) /* repeated keys */
+    if (p.n > f->end - p.first) /* some keys are repeated: fewer entries than pairs */
         return (struct pairs){HEFT_PICKLE_NIL, f->first, 0};
     return p;
 }

@@ -27,7 +27,7 @@ const struct heft_keep_change *heft_keep_change_of(const struct heft_keep *k, ui
     return found == HEFT_MAP_NONE || found == HEFT_KEEP_UNCHANGED ? NULL : &k->changes[found];
 }
 
-/* ---- which call looks into a storage ------------------------------------------------------ */
+/* ---- calls that refer to a storage -------------------------------------------------------- */
 
 /* True for an id that denotes a tensor. */
 static bool is_tensor_id(const struct heft_torch *t, uint32_t node)
@@ -124,7 +124,7 @@ static bool find_innermost(struct heft_torch *t, uint32_t node, uint32_t *inner,
     return true;
 }
 
-/* ---- items ------------------------------------------------------------------------------- */
+/* ---- items of the export list ------------------------------------------------------------ */
 
 static struct heft_str name_of(const struct heft_torch_out *out, uint32_t item)
 {
@@ -322,7 +322,7 @@ static bool add_bare(struct search *s, uint32_t node, bool is_tensor)
            add_view(s, node, view);
 }
 
-/* ---- the search -------------------------------------------------------------------------- */
+/* ---- searching the graph ----------------------------------------------------------------- */
 
 static bool push_node(struct search *s, uint32_t node)
 {

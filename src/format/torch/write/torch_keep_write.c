@@ -16,7 +16,7 @@ struct level {
     uint32_t node;
     uint32_t step; /* progress in writing this value */
     struct heft_pickle_iter iter;
-    uint32_t i, n; /* items written, and in all */
+    uint32_t i, n; /* items written so far, and their number */
     const struct heft_keep_change *change;
     uint32_t at; /* position among all pairs, including excluded ones */
 };
@@ -167,7 +167,7 @@ static void put_class(struct writer *w, uint32_t node, const struct heft_torch_g
     }
 }
 
-/* The storage that a node stands for. */
+/* The storage that a node denotes. */
 static bool storage_of(struct writer *w, uint32_t node, const struct heft_torch_storage **out)
 {
     const struct heft_torch_nested *nested;
@@ -250,7 +250,7 @@ static bool put_view(struct writer *w, uint32_t node, const struct heft_keep_vie
     return true;
 }
 
-/* ---- the stack --------------------------------------------------------------------------- */
+/* ---- the stack of open values ------------------------------------------------------------ */
 
 static const struct heft_keep_view *view_at(const struct writer *w, uint32_t node)
 {
@@ -446,7 +446,7 @@ static void take_instead(struct writer *w, const struct level *l, bool has_mark)
     heft_pickler_again(&w->p, w->memo[l->node]);
 }
 
-/* Tuples and frozensets: parts first. */
+/* Tuples and frozensets are memoised after their parts. */
 static bool step_whole(struct writer *w, struct level *l, bool is_tuple)
 {
     const bool has_mark = !is_tuple || l->n > 3;
@@ -561,7 +561,7 @@ static bool step_call(struct writer *w, struct level *l)
     }
 }
 
-/* ---- the whole --------------------------------------------------------------------------- */
+/* ---- the whole pickle -------------------------------------------------------------------- */
 
 static bool write_step(struct writer *w)
 {

@@ -12,9 +12,9 @@
 #include "core/registry.h"
 #include "format/torch/write/torch_write.h"
 
-#define BATCH 1000 /* items of a list between ( and e */
+#define BATCH 1000 /* items per APPENDS, as CPython's pickler writes lists */
 
-/* Magic number, version, and {"protocol_version": 1001, "little_endian": True, "type_sizes": {"short": 2, "int": 4, "long": 4}}. */
+/* The first three pickles: magic number, version, and {"protocol_version": 1001, "little_endian": True, "type_sizes": {"short": 2, "int": 4, "long": 4}}. */
 static const char preamble[] = "\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19."
                                "\x80\x02M\xe9\x03."
                                "\x80\x02}q\x00("

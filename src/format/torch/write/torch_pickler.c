@@ -47,7 +47,7 @@ bool heft_torch_supports_dtype(enum heft_dtype dtype)
     return names[dtype].storage || names[dtype].dtype;
 }
 
-/* ---- words of the pickle ----------------------------------------------------------------- */
+/* ---- numbers, texts, globals, memo ------------------------------------------------------- */
 
 void heft_pickler_le32(struct heft_pickler *p, uint32_t v)
 {
@@ -185,7 +185,7 @@ void heft_pickler_ordered_dict(struct heft_pickler *p)
     (void)heft_pickler_keep(p);
 }
 
-/* ---- items in batches --------------------------------------------------------------------- */
+/* ---- batches of items --------------------------------------------------------------------- */
 
 static bool is_alone(size_t i, size_t n, enum heft_pickler_batch batch)
 {
@@ -214,7 +214,7 @@ void heft_pickler_after_item(struct heft_pickler *p, size_t i, size_t n,
         heft_buf_text(&p->buf, "(u");
 }
 
-/* ---- numbers and tensors ------------------------------------------------------------------ */
+/* ---- storages and tensors ----------------------------------------------------------------- */
 
 void heft_pickler_float(struct heft_pickler *p, double number)
 {
@@ -344,7 +344,7 @@ void heft_pickler_tensor(struct heft_pickler *p, const struct heft_export_item *
     (void)heft_pickler_keep(p);
 }
 
-/* ---- the pickler -------------------------------------------------------------------------- */
+/* ---- setup and release -------------------------------------------------------------------- */
 
 bool heft_pickler_init(struct heft_pickler *p, const struct heft_torch_out *out,
                        enum heft_torch_style style, struct heft_error *err)

@@ -20,7 +20,7 @@
 #define LOCAL     30
 #define CENTRAL   46
 #define MAX32     UINT32_MAX /* zip64 from this size on */
-#define FLAGS     0x0800     /* names are UTF-8 */
+#define FLAGS     0x0800     /* flag bit: names are UTF-8 */
 #define HAS_SIZES 0x0008     /* a data descriptor follows */
 #define SERIAL    40
 #define LAST      "version" /* follows the storages */
@@ -71,12 +71,12 @@ struct archive {
     uint32_t file;
     const struct layout *layout;
     struct directory *dir;
-    uint64_t payload; /* of the record being added: offset of its payload … */
+    uint64_t payload; /* offset of the payload of the record being added … */
     uint64_t wanted;  /* … and its announced size */
     struct heft_error *err;
 };
 
-/* ---- bytes ------------------------------------------------------------------------------- */
+/* ---- byte helpers ------------------------------------------------------------------------ */
 
 static void put_zeros(struct heft_pen *c, size_t n)
 {
@@ -102,7 +102,7 @@ static uint16_t wide_field(uint64_t begin, uint64_t size)
     return (uint16_t)(numbers ? 4 + 8 * numbers : 0);
 }
 
-/* ---- local headers ----------------------------------------------------------------------- */
+/* ---- local headers and descriptors ------------------------------------------------------- */
 
 uint64_t heft_torch_payload(uint64_t begin, size_t name, uint64_t size, uint16_t *wide)
 {
@@ -150,7 +150,7 @@ static void put_local(struct heft_pen *c, const struct record *r, const uint8_t 
     heft_pen_le32(c, 0x04034b50);
     heft_pen_le16(c, 0);
     heft_pen_le16(c, r->size ? FLAGS | HAS_SIZES : FLAGS);
-    put_zeros(c, 18); /* method, time, date, checksum, sizes */
+    put_zeros(c, 18); /* method, time, date, checksum, sizes: all 0 */
     heft_pen_le16(c, name);
     heft_pen_le16(c, extra);
     put_name(c, r);
@@ -164,7 +164,7 @@ static void put_local(struct heft_pen *c, const struct record *r, const uint8_t 
         if (r->begin >= MAX32)
             heft_pen_le64(c, r->begin);
     }
-    heft_pen_le16(c, 0x4246); /* "FB" */
+    heft_pen_le16(c, 0x4246); /* id of the padding field: "FB" */
     heft_pen_le16(c, extra - r->wide - 4);
     memset(c->p, 'Z', (size_t)(end - c->p));
     c->p += end - c->p;
@@ -298,7 +298,7 @@ static bool hash_names(struct archive *a)
     return ok;
 }
 
-/* ---- the directory ----------------------------------------------------------------------- */
+/* ---- the central directory --------------------------------------------------------------- */
 
 struct block {
     const struct record *records;
@@ -308,7 +308,7 @@ struct block {
 static void put_central(struct heft_pen *c, const struct record *r, uint32_t crc)
 {
     heft_pen_le32(c, 0x02014b50);
-    heft_pen_le32(c, 0); /* versions */
+    heft_pen_le32(c, 0); /* versions: 0, as torch writes them */
     heft_pen_le16(c, r->size ? FLAGS | HAS_SIZES : FLAGS);
     put_zeros(c, 6); /* method, time, date */
     heft_pen_le32(c, crc);

@@ -21,7 +21,7 @@ struct heft_torch_piece {
     uint64_t at;    /* offset in the output file; set by the plan */
     uint32_t next;  /* another piece cut from the same storage, or HEFT_NONE */
     uint32_t items; /* number of items that share it */
-    uint8_t as;     /* dtype as written */
+    uint8_t as;     /* dtype in the output */
 };
 
 struct heft_torch_out {
@@ -42,7 +42,7 @@ struct heft_torch_out {
     uint32_t *turn;     /* per piece: its position in the pickle, while the tree is written */
     bool is_ordered;    /* the dictionary is an OrderedDict */
     const struct heft_value *modules; /* _metadata of the dictionary, or NULL */
-    struct heft_buf pickle;           /* of the kept tree */
+    struct heft_buf pickle;           /* pickle of the kept tree */
 };
 
 enum heft_torch_style {
@@ -112,7 +112,7 @@ uint64_t heft_torch_combine(uint64_t seed, uint64_t value);
 
 /* ---- formats ---- */
 
-extern const struct heft_format_option heft_torch_options[]; /* of the zip format */
+extern const struct heft_format_option heft_torch_options[]; /* options of the zip format */
 bool heft_torch_supports_dtype(enum heft_dtype dtype);
 HEFT_CHECKED bool heft_torch_plan(struct heft_plan *plan, uint32_t file,
                                   const struct heft_export_list *exports, struct heft_error *err);

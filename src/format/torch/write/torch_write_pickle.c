@@ -146,7 +146,7 @@ bool heft_torch_flush(const struct heft_torch_out *out, struct heft_buf *buf,
            heft_plan_put(out->plan, out->file, bytes, err);
 }
 
-/* ---- the whole --------------------------------------------------------------------------- */
+/* ---- the whole pickle -------------------------------------------------------------------- */
 
 static bool put_all(struct heft_pickler *p, struct heft_error *err)
 {

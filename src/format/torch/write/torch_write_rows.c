@@ -12,11 +12,11 @@
 #include "format/torch/pickle/torch_parts.h"
 #include "format/torch/write/torch_write.h"
 
-#define NAMES_SHOWN 8 /* in a note */
+#define NAMES_SHOWN 8 /* most names in a note */
 
 struct grouping {
     struct heft_torch_out *out;
-    struct heft_u32map first; /* storage → its first piece */
+    struct heft_u32map first; /* storage of the source → its first piece */
     struct heft_buf apart;    /* names of items that no longer share a storage */
     size_t n_apart;
 };

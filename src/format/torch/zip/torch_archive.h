@@ -16,7 +16,7 @@
 enum heft_torch_mark {
     HEFT_TORCH_LOOSE,   /* not referred to so far */
     HEFT_TORCH_STORED,  /* a storage of the model, which claims its bytes */
-    HEFT_TORCH_PARSED,  /* read */
+    HEFT_TORCH_PARSED,  /* parsed by heft */
     HEFT_TORCH_CODE,    /* part of a program: known, never run */
     HEFT_TORCH_EXTRA,   /* a file that the user added */
     HEFT_TORCH_CLAIMED, /* read, and its bytes are claimed */
@@ -41,12 +41,12 @@ struct heft_torch_zip {
     struct heft_str elsewhere; /* second directory to look in; may be empty */
     const char *code;          /* label of records marked CODE: "TorchScript code " */
     bool may_lack_data;        /* an empty record denotes a storage whose bytes were omitted */
-    const struct heft_zip_entry *pkl; /* data.pkl */
+    const struct heft_zip_entry *pkl; /* entry of data.pkl */
     uint64_t version;                 /* value in the record `version` */
     bool is_big;                      /* record `byteorder`: storages are big-endian */
-    bool has_byteorder;               /* written by torch 2.1 or later */
-    uint64_t format;                  /* .format_version; 0 if absent */
-    uint64_t alignment;               /* .storage_alignment, or torch's default */
+    bool has_byteorder; /* has the record `byteorder`: written by torch 2.1 or later */
+    uint64_t format;    /* .format_version; 0 if absent */
+    uint64_t alignment; /* value of the record .storage_alignment, or torch's default */
 };
 
 /* ---- torch_zip.c ---- */
@@ -61,7 +61,7 @@ void heft_torch_release_zip(struct heft_torch_zip *z);
 /* Names shared by many archives: the model keeps each name once. */
 struct heft_torch_kept {
     struct heft_strmap map;
-    struct heft_str *names; /* in model->mem */
+    struct heft_str *names; /* allocated in model->mem */
     size_t n, cap;
 };
 HEFT_CHECKED bool heft_torch_open_one(struct heft_torch_zip *z, struct heft_model *model,
@@ -101,7 +101,7 @@ HEFT_CHECKED bool heft_torch_read_records(struct heft_torch_zip *z, struct heft_
 /* To be called after all walks: handles records without a tensor, adds notes, and claims every byte that is understood. */
 HEFT_CHECKED bool heft_torch_claim_zip(struct heft_torch_zip *z, struct heft_error *err);
 
-/* ---- torch_salvage.c: only where model->salvage is set ---- */
+/* ---- torch_salvage.c: only if model->salvage is set ---- */
 
 /* Salvage: true if a record that a pickle refers to with `bytes` bytes is complete, although it may be truncated or missing from the directory; its entry is completed then. */
 HEFT_CHECKED bool heft_torch_close_record(struct heft_torch_zip *z, struct heft_zip_entry *entry,

@@ -31,7 +31,7 @@
 static const char weights_end[] = "_weights_config.json";
 static const char constants_end[] = "_constants_config.json";
 
-/* The numbers of the schema's ScalarType. */
+/* ScalarType numbers of torch.export's schema. */
 static const struct {
     uint8_t number, dtype;
 } dtypes[] = {
@@ -45,7 +45,7 @@ static const struct {
 
 /* The config of one tensor. */
 struct payload {
-    struct heft_str path; /* in model->mem */
+    struct heft_str path; /* allocated in model->mem */
     uint64_t dtype, offset;
     uint64_t size[MAX_RANK], stride[MAX_RANK];
     size_t n_size, n_stride;
@@ -63,7 +63,7 @@ struct reader {
     struct heft_error *err;
 };
 
-/* ---- json -------------------------------------------------------------------------------- */
+/* ---- parsing the JSON documents ---------------------------------------------------------- */
 
 static bool refuse_config(struct reader *r, const char *what)
 {
@@ -316,7 +316,7 @@ static bool read_document(struct reader *r)
            want_token(r, HEFT_JSON_END, "more than one document");
 }
 
-/* ---- configs ----------------------------------------------------------------------------- */
+/* ---- weight and constant configurations -------------------------------------------------- */
 
 /* Extracts M from "data/weights/" M "_weights_config.json". */
 static bool model_of(struct heft_str name, struct heft_str folder, const char *end,
@@ -386,7 +386,7 @@ static size_t count_configs(const struct heft_torch_zip *z)
     return n;
 }
 
-/* ---- the rest ---------------------------------------------------------------------------- */
+/* ---- other records ----------------------------------------------------------------------- */
 
 /* Notes a missing record that torch.export.load needs. Weights are complete without it, so only verify reports it. */
 static bool need_record(struct heft_torch_zip *z, const char *name, struct heft_error *err)

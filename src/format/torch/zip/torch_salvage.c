@@ -81,7 +81,7 @@ bool heft_torch_close_record(struct heft_torch_zip *z, struct heft_zip_entry *en
     return close_open(&z->model->sources[z->source].source, entry, bytes, err);
 }
 
-/* ---- the pickle -------------------------------------------------------------------------- */
+/* ---- damaged records with a pickle ------------------------------------------------------- */
 
 bool heft_torch_fetch_damaged(struct heft_torch_zip *z, const struct heft_zip_entry *entry,
                               const char *what, uint64_t cap, struct heft_arena *arena,
@@ -107,7 +107,7 @@ bool heft_torch_fetch_damaged(struct heft_torch_zip *z, const struct heft_zip_en
     return heft_model_damage(z->model, z->source, what, &found, err);
 }
 
-/* ---- how long the file should be --------------------------------------------------------- */
+/* ---- expected length of the file --------------------------------------------------------- */
 
 #define CENTRAL 46
 #define TAIL    (56 + 20 + 22) /* bytes of the end records */
@@ -115,7 +115,7 @@ bool heft_torch_fetch_damaged(struct heft_torch_zip *z, const struct heft_zip_en
 /* The file as torch would lay it out, record by record. */
 struct layout {
     const struct heft_torch_zip *z;
-    uint64_t data;    /* payload of the last record */
+    uint64_t data;    /* offset of the last record's payload */
     uint64_t end;     /* end of the records so far, with their descriptors */
     uint64_t central; /* bytes of their entries in the zip directory */
     uint64_t lacking; /* missing bytes of payloads */

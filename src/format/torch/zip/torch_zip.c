@@ -10,7 +10,7 @@
 #define DIRECTORY (UINT64_C(256) << 20)
 #define DATA      HEFT_STR("data/")
 
-/* ---- root -------------------------------------------------------------------------------- */
+/* ---- the root directory ------------------------------------------------------------------ */
 
 /* Other zip files of torch, recognised by a record. */
 static const struct {
@@ -218,7 +218,7 @@ bool heft_torch_find_entry(const struct heft_torch_zip *z, struct heft_str key, 
                                                       look_in(z, z->elsewhere, key, entry, err));
 }
 
-/* ---- opening ----------------------------------------------------------------------------- */
+/* ---- opening and release ----------------------------------------------------------------- */
 
 /* Reads the directory. Names become labels: for a single archive all stay in the model; several archives share them through `kept`. */
 static bool read_directory(struct heft_torch_zip *z, struct heft_torch_kept *kept,

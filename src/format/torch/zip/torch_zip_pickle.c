@@ -9,8 +9,8 @@
 
 /* ---- storages ---------------------------------------------------------------------------- */
 
-static bool no_record(const struct heft_torch *t, uint32_t id, struct heft_str key,
-                      struct heft_error *err)
+static bool report_missing_record(const struct heft_torch *t, uint32_t id, struct heft_str key,
+                                  struct heft_error *err)
 {
     const struct heft_torch_zip *z = t->inside;
 
@@ -70,7 +70,7 @@ static bool zip_storage(struct heft_torch *t, uint32_t id, struct heft_error *er
     if (!heft_torch_find_entry(z, s.key, &entry, err))
         return false;
     if (entry == HEFT_NONE)
-        return no_record(t, id, s.key, err);
+        return report_missing_record(t, id, s.key, err);
     if (z->may_lack_data && z->zip.entries[entry].size == 0)
         return add_meta(t, id, &s, err);
     if (z->by_entry[entry] != HEFT_NONE)
