@@ -1,12 +1,11 @@
-/* folders.c: names in folders of checkpoints that several formats share: the stems of Hugging Face's
- * libraries, what training writes beside a model, the cache of huggingface_hub. */
+/* folders.c: file and folder names that several formats share: name stems of Hugging Face's libraries, training files beside a model, the cache of huggingface_hub. */
 #include "format/folders.h"
 
 #include "base/text.h"
 
 enum { LONGEST_REF = 200 }; /* bytes of refs/main */
 
-/* As transformers, diffusers and peft look for them. */
+/* Name stems in the order in which transformers, diffusers and peft look for them. */
 static const char *const stems[] = {"model",
                                     "pytorch_model",
                                     "diffusion_pytorch_model",
@@ -15,7 +14,7 @@ static const char *const stems[] = {"model",
                                     "tf_model",
                                     NULL};
 
-/* What training writes beside a model, and what is no model. */
+/* Files beside a model that are not the model: optimizer states, tokenizers, logs. */
 static const char *const companions[] = {
     "training_args.*",
     "optimizer*",
@@ -36,13 +35,13 @@ static const char *const companions[] = {
     "preprocessor*",
     "tfhub_module.pb",
     "*label_map.pbtxt",
-    "*_[0-9][0-9][0-9][0-9][0-9].weights.h5", /* the files of Keras' NAME.weights.json */
+    "*_[0-9][0-9][0-9][0-9][0-9].weights.h5", /* shards that Keras's NAME.weights.json lists */
     NULL,
 };
 
-/* ---- parts of one model ------------------------------------------------------------------ */
+/* ---- models split by tensor parallelism -------------------------------------------------- */
 
-/* Of a model that was split by tensor parallelism: "consolidated.00.pth", "mp_rank_00…". */
+/* True if the folder has several tensor-parallel parts: "consolidated.00.pth", "mp_rank_00…". */
 static bool is_parallel(const struct heft_folder *folder)
 {
     size_t parts = 0;
@@ -65,16 +64,16 @@ static bool refuse_parts(const struct heft_folder *folder, struct heft_error *er
     return true;
 }
 
-/* ---- the hub's cache --------------------------------------------------------------------- */
+/* ---- cache of huggingface_hub ------------------------------------------------------------ */
 
-/* models--ORG--NAME: blobs, refs, snapshots. */
+/* True for a folder models--ORG--NAME, which contains blobs, refs and snapshots. */
 static bool is_cache(const struct heft_folder *folder)
 {
     return heft_folder_has(folder, "snapshots") &&
            (heft_folder_has(folder, "refs") || heft_folder_has(folder, "blobs"));
 }
 
-/* What refs/main says; NULL where it is not there, or says no name. */
+/* The commit name in refs/main, or NULL if the file is absent or has no valid name. */
 static const char *read_ref(const struct heft_folder *cache, struct heft_arena *mem,
                             struct heft_error *err)
 {
@@ -108,8 +107,9 @@ static bool refuse_snapshots(const struct heft_folder *snapshots, struct heft_er
                             "name one of them", err);
 }
 
-/* A cache means one of its snapshots: that of refs/main, or the only one. */
-static bool enter(struct heft_folder *folder, struct heft_arena *mem, struct heft_error *err)
+/* Replaces a cache folder by one of its snapshots: the one that refs/main names, or the only one. */
+static bool enter_snapshot(struct heft_folder *folder, struct heft_arena *mem,
+                           struct heft_error *err)
 {
     const char *path, *name;
     struct heft_folder snapshots;
@@ -128,7 +128,7 @@ static bool enter(struct heft_folder *folder, struct heft_arena *mem, struct hef
     return path && heft_folder_list(folder, path, mem, err);
 }
 
-/* ---- values and metadata ----------------------------------------------------------------- */
+/* ---- conventions of values and metadata -------------------------------------------------- */
 
 static const char *const bookkeeping[] = {"format", "total_size", NULL};
 
@@ -150,6 +150,6 @@ const struct heft_conventions heft_conventions = {
     .expected = "an index.json, .metadata, a saved_model.pb, a TensorFlow checkpoint, or a file "
                 ".safetensors, .bin, .pth, .pt, .ckpt, .h5, .keras, .npz, .npy, .ptd, .pte, .pt2, "
                 ".pb or .pkl",
-    .enter = enter,
+    .enter = enter_snapshot,
     .refuse_parts = refuse_parts,
 };

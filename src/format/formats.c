@@ -1,4 +1,4 @@
-/* formats.c: the table of formats. A new one is declared here, and is one line of the table. */
+/* formats.c: the table of formats. A new format needs a declaration and a line in the table. */
 #include "format/formats.h"
 
 #include "format/folders.h"
@@ -27,7 +27,7 @@ extern const struct heft_format heft_format_pickle;
 extern const struct heft_format heft_format_tf;
 extern const struct heft_format heft_format_raw;
 
-/* Strong magics first. One a line, so that changes do not meet. */
+/* Formats with strong magic numbers come first. One format per line, so that merges do not conflict. */
 /* clang-format off */
 static const struct heft_format *const list[] = {
     &heft_format_torch,

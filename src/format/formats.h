@@ -1,5 +1,4 @@
-/* formats.h: every format that heft knows. Core is handed the table and names none of them: whoever
- * makes a model, gives it (heft_model_init). */
+/* formats.h: the table of all formats. core does not name any format: the table is passed to heft_model_init. */
 #ifndef HEFT_FORMATS_H
 #define HEFT_FORMATS_H
 

@@ -66,7 +66,7 @@ static bool claim(const struct drawing *d, uint64_t at, uint64_t len, const char
            heft_model_claim(d->view, d->source, at, len, text, err);
 }
 
-/* ---- the tables ------------------------------------------------------------------------------ */
+/* ---- tables of the flatbuffer ---------------------------------------------------------------- */
 
 static bool is_set(const uint64_t *bits, uint64_t at)
 {
@@ -200,7 +200,7 @@ static bool draw_tables(struct drawing *d, struct heft_error *err)
     return claim(d, flat->low, flat->end - flat->low, "tables, vectors and strings", err);
 }
 
-/* ---- between segments ------------------------------------------------------------------------ */
+/* ---- gaps between segments ------------------------------------------------------------------- */
 
 struct span {
     uint64_t off, len;
@@ -269,7 +269,7 @@ bool heft_ptd_annotate(struct heft_model *view, uint32_t source, struct heft_err
             heft_model_claim(view, source, end, p->size - end, "bytes after the segments", err));
 }
 
-/* ---- verifying ------------------------------------------------------------------------------- */
+/* ---- verifying the gaps ---------------------------------------------------------------------- */
 
 struct looking {
     const struct heft_model *model;

@@ -12,7 +12,7 @@
 struct matching {
     const struct heft_model *model;
     const struct heft_reporter *to;
-    uint32_t source;       /* the program */
+    uint32_t source;       /* source of the program */
     struct heft_strmap by; /* keys that a program needs */
     struct heft_error *err;
 };
@@ -164,7 +164,7 @@ static void match_all(const struct matching *m, const struct heft_pte_wishes *wi
              missing == 1 ? "" : "s");
 }
 
-/* ---- what is not wanted ------------------------------------------------------------------ */
+/* ---- data that no program asks for ------------------------------------------------------- */
 
 static bool map_wishes(struct matching *m)
 {

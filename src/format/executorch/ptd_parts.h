@@ -21,7 +21,7 @@ struct heft_ptd_segment {
 struct heft_ptd {
     struct heft_flat flat;
     struct heft_flat_table root;
-    uint64_t size;                   /* of the file */
+    uint64_t size;                   /* size of the file */
     uint64_t header, splice, tables; /* header length, flatbuffer_offset, flatbuffer_size */
     uint64_t base, data;             /* segment_base_offset, segment_data_size */
     uint64_t room;                   /* bytes after the base that segments may use */
@@ -34,8 +34,8 @@ struct heft_ptd {
 struct heft_ptd_entry {
     struct heft_str key;  /* followed by a NUL */
     uint64_t at, key_at;  /* positions of its table and of its key */
-    uint64_t offset;      /* in the segment: 0 in the new generation */
-    uint64_t bytes;       /* of a tensor: from shape and dtype; of a blob: all */
+    uint64_t offset;      /* offset in the segment; always 0 since 0.7 */
+    uint64_t bytes;       /* size of a tensor from its shape and dtype; size of a blob */
     const uint8_t *sizes; /* rank i32 */
     const uint8_t *order; /* rank u8; NULL: the order of the dimensions */
     uint32_t segment;
@@ -86,7 +86,7 @@ HEFT_CHECKED bool heft_ptd_verify(const struct heft_model *model, uint32_t sourc
 HEFT_CHECKED bool heft_ptd_check_keys(const struct heft_model *model, uint32_t source,
                                       const struct heft_reporter *to, struct heft_error *err);
 
-#define HEFT_PTD_MAX_ALIGNMENT (1u << 20) /* of segments: larger than any page */
+#define HEFT_PTD_MAX_ALIGNMENT (1u << 20) /* largest alignment of a segment, larger than any page */
 #define HEFT_PTD_DROP_METADATA "drop-metadata"
 extern const struct heft_format_option heft_ptd_options[];
 HEFT_CHECKED bool heft_ptd_plan(struct heft_plan *plan, uint32_t file,

@@ -165,7 +165,7 @@ static bool make_room(struct heft_pte *p, struct heft_pte_set *set, struct heft_
 
     set->storages = heft_arena_alloc(&p->scratch, n * sizeof *set->storages, err);
     if (set->storages)
-        memset(set->storages, 0xff, n * sizeof *set->storages); /* HEFT_NONE */
+        memset(set->storages, 0xff, n * sizeof *set->storages); /* every entry becomes HEFT_NONE */
     return set->storages != NULL;
 }
 

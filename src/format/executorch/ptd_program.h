@@ -15,15 +15,15 @@ struct heft_pte_segment {
 /* The numbering of data_buffer_idx: offsets in a segment, or buffers inside the tables. */
 struct heft_pte_set {
     struct heft_flat_vector items; /* u64 each, or tables */
-    uint32_t segment;              /* HEFT_NONE: buffers */
-    uint32_t *storages;            /* of items; HEFT_NONE: not used yet */
+    uint32_t segment;              /* HEFT_NONE: the constants are in buffers */
+    uint32_t *storages;            /* storage of each item; HEFT_NONE: not used yet */
 };
 
 /* A key that must be in a .ptd: of a tensor, or of bytes to which a delegate refers, which may also
  * be named data of the program itself. */
 struct heft_pte_wish {
     struct heft_str key;
-    struct heft_str backend; /* of the delegate; n = 0: a tensor of the program */
+    struct heft_str backend; /* name of the delegate; n = 0 for a tensor of the program */
     const uint64_t *shape;   /* rank numbers */
     const uint8_t *order;    /* rank dimension numbers, the outermost first; NULL: in ascending
                              order */
@@ -43,7 +43,7 @@ struct heft_pte {
     struct heft_arena scratch;
     struct heft_pte_segment *segments;
     struct heft_pte_set constants;
-    struct heft_pte_set *initial; /* of mutable segments */
+    struct heft_pte_set *initial; /* constants in mutable segments */
     struct heft_strmap names;     /* names of rows → their storages */
     struct heft_strmap wanted;    /* keys needed from .ptd files */
     struct heft_strmap asked;     /* keys used by delegates */
@@ -51,8 +51,8 @@ struct heft_pte {
     struct heft_node *delegate_data; /* NULL until the first delegate refers to data */
     struct heft_pte_wish *wishes;
     size_t n_wishes, cap_wishes;
-    uint64_t base, room; /* of segments */
-    uint64_t program;    /* bytes */
+    uint64_t base, room; /* base and size of the area of segments */
+    uint64_t program;    /* bytes of the program */
     uint64_t offsets;    /* number of offsets that sets may still have */
     uint32_t source, n_segments, n_initial;
 };

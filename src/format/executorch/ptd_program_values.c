@@ -20,14 +20,14 @@ enum { PLAN_WEIGHT = 128, WANTED_WEIGHT = 80, ID_WEIGHT = 24 };
 struct plan {
     struct heft_pte *p;
     struct heft_str name;
-    uint32_t number; /* of the value */
+    uint32_t number; /* number of the value in its plan */
 };
 
 struct tensor {
     struct heft_flat_table table;
     struct heft_ptd_entry layout;
     struct heft_str name; /* from `extra`; n = 0: none */
-    uint64_t set;         /* of initial values */
+    uint64_t set;         /* set of initial values */
     uint32_t index;
     uint8_t location;
     bool is_allocated;
@@ -256,7 +256,7 @@ static bool inline_storage(struct heft_pte *p, uint32_t index, uint64_t where, u
     return heft_model_add_storage(p->model, &data, storage, err);
 }
 
-/* 0 id, 1 processed: 0 location, 1 index. */
+/* Reads a delegate: field 0 is its id, field 1 a reference to its data (0: location, 1: index). */
 static bool read_delegate(struct plan *plan, uint32_t i, uint64_t at, struct heft_node *ids,
                           struct heft_error *err)
 {

@@ -44,7 +44,7 @@ struct place {
 
 struct key {
     uint64_t at;
-    uint32_t index; /* of a row or blob */
+    uint32_t index; /* index of a row or a blob */
     bool is_tensor;
 };
 
@@ -53,8 +53,8 @@ struct opening {
     struct heft_ptd *ptd;
     struct heft_arena scratch;
     struct extent *extents;
-    struct place *places;     /* of extents */
-    uint8_t *used;            /* of segments */
+    struct place *places;     /* range and storage of each extent */
+    uint8_t *used;            /* for each segment: it is in use */
     struct key *keys;         /* including those of the model's other files */
     struct heft_strmap names; /* → index in keys */
     size_t n_extents, cap_extents, cap_keys;
@@ -101,8 +101,8 @@ static bool is_apart(const struct opening *o)
             continue;
         if (o->extents[i].off < end)
             return false;
-        end = o->extents[i].off + o->extents[i].len; /* in the file, or in the bytes that it
-                                                        should have */
+        end = o->extents[i].off +
+              o->extents[i].len; /* no overflow: inside the file, or inside its expected length */
     }
     return true;
 }

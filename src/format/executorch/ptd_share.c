@@ -13,8 +13,8 @@
 #include "core/reader.h"
 
 #define SAMPLES 5
-#define SAMPLE  64u    /* bytes */
-#define PIECE   65536u /* bytes as written */
+#define SAMPLE  64u    /* bytes of a sample */
+#define PIECE   65536u /* bytes compared at a time, as written */
 #define WIDEST                                                                                     \
     16u /* source bytes for each written byte at most: a cast may reduce a C128 to
                           one byte */

@@ -7,7 +7,7 @@
 /* The stored bytes of an entry: the elements of a row in its order, cast. */
 struct heft_ptd_content {
     const struct heft_row *row;
-    uint64_t bytes; /* as written */
+    uint64_t bytes; /* bytes as written */
     uint8_t as;
 };
 

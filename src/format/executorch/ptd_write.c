@@ -12,7 +12,7 @@
 #include "format/executorch/ptd_parts.h"
 #include "format/executorch/ptd_share.h"
 
-#define ALIGNMENT 128 /* of segments, as in the reference */
+#define ALIGNMENT 128 /* alignment of segments, as in the reference */
 #define SPLICE    48  /* the header, padded to 16 */
 #define ID        "FT01"
 
@@ -29,10 +29,10 @@ struct out {
     struct heft_arena scratch;
     struct heft_flat_out flat;
     struct heft_ptd_content *contents;
-    struct entry *entries; /* of contents */
+    struct entry *entries; /* one for each of the contents */
     uint32_t *first;       /* for each content the one that is stored */
-    uint32_t *segments;    /* … its segment */
-    uint64_t *offsets;     /* of segments */
+    uint32_t *segments;    /* … the segment of each */
+    uint64_t *offsets;     /* offsets of the segments */
     uint32_t *stored;      /* content of each segment */
     uint32_t *refs;
     size_t n;
@@ -51,7 +51,7 @@ static bool has_strides(const struct heft_row *row, const uint64_t *stride, cons
     for (unsigned i = row->rank; i-- > 0;) {
         if (stride[order[i]] != step)
             return false;
-        step *= heft_max_u64(row->shape[order[i]], 1); /* of a validated tensor in memory */
+        step *= heft_max_u64(row->shape[order[i]], 1); /* no overflow: the tensor was validated */
     }
     return true;
 }
@@ -141,7 +141,7 @@ static bool add_item(struct out *o, const struct heft_export_item *item, struct 
     return true;
 }
 
-/* A blob as a row of bytes. */
+/* Adds a blob as a row of bytes. */
 static bool add_blob(struct out *o, const struct heft_model_blob *blob, struct heft_error *err)
 {
     const uint64_t len = o->exports->model->storages[blob->storage].len;

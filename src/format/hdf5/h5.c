@@ -12,7 +12,7 @@
  * decodes */
 #include "format/hdf5/h5_parts.h"
 
-/* ---- opening ----------------------------------------------------------------------------- */
+/* ---- opening files ----------------------------------------------------------------------- */
 
 static bool read_bytes(void *ctx, uint64_t off, void *dst, size_t n, struct heft_error *err)
 {
@@ -46,7 +46,7 @@ static bool name_version(struct heft_h5_reader *r, struct heft_error *err)
     return r->model->version != NULL;
 }
 
-static void release(struct heft_h5_reader *r)
+static void release_reader(struct heft_h5_reader *r)
 {
     if (r->file)
         r->module->close(r->file);
@@ -70,7 +70,7 @@ bool heft_h5_open(struct heft_model *model, uint32_t source, const struct heft_h
     ok = heft_h5_superblock(&r, err) && open_file(&r, err) && heft_h5_walk(&r, err) &&
          heft_h5_name(&r, err) && heft_h5_title(&r, err) && heft_h5_add_rows(&r, err) &&
          name_version(&r, err);
-    release(&r);
+    release_reader(&r);
     return ok;
 }
 
@@ -79,7 +79,7 @@ static bool open_h5(struct heft_model *model, uint32_t source, struct heft_error
     return heft_h5_open(model, source, NULL, err);
 }
 
-/* ---- probing ----------------------------------------------------------------------------- */
+/* ---- recognising files ------------------------------------------------------------------- */
 
 /* After a user block, which may have any contents, the signature gives a lower score. */
 static int probe(const struct heft_probe *sample)
@@ -101,7 +101,7 @@ static bool find_signature(const struct heft_source *source, bool *is_it, struct
     return heft_h5_find(source, &base, is_it, err);
 }
 
-static bool holds(enum heft_dtype dtype)
+static bool supports_dtype(enum heft_dtype dtype)
 {
     static const bool held[HEFT_DTYPE_COUNT] = {
         [HEFT_BOOL] = true, [HEFT_U8] = true,  [HEFT_I8] = true,  [HEFT_I16] = true,
@@ -113,7 +113,7 @@ static bool holds(enum heft_dtype dtype)
 }
 
 /* Size as huggingface_hub counts it for tensors of TensorFlow: an element of bool has one bit. */
-static uint64_t weigh(const struct heft_export_item *item)
+static uint64_t hub_bytes(const struct heft_export_item *item)
 {
     return item->as == HEFT_BOOL ? item->bytes / 8 + (item->bytes % 8 != 0) : item->bytes;
 }
@@ -139,9 +139,9 @@ const struct heft_format heft_format_h5 = {
     .open = open_h5,
     .verify = heft_h5_verify,
     .plan = heft_h5_plan,
-    .weigh = weigh,
+    .weigh = hub_bytes,
     .shard_name = heft_h5_shard_name,
     .extensions = extensions,
     .pattern = "tf_model{suffix}.h5",
-    .supports_dtype = holds,
+    .supports_dtype = supports_dtype,
 };

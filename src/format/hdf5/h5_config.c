@@ -76,7 +76,7 @@ size_t heft_h5_plain(struct heft_str name, char *out, size_t room)
     return n;
 }
 
-/* ---- layers ------------------------------------------------------------------------------ */
+/* ---- classes of layers ------------------------------------------------------------------- */
 
 static bool is_keras(struct heft_str module)
 {
@@ -118,7 +118,7 @@ static bool add_class(struct reading *r, struct heft_str title, const struct hef
     return true;
 }
 
-/* At the end of an object. */
+/* Handles the end of an object: if it describes a layer, adds the layer's class. */
 static bool end_object(struct reading *r, const struct frame *f)
 {
     struct heft_h5_class layer = {
@@ -141,7 +141,7 @@ static bool end_object(struct reading *r, const struct frame *f)
            (!f->name.n || add_class(r, f->name, &layer));
 }
 
-/* ---- the document ------------------------------------------------------------------------ */
+/* ---- parsing the document ---------------------------------------------------------------- */
 
 static bool begin_frame(struct reading *r)
 {

@@ -20,8 +20,8 @@ static bool map_places(const struct heft_model *model, struct heft_strmap *map,
     return true;
 }
 
-/* "inner/d1/kernel"; NUL-terminated, as libhdf5 needs paths. */
-static bool join(struct heft_arena *mem, struct heft_h5_place *place, struct heft_error *err)
+/* Sets the path of a dataset, "inner/d1/kernel"; NUL-terminated, as libhdf5 needs it. */
+static bool join_path(struct heft_arena *mem, struct heft_h5_place *place, struct heft_error *err)
 {
     struct heft_buf buf = {0};
 
@@ -42,7 +42,7 @@ static bool find_place(const struct heft_export_list *exports, const struct heft
     if (!*found)
         return true;
     *place = *(const struct heft_h5_place *)exports->model->attachments[at].data;
-    return join(exports->mem, place, err);
+    return join_path(exports->mem, place, err);
 }
 
 bool heft_h5_keep(const struct heft_export_list *exports, const struct heft_h5_place **kept,

@@ -11,7 +11,7 @@
 
 #define WEIGHTS   "model.weights.h5"
 #define CONFIG    "config.json"
-#define TEXT_MOST ((uint64_t)16 << 20) /* of config.json */
+#define TEXT_MOST ((uint64_t)16 << 20) /* limit for the bytes of config.json */
 #define PIECE     ((size_t)1 << 20)
 
 struct archive {
@@ -30,7 +30,7 @@ static int probe(const struct heft_probe *sample)
     return heft_zip_lists(sample->tail, WEIGHTS) ? 95 : 0;
 }
 
-/* ---- records ----------------------------------------------------------------------------- */
+/* ---- records of the archive -------------------------------------------------------------- */
 
 /* The weights may be intact: salvage continues without the record. */
 static bool lose_value(struct archive *a, const struct heft_zip_entry *entry,
@@ -128,7 +128,7 @@ static bool need_config(struct archive *a)
                            "record config.json is missing: Keras cannot load the model");
 }
 
-/* ---- the weights ------------------------------------------------------------------------- */
+/* ---- weights and config ------------------------------------------------------------------ */
 
 static bool find_weights(struct archive *a)
 {

@@ -16,10 +16,10 @@
 /* Bytes of an attribute in an object header of 64 KiB; the limit of Keras. */
 #define MOST_BYTES 64512
 
-/* ---- one attribute ----------------------------------------------------------------------- */
+/* ---- attributes -------------------------------------------------------------------------- */
 
-static bool add(struct heft_h5_attributes *out, const struct heft_h5_names *one,
-                struct heft_error *err)
+static bool add_attribute(struct heft_h5_attributes *out, const struct heft_h5_names *one,
+                          struct heft_error *err)
 {
     if (!heft_grow(&out->list, &out->cap, out->n, 1, sizeof *out->list, err))
         return false;
@@ -35,10 +35,11 @@ bool heft_h5_add_text(struct heft_h5_attributes *out, const char *attribute, con
     if (!one)
         return false;
     *one = (struct heft_h5_text){text, strlen(text)};
-    return add(out,
-               &(struct heft_h5_names){
-                   .group = {"", 0}, .attribute = attribute, .names = one, .n = 1, .is_text = true},
-               err);
+    return add_attribute(
+        out,
+        &(struct heft_h5_names){
+            .group = {"", 0}, .attribute = attribute, .names = one, .n = 1, .is_text = true},
+        err);
 }
 
 /* Number of equal parts (as of numpy.array_split: the first ones are longer by one) that hold n
@@ -73,7 +74,7 @@ bool heft_h5_add_list(struct heft_h5_attributes *out, struct heft_str group, con
         at += one.n;
         if (parts > 1)
             one.attribute = heft_arena_printf(mem, err, "%s%zu", attribute, k);
-        if (!one.attribute || !add(out, &one, err))
+        if (!one.attribute || !add_attribute(out, &one, err))
             return false;
     }
     return true;
@@ -82,7 +83,7 @@ bool heft_h5_add_list(struct heft_h5_attributes *out, struct heft_str group, con
 /* ---- layers ------------------------------------------------------------------------------ */
 
 struct layer {
-    struct heft_str path; /* empty: the root */
+    struct heft_str path; /* path of its group; empty for the root */
     size_t n, first;      /* range in `weights` */
     bool is_listed;
 };
@@ -93,14 +94,14 @@ struct layers {
     struct heft_strmap map;
     struct layer *list;
     size_t n, cap;
-    uint32_t *of; /* layer of each item */
+    uint32_t *of; /* for each item, the index of its layer */
     struct heft_h5_text *weights;
-    unsigned components; /* of a layer's path */
+    unsigned components; /* number of a layer path's components */
 };
 
 /* The first `components` of a name, without the slash after them; the whole name if it has
  * fewer. */
-static struct heft_str leading(struct heft_str name, unsigned components)
+static struct heft_str leading_components(struct heft_str name, unsigned components)
 {
     for (size_t i = 0; i < name.n; i++)
         if (name.p[i] == '/' && --components == 0)
@@ -114,7 +115,8 @@ static unsigned layer_components(const struct heft_export_list *exports)
 {
     for (size_t i = 0; i < exports->n_items; i++)
         if (heft_str_ends(exports->items[i].name, ":0") ||
-            !heft_str_eq(leading(exports->items[i].name, 1), leading(exports->items[0].name, 1)))
+            !heft_str_eq(leading_components(exports->items[i].name, 1),
+                         leading_components(exports->items[0].name, 1)))
             return 1;
     return 2;
 }
@@ -122,9 +124,10 @@ static unsigned layer_components(const struct heft_export_list *exports)
 static struct heft_str layer_of(const struct layers *l, size_t i)
 {
     const struct heft_str name = l->exports->items[i].name;
-    const struct heft_str layer = l->kept ? l->kept[i].layer : leading(name, l->components);
+    const struct heft_str layer =
+        l->kept ? l->kept[i].layer : leading_components(name, l->components);
 
-    return layer.n || l->kept ? layer : leading(name, 1);
+    return layer.n || l->kept ? layer : leading_components(name, 1);
 }
 
 /* Finds or adds the layer of item i. */
@@ -161,7 +164,7 @@ static bool count_layers(struct layers *l, struct heft_error *err)
     for (size_t k = 0; k < l->n; k++) {
         l->list[k].first = first;
         first += l->list[k].n;
-        l->list[k].n = 0; /* counted again while filling */
+        l->list[k].n = 0; /* counted up again while the lists are filled */
     }
     return l->weights != NULL;
 }

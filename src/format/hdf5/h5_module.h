@@ -23,7 +23,7 @@ struct heft_h5_input {
     uint64_t size;
     int fd;           /* descriptor used by read(), the only one that the other process keeps; or
                          -1 */
-    uint64_t seconds; /* struct heft_limits */
+    uint64_t seconds; /* limits, as in struct heft_limits */
 };
 
 struct heft_h5_text {
@@ -52,14 +52,14 @@ struct heft_h5_value {
 };
 
 struct heft_h5_dataset {
-    struct heft_h5_text path; /* without the leading slash */
+    struct heft_h5_text path; /* path without the leading slash */
     uint64_t address;         /* identifies the object */
     const char *why;          /* reason why it cannot be read; else NULL */
     enum heft_dtype dtype;
-    bool is_big; /* big-endian */
+    bool is_big; /* stored big-endian */
     unsigned rank;
     const uint64_t *shape;
-    uint64_t bytes;  /* elements × size */
+    uint64_t bytes;  /* number of elements × bytes of an element */
     uint64_t work;   /* bytes that are decompressed to read all of it: more if chunks are
                        decompressed several times */
     uint64_t offset; /* in the file, if stored contiguously; else HEFT_H5_NOWHERE: use read */
@@ -75,7 +75,7 @@ struct heft_h5_visitor {
                   const struct heft_h5_value *value, struct heft_error *err);
     bool (*note)(void *ctx, struct heft_h5_text path, const char *text, struct heft_error *err);
     uint64_t links;      /* links that are followed at most */
-    uint64_t path;       /* bytes of a path */
+    uint64_t path;       /* longest path in bytes */
     uint64_t text_bytes; /* bytes of all attributes and strings */
 };
 
@@ -102,7 +102,7 @@ struct heft_h5_image;
 
 struct heft_h5_module {
     uint32_t version;
-    const char *(*library)(void); /* "1.10.8" */
+    const char *(*library)(void); /* version of libhdf5: "1.10.8" */
     struct heft_h5_file *(*open)(const struct heft_h5_input *input, struct heft_error *err);
     void (*close)(struct heft_h5_file *file);
     bool (*walk)(struct heft_h5_file *file, const struct heft_h5_visitor *visitor,

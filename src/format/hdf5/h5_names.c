@@ -13,14 +13,14 @@
 
 struct namer {
     struct heft_h5_reader *r;
-    struct heft_strmap paths;  /* → entry */
-    struct heft_strmap groups; /* → the first of its lists */
+    struct heft_strmap paths;  /* path → entry */
+    struct heft_strmap groups; /* group → the first of its lists */
     struct heft_str top;       /* the group that lists the layers, or the root */
     struct heft_arena mem;
     struct heft_error *err;
 };
 
-/* ---- lists ------------------------------------------------------------------------------- */
+/* ---- order of the rows from Keras' lists ------------------------------------------------- */
 
 /* Piece `number` of a group's list; NULL if there is none. A name without a number counts as piece
  * 0. */
@@ -40,7 +40,8 @@ static struct heft_h5_list *find_list(const struct namer *n, struct heft_str gro
     return NULL;
 }
 
-static bool join(struct namer *n, struct heft_str group, struct heft_str name, struct heft_str *out)
+static bool join_path(struct namer *n, struct heft_str group, struct heft_str name,
+                      struct heft_str *out)
 {
     struct heft_buf buf = {0};
 
@@ -54,7 +55,7 @@ static bool join(struct namer *n, struct heft_str group, struct heft_str name, s
 }
 
 /* Makes the entry at that path the next row; NULL if there is none. */
-static struct heft_h5_entry *place(struct namer *n, struct heft_str path)
+static struct heft_h5_entry *place_entry(struct namer *n, struct heft_str path)
 {
     const uint32_t at = heft_strmap_get(&n->paths, path);
     struct heft_h5_entry *entry = at == HEFT_MAP_NONE ? NULL : &n->r->entries[at];
@@ -84,9 +85,9 @@ static bool follow_weights(struct namer *n, const struct heft_h5_list *list, boo
     for (size_t i = 0; i < list->n; i++) {
         struct heft_h5_entry *entry;
 
-        if (!join(n, list->group, list->names[i], &path))
+        if (!join_path(n, list->group, list->names[i], &path))
             return false;
-        entry = place(n, path);
+        entry = place_entry(n, path);
         if (!entry || n->r->by_path)
             continue;
         entry->name = entry->weight = list->names[i];
@@ -111,9 +112,9 @@ static bool follow_layer(struct namer *n, struct heft_str group, struct heft_str
 {
     struct heft_str path;
 
-    if (!join(n, group, layer, &path))
+    if (!join_path(n, group, layer, &path))
         return false;
-    place(n, path);
+    place_entry(n, path);
     return follow_pieces(n, path, true);
 }
 
@@ -145,7 +146,7 @@ static bool follow_lists(struct namer *n)
     return true;
 }
 
-/* ---- names ------------------------------------------------------------------------------- */
+/* ---- names of the rows ------------------------------------------------------------------- */
 
 static struct heft_str name_of(const struct heft_h5_entry *entry)
 {

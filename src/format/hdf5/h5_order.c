@@ -62,7 +62,7 @@ static unsigned part_place(struct heft_str name)
 }
 
 /* Takes the part up to the next slash, which is skipped; the rest if there is none. */
-static struct heft_str step(struct heft_str *path)
+static struct heft_str next_component(struct heft_str *path)
 {
     struct heft_str one = {path->p, 0};
 
@@ -80,7 +80,7 @@ static int by_place(const void *left, const void *right)
     int order = 0;
 
     while (order == 0 && (a.n || b.n)) {
-        const struct heft_str one = step(&a), two = step(&b);
+        const struct heft_str one = next_component(&a), two = next_component(&b);
         const unsigned place_a = a.n ? part_place(one) : weight_place(one);
         const unsigned place_b = b.n ? part_place(two) : weight_place(two);
 
@@ -97,7 +97,7 @@ static bool is_known(const struct heft_h5_text *name)
     struct heft_str path = {name->p, name->n}, last = path;
 
     while (path.n)
-        last = step(&path);
+        last = next_component(&path);
     return weight_place(last) != OTHER;
 }
 

@@ -30,12 +30,12 @@ struct heft_h5_entry {
     bool is_copy;           /* duplicate of another entry, not a row */
 };
 
-/* layer_names or weight_names of a group, or a piece of it. */
+/* The attribute layer_names or weight_names of a group, or one of the pieces it is split into. */
 struct heft_h5_list {
     struct heft_str group;
     const struct heft_str *names;
     size_t n;
-    uint32_t number; /* of the piece; also 0 for a whole list */
+    uint32_t number; /* number of the piece; 0 for a list that is not split */
     bool is_layers;
 };
 
@@ -46,11 +46,11 @@ enum { HEFT_H5_BIAS = 1, HEFT_H5_SCALE = 2, HEFT_H5_CENTER = 4, HEFT_H5_REVERSE 
 struct heft_h5_class {
     struct heft_str name; /* as normalised by heft_h5_plain */
     uint8_t without;
-    bool has_input; /* a model that begins with an InputLayer */
+    bool has_input; /* it is a model whose first layer is an InputLayer */
     bool is_known;  /* a class of Keras; false: the user's own, or ambiguous */
 };
 struct heft_h5_config {
-    struct heft_strmap titles;  /* name of a layer → list */
+    struct heft_strmap titles;  /* normalised name of a layer → position in the list of classes */
     struct heft_strmap foreign; /* names of classes that are not part of Keras */
     struct heft_h5_class *list;
     size_t n, cap;
@@ -63,8 +63,8 @@ struct heft_h5_reader {
     struct heft_source *bytes; /* in the model's arena: a copy whose address stays valid */
     uint32_t source;
     uint64_t base, end; /* range of HDF5's own part */
-    uint64_t behind;    /* the superblock's end */
-    unsigned version;   /* of the superblock */
+    uint64_t behind;    /* offset of the first byte after the superblock */
+    unsigned version;   /* version of the superblock */
     struct heft_h5_entry *entries;
     struct heft_h5_list *lists;
     uint32_t *order; /* entries, in the order of rows */
@@ -76,7 +76,7 @@ struct heft_h5_reader {
     struct heft_str object; /* object whose attributes were reported last, and their dict */
     struct heft_node *object_values;
     const struct heft_h5_config *config; /* NULL if there is none */
-    bool by_path;                        /* written by heft */
+    bool by_path; /* the file has heft's mark: tensors are named by their paths */
     bool is_keras;
 };
 
@@ -116,8 +116,7 @@ HEFT_CHECKED bool heft_h5_add_title(struct heft_h5_reader *r, struct heft_str pa
 HEFT_CHECKED bool heft_h5_title(struct heft_h5_reader *r, struct heft_error *err);
 
 /* ---- h5_config.c ---- */
-/* Fills a zeroed config from the text of config.json, which it borrows. Release it, also after a
- * failure. */
+/* Parses the text of config.json into a zeroed config, which borrows the text. Release the config also after a failure. */
 HEFT_CHECKED bool heft_h5_read_config(struct heft_h5_config *out, struct heft_bytes text,
                                       struct heft_arena *mem, struct heft_error *err);
 /* NULL if no layer has that name. */

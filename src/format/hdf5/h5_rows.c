@@ -45,8 +45,8 @@ static const struct packed *find_packed(const struct unpacker *u, uint64_t off)
     return &u->list[low];
 }
 
-static bool unpack(const struct heft_source *src, uint64_t off, void *dst, size_t n,
-                   struct heft_error *err)
+static bool read_unpacked(const struct heft_source *src, uint64_t off, void *dst, size_t n,
+                          struct heft_error *err)
 {
     const struct unpacker *u = src->self;
     uint8_t *p = dst;
@@ -73,7 +73,7 @@ static void close_unpacker(struct heft_source *src)
     u->module->close(u->file);
 }
 
-static const struct heft_source_ops unpacker_ops = {unpack, close_unpacker};
+static const struct heft_source_ops unpacker_ops = {read_unpacked, close_unpacker};
 
 /* ---- storages ---------------------------------------------------------------------------- */
 
@@ -81,12 +81,12 @@ struct adder {
     struct heft_h5_reader *r;
     uint32_t *by_address; /* readable entries, sorted */
     size_t n;
-    uint32_t *storage; /* of each entry */
+    uint32_t *storage; /* for each entry, its storage */
     struct packed *packed;
     size_t n_packed;
-    uint64_t unpacked; /* bytes */
+    uint64_t unpacked; /* bytes to be decoded in total */
     uint64_t work;     /* bytes to be decompressed, some of them several times */
-    uint32_t source;   /* of the decoded data */
+    uint32_t source;   /* source of the decoded data */
     struct heft_error *err;
 };
 
@@ -160,7 +160,7 @@ static bool check_work(struct adder *a, const struct heft_h5_entry *entry)
 /* Assigns decoded datasets their positions in the source. */
 static bool list_packed(struct adder *a)
 {
-    struct heft_arena *mem = &a->r->model->mem; /* lives as long as the source */
+    struct heft_arena *mem = &a->r->model->mem; /* the list must live as long as the source */
 
     a->packed = heft_arena_zero(mem, a->n, sizeof *a->packed, a->err);
     if (!a->packed)
@@ -281,7 +281,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool claim(struct adder *a, uint64_t begin, uint64_t end, const char *what)
+static bool claim_range(struct adder *a, uint64_t begin, uint64_t end, const char *what)
 {
     return end <= begin ||
            heft_model_claim(a->r->model, a->r->source, begin, end - begin, what, a->err);
@@ -311,7 +311,7 @@ static bool leave_tail(struct adder *a)
 {
     const uint64_t end = a->r->end, size = a->r->bytes->size;
 
-    return size <= end || (claim(a, end, size, "bytes after HDF5's part") &&
+    return size <= end || (claim_range(a, end, size, "bytes after HDF5's part") &&
                            heft_model_leave(a->r->model, a->r->source, end, a->err,
                                             "%" PRIu64 " byte%s after HDF5's part of the file",
                                             size - end, size - end == 1 ? "" : "s"));
@@ -325,7 +325,8 @@ static bool claim_rest(struct adder *a, struct heft_arena *mem)
     uint64_t at = a->r->behind;
     size_t n = 0;
 
-    if (!spans || !claim(a, 0, a->r->base, "user block") || !claim(a, a->r->base, at, "superblock"))
+    if (!spans || !claim_range(a, 0, a->r->base, "user block") ||
+        !claim_range(a, a->r->base, at, "superblock"))
         return false;
     for (size_t i = 0; i < a->n; i++) {
         const struct heft_h5_entry *entry = entry_at(a, i);
@@ -337,11 +338,11 @@ static bool claim_rest(struct adder *a, struct heft_arena *mem)
     }
     qsort(spans, n, sizeof *spans, by_number);
     for (size_t i = 0; i < n; i++) {
-        if (!check_span(a, spans[i][0], spans[i][1], at) || !claim(a, at, spans[i][0], what))
+        if (!check_span(a, spans[i][0], spans[i][1], at) || !claim_range(a, at, spans[i][0], what))
             return false;
         at = spans[i][0] + spans[i][1];
     }
-    return claim(a, at, a->r->end, what) && leave_tail(a);
+    return claim_range(a, at, a->r->end, what) && leave_tail(a);
 }
 
 bool heft_h5_add_rows(struct heft_h5_reader *r, struct heft_error *err)

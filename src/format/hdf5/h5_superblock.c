@@ -28,7 +28,7 @@
 #define NEWEST      3
 #define MOST        (28 + 4 * 8)
 
-/* ---- where it is ------------------------------------------------------------------------- */
+/* ---- finding the superblock -------------------------------------------------------------- */
 
 static bool has_signature(const struct heft_source *bytes, uint64_t at, bool *has,
                           struct heft_error *err)
@@ -56,7 +56,7 @@ bool heft_h5_find(const struct heft_source *bytes, uint64_t *base, bool *has,
     return true;
 }
 
-/* ---- what it says ------------------------------------------------------------------------- */
+/* ---- checking the superblock -------------------------------------------------------------- */
 
 struct superblock {
     uint8_t bytes[MOST];

@@ -22,7 +22,7 @@
 #define LAYER      "/layer/" VARS "/0"
 #define MOST_PARTS 64
 #define MOST_NAMES 4
-#define MOST_CLASS 32 /* letters of a class name */
+#define MOST_CLASS 32 /* longest class name that is looked up */
 #define PIECE      ((size_t)1 << 16)
 
 struct variable {
@@ -32,7 +32,7 @@ struct variable {
 
 struct class_names {
     const char *class_name;            /* as normalised by heft_h5_plain */
-    struct variable names[MOST_NAMES]; /* in order */
+    struct variable names[MOST_NAMES]; /* variables in the order in which the class creates them */
     uint8_t least;                     /* of a class without config: with fewer variables it is
                                           unknown which are absent */
 };
@@ -92,7 +92,7 @@ struct group_class {
 struct titler {
     struct heft_h5_reader *r;
     struct heft_strmap counts; /* group → number of variables */
-    struct heft_strmap paths;  /* → entry */
+    struct heft_strmap paths;  /* path → entry */
     struct heft_strmap names;  /* name → number of variables that would have it */
     size_t copies;
     struct heft_error *err;
@@ -137,7 +137,7 @@ static bool is_deep(struct heft_str path)
     return parts > MOST_PARTS;
 }
 
-/* "layers/dense_1" → "dense". */
+/* The class in the name of a group, without its number: "layers/dense_1" → "dense". */
 static struct heft_str last_part(struct heft_str group)
 {
     const size_t at = last_slash(group);
@@ -159,7 +159,7 @@ static const struct heft_str *title_of(const struct titler *t, struct heft_str g
     return at == HEFT_MAP_NONE ? NULL : &t->r->titles[at];
 }
 
-/* Objects have titles, lists have none; the root is an object. */
+/* True if a group is an item of a list: it has a title, and the group above it has none. The root is an object, not a list. */
 static bool is_in_list(const struct titler *t, struct heft_str group)
 {
     const size_t at = last_slash(group);
@@ -218,7 +218,7 @@ static struct group_class class_of(const struct titler *t, struct heft_str group
     return c;
 }
 
-/* NULL: the number is kept. */
+/* Name of a variable of that class, or NULL if only its number is known. */
 static const char *name_of(const struct group_class *c, uint64_t number, uint32_t count)
 {
     const char *found = NULL;
@@ -286,7 +286,7 @@ static bool make_name(const struct titler *t, struct heft_str path, struct heft_
     return heft_buf_take(&buf, &t->r->model->mem, out, t->err);
 }
 
-/* ---- copies ------------------------------------------------------------------------------ */
+/* ---- kernels that are stored twice ------------------------------------------------------- */
 
 static bool look_alike(const struct heft_h5_entry *a, const struct heft_h5_entry *b)
 {
@@ -313,7 +313,7 @@ static bool compare_bytes(const struct titler *t, const struct heft_h5_entry *a,
     return ok;
 }
 
-/* "sn/vars/0" beside "sn/layer/vars/0", of a class whose first variable is its kernel. */
+/* Finds the copy of a kernel that SpectralNormalization stores: "sn/vars/0" has the same contents as "sn/layer/vars/0". The class of the inner layer must have a kernel as its first variable. */
 static bool find_copy(struct titler *t, struct heft_h5_entry *entry)
 {
     struct heft_str group, path, layer;
@@ -361,7 +361,7 @@ static bool find_copies(struct titler *t)
                            t->copies, t->copies == 1 ? " is" : "s are");
 }
 
-/* ---- all of them ------------------------------------------------------------------------- */
+/* ---- naming all entries ------------------------------------------------------------------ */
 
 static bool count_name(struct heft_strmap *map, struct heft_str name, struct heft_error *err)
 {

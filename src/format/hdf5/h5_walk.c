@@ -6,17 +6,17 @@
 #include "base/text.h"
 #include "format/hdf5/h5_parts.h"
 
-#define TEXT_BYTES ((uint64_t)16 << 20) /* of all attributes and strings */
+#define TEXT_BYTES ((uint64_t)16 << 20) /* limit for the bytes of all attributes and strings */
 
-static struct heft_str str(struct heft_h5_text text)
+static struct heft_str str_of(struct heft_h5_text text)
 {
     return (struct heft_str){text.p, text.n};
 }
 
 /* ---- datasets ---------------------------------------------------------------------------- */
 
-static bool keep(struct heft_h5_reader *r, struct heft_str text, struct heft_str *out,
-                 struct heft_error *err)
+static bool keep_text(struct heft_h5_reader *r, struct heft_str text, struct heft_str *out,
+                      struct heft_error *err)
 {
     const char *copy = heft_arena_text(&r->model->mem, text, err);
 
@@ -67,8 +67,8 @@ static bool on_dataset(void *ctx, const struct heft_h5_dataset *found, struct he
                                     .offset = found->offset,
                                     .dtype = (uint8_t)found->dtype,
                                     .is_big = found->is_big};
-    if (!keep(r, str(found->path), &entry->path, err) || !keep_shape(r, found, entry, err) ||
-        (found->why && !keep_why(r, found->why, entry, err)))
+    if (!keep_text(r, str_of(found->path), &entry->path, err) ||
+        !keep_shape(r, found, entry, err) || (found->why && !keep_why(r, found->why, entry, err)))
         return false;
     r->n_entries++;
     return true;
@@ -109,7 +109,7 @@ static bool add_list(struct heft_h5_reader *r, struct heft_h5_list list,
     if (!names || !heft_grow(&r->lists, &r->cap_lists, r->n_lists, 1, sizeof *r->lists, err))
         return false;
     for (size_t i = 0; i < n; i++)
-        if (!keep(r, str(value->as.texts[i]), &names[i], err))
+        if (!keep_text(r, str_of(value->as.texts[i]), &names[i], err))
             return false;
     list.names = names;
     list.n = n;
@@ -118,7 +118,7 @@ static bool add_list(struct heft_h5_reader *r, struct heft_h5_list list,
     return true;
 }
 
-/* ---- values ------------------------------------------------------------------------------ */
+/* ---- attributes and strings -------------------------------------------------------------- */
 
 static bool add_one(struct heft_h5_reader *r, struct heft_node *in, struct heft_str key,
                     const struct heft_h5_value *value, size_t i, struct heft_error *err)
@@ -127,7 +127,7 @@ static bool add_one(struct heft_h5_reader *r, struct heft_node *in, struct heft_
 
     switch (value->kind) {
     case HEFT_H5_TEXTS:
-        return heft_tree_text(mem, in, key, str(value->as.texts[i]), err);
+        return heft_tree_text(mem, in, key, str_of(value->as.texts[i]), err);
     case HEFT_H5_INTS:
         return heft_tree_number(mem, in, key, value->as.ints[i], err);
     case HEFT_H5_BOOLS:
@@ -177,7 +177,7 @@ static bool open_object(struct heft_h5_reader *r, struct heft_str path, struct h
         return true;
     if (!r->attributes)
         r->attributes = heft_tree_dict(mem, r->values, HEFT_STR("attributes"), err);
-    if (!r->attributes || !keep(r, path, &r->object, err) ||
+    if (!r->attributes || !keep_text(r, path, &r->object, err) ||
         !make_key(r, path.n ? path : HEFT_STR("/"), &key, err))
         return false;
     r->object_values = heft_tree_dict(mem, r->attributes, key, err);
@@ -195,13 +195,13 @@ static bool is_own_mark(struct heft_str path, struct heft_str name,
                         const struct heft_h5_value *value)
 {
     return path.n == 0 && heft_str_is(name, HEFT_H5_NAMES) && value->kind == HEFT_H5_TEXTS &&
-           value->n == 1 && heft_str_is(str(value->as.texts[0]), HEFT_H5_PATHS);
+           value->n == 1 && heft_str_is(str_of(value->as.texts[0]), HEFT_H5_PATHS);
 }
 
 static bool on_value(void *ctx, struct heft_h5_text where, struct heft_h5_text what,
                      const struct heft_h5_value *value, struct heft_error *err)
 {
-    const struct heft_str path = str(where), name = str(what);
+    const struct heft_str path = str_of(where), name = str_of(what);
     struct heft_h5_list list = {.group = {NULL, 0}};
     struct heft_h5_reader *r = ctx;
     struct heft_str key;
@@ -217,11 +217,11 @@ static bool on_value(void *ctx, struct heft_h5_text where, struct heft_h5_text w
     if (r->by_path && path.n == 0 && heft_str_is(name, HEFT_H5_KERAS))
         return true;
     if (r->model->object_names && heft_str_is(name, "name") && value->kind == HEFT_H5_TEXTS &&
-        value->n == 1 && !heft_h5_add_title(r, path, str(value->as.texts[0]), err))
+        value->n == 1 && !heft_h5_add_title(r, path, str_of(value->as.texts[0]), err))
         return false;
     list.is_layers = is_list(name, HEFT_H5_LAYERS, &list.number);
     if (list.is_layers || is_list(name, HEFT_H5_WEIGHTS, &list.number))
-        return keep(r, path, &list.group, err) && add_list(r, list, value, err);
+        return keep_text(r, path, &list.group, err) && add_list(r, list, value, err);
     return open_object(r, path, err) && make_key(r, name, &key, err) &&
            add_value(r, r->object_values, key, value, err);
 }

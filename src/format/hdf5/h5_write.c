@@ -11,8 +11,8 @@
 #include "base/text.h"
 #include "format/hdf5/h5_parts.h"
 
-#define MOST_PARTS  128      /* of a path */
-#define MOST_RANK   32       /* of libhdf5 */
+#define MOST_PARTS  128      /* most parts of a path */
+#define MOST_RANK   32       /* limit of libhdf5 */
 #define MOST_GROUPS 0x40000u /* a group takes libhdf5 20 us, and 1 KiB of the file */
 
 struct writer {
@@ -22,7 +22,7 @@ struct writer {
     struct heft_error *err;
     uint32_t *order; /* items, sorted by name */
     struct heft_h5_new *datasets;
-    struct heft_strmap paths; /* → position in `order` */
+    struct heft_strmap paths; /* path → position in `order` */
     struct heft_h5_attributes attributes;
     const struct heft_h5_place *kept; /* places of items as in the source; NULL: by name */
     struct heft_h5_image *image;      /* owned by the plan */
@@ -222,14 +222,15 @@ struct laid {
     struct heft_h5_image *image;
 };
 
-static bool make(const void *ctx, uint64_t from, uint8_t *out, size_t n, struct heft_error *err)
+static bool read_image(const void *ctx, uint64_t from, uint8_t *out, size_t n,
+                       struct heft_error *err)
 {
     const struct laid *laid = ctx;
 
     return laid->module->image_read(laid->image, from, out, n, err);
 }
 
-static void release(void *ctx)
+static void release_image(void *ctx)
 {
     const struct laid *laid = ctx;
 
@@ -249,10 +250,11 @@ static bool lay_out(struct writer *w)
     if (!w->image)
         return heft_h5_blame(w->err, &found);
     *laid = (struct laid){w->module, w->image};
-    return heft_plan_maker(w->plan, (struct heft_maker){make, release, laid}, &w->maker, w->err);
+    return heft_plan_maker(w->plan, (struct heft_maker){read_image, release_image, laid}, &w->maker,
+                           w->err);
 }
 
-/* ---- the plan ---------------------------------------------------------------------------- */
+/* ---- the plan of the file ---------------------------------------------------------------- */
 
 struct place_key {
     uint64_t offset;
@@ -306,7 +308,7 @@ static bool add_ops(struct writer *w)
     return make_up_to(w, w->module->image_size(w->image));
 }
 
-/* A shard has no layers. */
+/* A shard of transformers has no list of layers. */
 static bool keep_layers(struct writer *w)
 {
     bool lost = false;

@@ -11,7 +11,7 @@ static int probe(const struct heft_probe *sample)
     return sample->head.n >= 6 && memcmp(sample->head.p, "\x93NUMPY", 6) == 0 ? 100 : 0;
 }
 
-/* "dir/kernel.npy" → "kernel". */
+/* Name of the tensor: "dir/kernel.npy" → "kernel". */
 static struct heft_str name_of(const char *path)
 {
     struct heft_str name = heft_str_of(path + heft_path_folder(path));

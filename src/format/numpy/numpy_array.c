@@ -12,7 +12,7 @@
 #define MOST_INFLATED  ((uint64_t)32 << 20) /* bytes of decompressed blobs in memory … */
 #define LEAST_INFLATED 4096                 /* … each of which counts as so many at least */
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* Strides of Fortran order: the first dimension is contiguous. */
 static const uint64_t *fortran_strides(struct heft_model *model, const struct heft_npy *npy,
@@ -49,7 +49,7 @@ static bool add_row(struct heft_model *model, const struct heft_numpy_array *arr
            heft_model_add_row(model, &row, err);
 }
 
-static const char *reason(const struct heft_npy *npy)
+static const char *reason_for(const struct heft_npy *npy)
 {
     switch ((enum heft_npy_kind)npy->type.kind) {
     case HEFT_NPY_OBJECTS:
@@ -81,7 +81,7 @@ static bool add_unreadable(struct heft_model *model, const struct heft_numpy_arr
     return ok;
 }
 
-/* ---- texts and blobs ------------------------------------------------------------------------- */
+/* ---- values and blobs ------------------------------------------------------------------------ */
 
 bool heft_numpy_fetch(const struct heft_model *model, const struct heft_numpy_array *array,
                       struct heft_arena *mem, struct heft_bytes *out, struct heft_error *err)
@@ -190,7 +190,7 @@ static bool add_blob(struct heft_model *model, const struct heft_numpy_array *ar
            report_file_info(model, array, texts, err);
 }
 
-/* ---- any array ------------------------------------------------------------------------------- */
+/* ---- adding an array ------------------------------------------------------------------------- */
 
 static bool check_length(struct heft_model *model, const struct heft_numpy_array *array,
                          struct heft_error *err)
@@ -221,11 +221,11 @@ bool heft_numpy_add(struct heft_model *model, const struct heft_numpy_array *arr
     case HEFT_NPY_VOIDS:
         return add_blob(model, array, texts, err);
     default:
-        return add_unreadable(model, array, reason(&array->npy), err);
+        return add_unreadable(model, array, reason_for(&array->npy), err);
     }
 }
 
-/* ---- writing --------------------------------------------------------------------------------- */
+/* ---- headers of new arrays ------------------------------------------------------------------- */
 
 bool heft_numpy_supports_dtype(enum heft_dtype dtype)
 {

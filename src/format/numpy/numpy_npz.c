@@ -72,7 +72,7 @@ static int probe(const struct heft_probe *sample)
     return has_text(sample->tail, ".npyPK", 6) ? 40 : 0;
 }
 
-/* ---- members --------------------------------------------------------------------------------- */
+/* ---- members of the archive ------------------------------------------------------------------ */
 
 /* Reads the header, with a single read if it is short. */
 static bool read_header(struct archive *a, const struct heft_zip_entry *entry,
@@ -98,7 +98,8 @@ static bool read_header(struct archive *a, const struct heft_zip_entry *entry,
                                     "npy header of %zu bytes, %zu are there", length, n);
 }
 
-static struct heft_storage whole(const struct archive *a, const struct heft_zip_entry *entry)
+static struct heft_storage member_storage(const struct archive *a,
+                                          const struct heft_zip_entry *entry)
 {
     return (struct heft_storage){
         .off = entry->data,
@@ -138,7 +139,7 @@ static bool add_array(struct archive *a, const struct heft_zip_entry *entry, str
 {
     struct heft_numpy_array array = {.name = {entry->name.p, entry->name.n - 4},
                                      .where = entry->data,
-                                     .storage = whole(a, entry)};
+                                     .storage = member_storage(a, entry)};
     const bool is_stored = entry->method == HEFT_ZIP_STORED;
     struct heft_bytes header;
 
@@ -159,7 +160,7 @@ static bool add_array(struct archive *a, const struct heft_zip_entry *entry, str
 
 static bool add_other(struct archive *a, const struct heft_zip_entry *entry, struct heft_error *err)
 {
-    struct heft_storage storage = whole(a, entry);
+    struct heft_storage storage = member_storage(a, entry);
     uint32_t index;
 
     if (entry->is_folder)
@@ -246,7 +247,7 @@ static bool add_member(struct archive *a, const struct heft_zip_entry *entry,
            add_other(a, entry, err);
 }
 
-/* ---- verify ---------------------------------------------------------------------------------- */
+/* ---- verifying descriptors ------------------------------------------------------------------- */
 
 static struct heft_zip_limits limits_of(const struct heft_model *model)
 {
@@ -264,20 +265,21 @@ struct telling {
     uint32_t source;
 };
 
-static void tell(void *ctx, uint64_t offset, const char *text)
+static void report_finding(void *ctx, uint64_t offset, const char *text)
 {
     const struct telling *t = ctx;
 
     t->to->report(t->to->ctx, HEFT_FINDING, t->source, offset, text);
 }
 
-static bool verify(const struct heft_model *model, uint32_t source, const struct heft_reporter *to,
-                   struct heft_error *err)
+static bool verify_npz(const struct heft_model *model, uint32_t source,
+                       const struct heft_reporter *to, struct heft_error *err)
 {
     const struct heft_zip_limits limits = limits_of(model);
     struct telling telling = {to, source};
 
-    return heft_zip_check_descriptors(&model->sources[source].source, &limits, tell, &telling, err);
+    return heft_zip_check_descriptors(&model->sources[source].source, &limits, report_finding,
+                                      &telling, err);
 }
 
 /* ---- open ------------------------------------------------------------------------------------ */
@@ -308,13 +310,13 @@ static bool claim_ends(struct archive *a, struct heft_error *err)
 
 /* Each member has a storage and a claim for its local header; a stored one also a claim for its
  * array header. */
-static bool reserve(const struct archive *a, size_t deflated, struct heft_error *err)
+static bool reserve_rows(const struct archive *a, size_t deflated, struct heft_error *err)
 {
     return heft_model_reserve(a->model, a->zip.count, 0, err) &&
            heft_model_reserve_claims(a->model, 2 * a->zip.count - deflated + 2, err);
 }
 
-static bool describe(struct archive *a, struct heft_error *err)
+static bool describe_archive(struct archive *a, struct heft_error *err)
 {
     size_t deflated = 0;
 
@@ -324,7 +326,7 @@ static bool describe(struct archive *a, struct heft_error *err)
     a->model->version = !deflated                  ? "stored"
                         : deflated == a->zip.count ? "deflated"
                                                    : "stored and deflated";
-    return reserve(a, deflated, err) &&
+    return reserve_rows(a, deflated, err) &&
            (a->zip.count > 0 || heft_model_note(a->model, HEFT_NOTE, a->source, 0, err,
                                                 "an empty zip archive: an .npz without arrays"));
 }
@@ -332,7 +334,7 @@ static bool describe(struct archive *a, struct heft_error *err)
 static bool open_npz(struct heft_model *model, uint32_t source, struct heft_error *err)
 {
     struct archive a = {.model = model, .source = source, .src = model->sources[source].source};
-    bool ok = open_directory(&a, err) && describe(&a, err);
+    bool ok = open_directory(&a, err) && describe_archive(&a, err);
 
     if (!heft_add(a.src.size, HEADERS, &a.headers))
         a.headers = UINT64_MAX; /* a sparse file can claim such a size */
@@ -366,7 +368,7 @@ const struct heft_format heft_format_npz = {
     .names = names,
     .probe = probe,
     .open = open_npz,
-    .verify = verify,
+    .verify = verify_npz,
     .plan = heft_npz_plan,
     .extensions = extensions,
     .sum = HEFT_SUM_CRC32,

@@ -26,18 +26,18 @@
 #define MOST    UINT16_MAX
 #define ASCII   0
 #define UTF8    0x0800
-#define DATE    0x21 /* 1980-01-01 */
+#define DATE    0x21 /* 1980-01-01, zipfile's default */
 #define VERSION 45
 #define BLOCK   512 /* directory entries generated at a time */
 
 struct member {
-    struct heft_str name; /* without ".npy" */
+    struct heft_str name; /* the name without ".npy" */
     uint64_t begin, size;
     uint32_t sum;
     uint16_t flags;
 };
 
-/* ---- bytes ----------------------------------------------------------------------------------- */
+/* ---- byte helpers ---------------------------------------------------------------------------- */
 
 static void put_name(struct heft_pen *c, struct heft_str name)
 {
@@ -47,7 +47,7 @@ static void put_name(struct heft_pen *c, struct heft_str name)
 }
 
 /* Values that are too wide are in zip64. */
-static uint64_t narrow(uint64_t v)
+static uint64_t cap_at_32_bits(uint64_t v)
 {
     return v > WIDE ? UINT32_MAX : v;
 }
@@ -63,7 +63,7 @@ static void fill_local(const void *ctx, const uint32_t *sums, uint8_t *out, size
     heft_pen_le32(&c, 0x04034b50);
     heft_pen_le16(&c, VERSION);
     heft_pen_le16(&c, m->flags);
-    heft_pen_le32(&c, 0); /* method, time */
+    heft_pen_le32(&c, 0); /* compression method 0 and time 0 */
     heft_pen_le16(&c, DATE);
     heft_pen_le32(&c, sums[m->sum]);
     heft_pen_le64(&c, UINT64_MAX); /* both sizes */
@@ -133,20 +133,20 @@ static uint64_t wide_field(const struct member *m)
 static void put_central(struct heft_pen *c, const struct member *m, uint32_t crc)
 {
     heft_pen_le32(c, 0x02014b50);
-    heft_pen_le16(c, 3 << 8 | VERSION); /* made on Unix */
+    heft_pen_le16(c, 3 << 8 | VERSION); /* attributes are those of Unix */
     heft_pen_le16(c, VERSION);
     heft_pen_le16(c, m->flags);
-    heft_pen_le32(c, 0); /* method, time */
+    heft_pen_le32(c, 0); /* compression method 0 and time 0 */
     heft_pen_le16(c, DATE);
     heft_pen_le32(c, crc);
-    heft_pen_le32(c, narrow(m->size));
-    heft_pen_le32(c, narrow(m->size));
+    heft_pen_le32(c, cap_at_32_bits(m->size));
+    heft_pen_le32(c, cap_at_32_bits(m->size));
     heft_pen_le16(c, m->name.n + 4);
     heft_pen_le16(c, wide_field(m));
-    heft_pen_le32(c, 0); /* comment, disk */
+    heft_pen_le32(c, 0); /* no comment, disk 0 */
     heft_pen_le16(c, 0);
     heft_pen_le32(c, (uint32_t)0600 << 16);
-    heft_pen_le32(c, narrow(m->begin));
+    heft_pen_le32(c, cap_at_32_bits(m->begin));
     put_name(c, m->name);
     if (!wide_numbers(m))
         return;

@@ -11,7 +11,7 @@
 /* An array that is about to be added to a model. */
 struct heft_numpy_array {
     struct heft_npy npy;
-    struct heft_str name;        /* NUL-terminated, in the model's memory */
+    struct heft_str name;        /* NUL-terminated, in model->mem */
     uint64_t where;              /* file offset for errors and notes about it */
     struct heft_storage storage; /* contains its bytes, perhaps between others */
     uint64_t begin;              /* offset of the array's bytes in the storage */
@@ -21,7 +21,7 @@ struct heft_numpy_array {
 struct heft_numpy_texts {
     struct heft_node *root;
     uint64_t nodes, bytes;
-    uint64_t inflated; /* bytes of blobs */
+    uint64_t inflated; /* decompressed bytes of blobs so far */
     bool is_full;      /* the limit is reached: some blobs have no description */
 };
 /* Limit of nodes for texts and descriptions of blobs in a file. */

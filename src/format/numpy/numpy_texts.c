@@ -26,7 +26,7 @@ struct texts {
     struct heft_error *err;
 };
 
-/* ---- elements -------------------------------------------------------------------------------- */
+/* ---- decoding elements ----------------------------------------------------------------------- */
 
 static uint32_t character_at(const uint8_t *p, bool is_big)
 {
@@ -69,7 +69,7 @@ static bool take_element(struct texts *t, uint64_t number)
     return heft_buf_ok(&t->text, t->err);
 }
 
-/* ---- the tree -------------------------------------------------------------------------------- */
+/* ---- building the nested lists --------------------------------------------------------------- */
 
 static bool add_text(struct texts *t)
 {
@@ -95,7 +95,7 @@ static bool open_lists(struct texts *t, unsigned from)
 
 /* Advances to the next index in row-major order; *from is the first dimension that needs a new
  * list. */
-static bool advance(struct texts *t, unsigned *from)
+static bool advance_index(struct texts *t, unsigned *from)
 {
     unsigned i = t->npy->rank;
 
@@ -114,7 +114,7 @@ static bool add_texts(struct texts *t)
     do {
         if (!open_lists(t, from) || !add_text(t))
             return false;
-    } while (t->is_text && advance(t, &from));
+    } while (t->is_text && advance_index(t, &from));
     return true;
 }
 
@@ -137,7 +137,7 @@ static uint64_t nodes_of(const struct heft_npy *npy, uint64_t most)
     uint64_t all = 1, level = 1;
 
     for (unsigned i = 0; i < npy->rank && npy->count; i++) {
-        level *= npy->shape[i]; /* at most count */
+        level *= npy->shape[i]; /* no overflow: at most npy->count */
         all = heft_min_u64(all + heft_min_u64(level, most), most + 1);
     }
     return all;

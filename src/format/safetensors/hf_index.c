@@ -42,7 +42,7 @@ struct mapping {
     bool found;     /* found in one of the shards */
     bool is_group;  /* Keras: has an entry for each shard, consecutive and in their order */
     uint32_t first; /* first entry of the group */
-    uint32_t next;  /* of the first entry: the entry whose shard is being checked */
+    uint32_t next;  /* for the first entry of the group: the entry whose shard is being checked */
 };
 
 struct reader {
@@ -57,14 +57,14 @@ struct reader {
     struct shard *shards;
     size_t n_shards, cap_shards;
     struct heft_strmap names, paths, metadata;
-    size_t first_metadata, end_metadata; /* of the index, in the model */
+    size_t first_metadata, end_metadata; /* range of the index's metadata among the model's */
     size_t first_storage;
     bool has_metadata, has_map, has_groups;
     struct heft_str total; /* total_size as written in the file */
     uint64_t total_where;
 };
 
-/* ---- reading the text ----------------------------------------------------------------------- */
+/* ---- parsing the index ---------------------------------------------------------------------- */
 
 /* Takes the next value: strings decoded, all other values as JSON text. */
 static bool take_text(struct reader *r, struct heft_str *out, bool *is_json)
@@ -332,7 +332,7 @@ static bool group_entries(struct reader *r)
     return true;
 }
 
-/* ---- the shards ----------------------------------------------------------------------------- */
+/* ---- opening the shards --------------------------------------------------------------------- */
 
 /* Salvage: a shard that cannot be opened. Its tensors are recorded as lost, and its partial rows
  * are removed. */
@@ -474,8 +474,8 @@ static bool rename_shards(struct reader *r)
     return true;
 }
 
-static bool note(struct reader *r, uint64_t where, struct heft_str name, const char *says,
-                 struct heft_str path)
+static bool note_tensor(struct reader *r, uint64_t where, struct heft_str name, const char *says,
+                        struct heft_str path)
 {
     return heft_model_note(r->model, HEFT_FINDING, r->source, where, r->err, "tensor %.*s: %s %.*s",
                            (int)heft_min_u64(name.n, 200), name.p, says,
@@ -501,11 +501,13 @@ static bool check_found(struct reader *r, struct heft_str name, uint32_t shard)
     struct mapping *const entry = map && map->is_group ? entry_of(r, map, shard) : map;
 
     if (!map)
-        return note(r, HEFT_NO_OFFSET, name, "not in the index, but in", r->shards[shard].path);
+        return note_tensor(r, HEFT_NO_OFFSET, name, "not in the index, but in",
+                           r->shards[shard].path);
     if (entry)
         entry->found = true;
     return (entry && entry->shard == shard) ||
-           note(r, map->where, name, "not where the index says, but in", r->shards[shard].path);
+           note_tensor(r, map->where, name, "not where the index says, but in",
+                       r->shards[shard].path);
 }
 
 /* Salvage: records tensors that the index names and the shard lacks. */
@@ -548,8 +550,8 @@ static bool check_shards(struct reader *r)
 
         if (!map->found && r->model->salvage && !lose_missing(r, map))
             return false;
-        if (!map->found &&
-            !note(r, map->where, map->name, "the index has it in", r->shards[map->shard].path))
+        if (!map->found && !note_tensor(r, map->where, map->name, "the index has it in",
+                                        r->shards[map->shard].path))
             return false;
     }
     return true;
@@ -580,7 +582,7 @@ static bool sum_bytes(const struct reader *r, uint64_t *rows, uint64_t *storages
         if (!heft_row_size((enum heft_dtype)row->dtype, row->rank, row->shape, &bytes) ||
             !heft_add(*rows, bytes, rows))
             return false;
-        *weighed += weigh_row(r, row, bytes); /* never more than bytes */
+        *weighed += weigh_row(r, row, bytes); /* no overflow: at most `bytes` */
     }
     for (size_t i = r->first_storage; i < model->n_storages; i++)
         if (!heft_add(*storages, model->storages[i].len, storages))
@@ -624,7 +626,7 @@ static bool add_ties(struct reader *r)
     return heft_ties_read(r->model, r->first_metadata, r->end_metadata, &names, r->err);
 }
 
-static void release(struct reader *r)
+static void release_reader(struct reader *r)
 {
     heft_free(r->map);
     heft_free(r->shards);
@@ -648,11 +650,11 @@ static bool open_index(struct heft_model *model, uint32_t source, struct heft_er
 
     if (ok && !model->format)
         model->format = "hf-index"; /* there are no shards */
-    release(&r);
+    release_reader(&r);
     return ok;
 }
 
-/* ---- probing -------------------------------------------------------------------------------- */
+/* ---- recognising an index ------------------------------------------------------------------- */
 
 /* Classifies a JSON object by its keys in the head of the file: 95 with weight_map, 40 if it may
  * follow. */
@@ -686,7 +688,7 @@ static int probe(const struct heft_probe *probe)
     return bid;
 }
 
-/* ---- writing -------------------------------------------------------------------------------- */
+/* ---- writing an index ----------------------------------------------------------------------- */
 
 /* Path of a shard relative to the index, which is in the same directory. */
 static struct heft_str base_name(const char *path)

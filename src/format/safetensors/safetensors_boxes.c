@@ -20,7 +20,7 @@
 #define VERSION "DCP_VERSION"
 #define OFFSETS "saved_offsets"
 
-/* ---- reading ----------------------------------------------------------------------------- */
+/* ---- reading the list of boxes ----------------------------------------------------------- */
 
 struct boxes {
     struct heft_model *model;
@@ -33,7 +33,7 @@ struct boxes {
     struct heft_error *err;
 };
 
-static bool refuse(struct boxes *b, struct heft_str name, const char *what)
+static bool refuse_box(struct boxes *b, struct heft_str name, const char *what)
 {
     heft_fail(b->err, HEFT_MALFORMED, PREFIX, "%s", what);
     return heft_error_about(b->err, "tensor", name);
@@ -51,13 +51,14 @@ static bool read_offsets(struct boxes *b, const struct heft_row *row, uint64_t *
     while ((token = heft_json_next(&b->json)) == HEFT_JSON_NUMBER) {
         if (n == row->rank || !heft_json_u64(&b->json, &start[n]) ||
             !heft_add(start[n], row->shape[n], &end) || end > INT64_MAX)
-            return refuse(b, row->name,
-                          INFO ": offsets must be integers, one a dimension, and end below 2^63");
+            return refuse_box(b, row->name,
+                              INFO
+                              ": offsets must be integers, one a dimension, and end below 2^63");
         n++;
     }
     if (token != HEFT_JSON_ARRAY_END)
         return heft_json_refuse(&b->json, token, OFFSETS, "an array of numbers");
-    return n == row->rank || refuse(b, row->name, INFO ": fewer offsets than dimensions");
+    return n == row->rank || refuse_box(b, row->name, INFO ": fewer offsets than dimensions");
 }
 
 static bool read_box(struct boxes *b, const struct heft_row *row, struct heft_model_box *box)
@@ -72,13 +73,14 @@ static bool read_box(struct boxes *b, const struct heft_row *row, struct heft_mo
         const bool is_offsets = heft_str_is(b->json.text, OFFSETS);
 
         if (is_offsets && found)
-            return refuse(b, row->name, INFO ": " OFFSETS " occurs twice");
+            return refuse_box(b, row->name, INFO ": " OFFSETS " occurs twice");
         if (!(is_offsets ? read_offsets(b, row, start) : heft_json_skip(&b->json)))
             return false;
         found |= is_offsets;
     }
     box->start = start;
-    return token == HEFT_JSON_OBJECT_END && (found || refuse(b, row->name, INFO ": no " OFFSETS));
+    return token == HEFT_JSON_OBJECT_END &&
+           (found || refuse_box(b, row->name, INFO ": no " OFFSETS));
 }
 
 static bool read_tensor(struct boxes *b)
@@ -94,7 +96,7 @@ static bool read_tensor(struct boxes *b)
                heft_json_skip(&b->json);
     box = &model->boxes[b->first_box + found];
     if (box->start)
-        return refuse(b, model->rows[b->first + found].name, INFO " names it twice");
+        return refuse_box(b, model->rows[b->first + found].name, INFO " names it twice");
     box->row = b->first + found;
     box->source = b->source;
     return read_box(b, &model->rows[box->row], box);
@@ -122,7 +124,7 @@ static bool read_info(struct boxes *b, struct heft_str text, size_t n)
         return false;
     for (size_t i = 0; i < n; i++)
         if (!model->boxes[b->first_box + i].start)
-            return refuse(b, model->rows[b->first + i].name, INFO " has no offsets for it");
+            return refuse_box(b, model->rows[b->first + i].name, INFO " has no offsets for it");
     model->n_boxes += n;
     return true;
 }
@@ -169,7 +171,7 @@ bool heft_safetensors_read_boxes(struct heft_model *model, uint32_t source, size
     return ok;
 }
 
-/* ---- joining ----------------------------------------------------------------------------- */
+/* ---- joining boxes into tensors ---------------------------------------------------------- */
 
 struct joining {
     struct heft_model *model;
@@ -262,8 +264,8 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Computes the shape of the tensor from the ends of its boxes. */
-static bool measure(struct joining *j, const struct heft_model_box *list, size_t n,
-                    struct heft_row *whole, const char **why)
+static bool measure_tensor(struct joining *j, const struct heft_model_box *list, size_t n,
+                           struct heft_row *whole, const char **why)
 {
     const struct heft_row *first = &j->model->rows[list->row];
     uint64_t *shape = heft_arena_zero(&j->model->mem, first->rank + 1ull, sizeof *shape, j->err);
@@ -291,8 +293,8 @@ static bool is_empty(const struct heft_row *row)
     return false;
 }
 
-static bool gather(struct joining *j, const struct heft_model_box *list, size_t n,
-                   struct heft_row *whole)
+static bool gather_parts(struct joining *j, const struct heft_model_box *list, size_t n,
+                         struct heft_row *whole)
 {
     struct heft_parts *parts = heft_arena_zero(&j->model->mem, 1, sizeof *parts, j->err);
 
@@ -314,7 +316,7 @@ static bool gather(struct joining *j, const struct heft_model_box *list, size_t 
     return true;
 }
 
-/* "w[0:3,0:4]" */
+/* Gives a box that stays a row a name of its own: "w[0:3,0:4]". */
 static bool rename_box(struct joining *j, const struct heft_model_box *box)
 {
     struct heft_row *row = &j->model->rows[box->row];
@@ -373,13 +375,13 @@ static bool join_tensor(struct joining *j, const struct heft_model_box *list, si
     const char *why = NULL;
     struct heft_row whole;
 
-    if (!measure(j, list, n, &whole, &why))
+    if (!measure_tensor(j, list, n, &whole, &why))
         return false;
     if (whole.rank == 0 && n == 1)
         return true;
     if (why || j->absent)
         return leave_apart(j, list, n, &whole, why);
-    if (!gather(j, list, n, &whole))
+    if (!gather_parts(j, list, n, &whole))
         return false;
     if (whole.parts && !heft_parts_tile(j->model, &whole, &overlap))
         return leave_apart(j, list, n, &whole, overlap.text);

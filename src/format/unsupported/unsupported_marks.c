@@ -1,5 +1,4 @@
-/* unsupported_marks.c: formats without a magic number, told by the structure of their first 4 KiB: some
- * fields must be of the right kind, and end where they say. */
+/* unsupported_marks.c: recognises formats without a magic number by the structure of their first 4 KiB: fields must have the expected numbers and types, and lengths must fit the file. */
 #include "format/unsupported/unsupported_signatures.h"
 
 #include "base/endian.h"
@@ -9,9 +8,9 @@
 /* ---- protobuf ---------------------------------------------------------------------------- */
 
 struct field {
-    uint64_t number, value; /* value: of a varint; length of bytes */
-    unsigned wire;          /* 0 varint, 1 eight bytes, 2 bytes, 5 four bytes */
-    size_t at, end;         /* of the content; `end` may lie behind the head */
+    uint64_t number, value; /* value of a varint, length of a byte string */
+    unsigned wire;  /* protobuf wire type: 0 varint, 1 eight bytes, 2 byte string, 5 four bytes */
+    size_t at, end; /* offsets of the content; `end` may be past the head */
 };
 
 static bool read_varint(struct heft_bytes head, size_t *at, uint64_t *out)
@@ -25,7 +24,7 @@ static bool read_varint(struct heft_bytes head, size_t *at, uint64_t *out)
     return true;
 }
 
-/* The field at `at`, all of which lies before `end`. */
+/* Reads the field at offset `at`. False if it is invalid or does not end by `end`. */
 static bool read_field(struct heft_bytes head, size_t at, uint64_t end, struct field *out)
 {
     uint64_t key;
@@ -61,8 +60,7 @@ static bool is_text(struct heft_bytes head, const struct field *f)
            heft_utf8_check((struct heft_bytes){head.p + f->at, n}) == n;
 }
 
-/* ModelProto: ir_version = 1, producer_name = 2, producer_version = 3, domain = 4, model_version = 5,
- * doc_string = 6, graph = 7 {node = 1, name = 2, initializer = 5, …}, opset_import = 8. */
+/* True if field f fits an ONNX ModelProto: ir_version = 1, producer_name = 2, producer_version = 3, domain = 4, model_version = 5, doc_string = 6, graph = 7 {node = 1, name = 2, initializer = 5, …}, opset_import = 8. */
 static bool fits_onnx(struct heft_bytes head, const struct field *f)
 {
     if (f->number == 1 || f->number == 5)
@@ -91,7 +89,7 @@ bool heft_looks_onnx(const struct heft_probe *probe)
     return false;
 }
 
-/* Model: specificationVersion = 1, description = 2 {input = 1 …}, then one of the types from 200. */
+/* Core ML's Model: specificationVersion = 1, description = 2 {input = 1 …}, then a model type with a number from 200. */
 bool heft_looks_coreml(const struct heft_probe *probe)
 {
     struct field version, about, input, type;
@@ -105,7 +103,7 @@ bool heft_looks_coreml(const struct heft_probe *probe)
            type.number >= 200 && type.number < 4000;
 }
 
-/* SentencePiece {piece = 1: text, score = 2: float, type = 3: enum}, with nothing behind it. */
+/* True for a SentencePiece message {piece = 1: text, score = 2: float, type = 3: enum} without other fields. */
 static bool is_piece(struct heft_bytes head, const struct field *whole)
 {
     struct field f = {.end = whole->at};
@@ -122,7 +120,7 @@ static bool is_piece(struct heft_bytes head, const struct field *whole)
     return f.end == whole->end && (seen & 6) == 6;
 }
 
-/* ModelProto: pieces = 1, over and over. */
+/* SentencePiece's ModelProto begins with its vocabulary: many fields pieces = 1. Eight are checked. */
 bool heft_looks_sentencepiece(const struct heft_probe *probe)
 {
     struct field f = {.end = 0};
@@ -136,7 +134,7 @@ bool heft_looks_sentencepiece(const struct heft_probe *probe)
 
 /* ---- msgpack ----------------------------------------------------------------------------- */
 
-/* The head as a byte stream: past its end are zeros, and `failed` is set. */
+/* Reads the head as a byte stream. Reads past its end return zeros and set `failed`. */
 struct stream {
     struct heft_bytes head;
     size_t at;
@@ -156,7 +154,7 @@ static uint64_t take_be(struct stream *s, size_t n)
     return value;
 }
 
-static bool skip(struct stream *s, uint64_t n)
+static bool skip_bytes(struct stream *s, uint64_t n)
 {
     if (n > s->head.n - s->at)
         s->failed = true;
@@ -165,14 +163,14 @@ static bool skip(struct stream *s, uint64_t n)
     return !s->failed;
 }
 
-/* A key: a short text of printable characters. */
+/* Reads a map key: a short string of printable characters. */
 static bool take_key(struct stream *s)
 {
     const uint64_t tag = take_be(s, 1);
     const uint64_t n = (tag & 0xe0) == 0xa0 ? tag & 0x1f : tag == 0xd9 ? take_be(s, 1) : 0;
     const size_t begin = s->at;
 
-    if (n == 0 || !skip(s, n))
+    if (n == 0 || !skip_bytes(s, n))
         return false;
     for (size_t i = begin; i < s->at; i++)
         if (s->head.p[i] < 0x20 || s->head.p[i] == 0x7f)
@@ -187,10 +185,11 @@ static bool is_map(uint64_t tag, struct stream *s)
     return tag > 0x80 && tag <= 0x8f;
 }
 
-/* Flax's array: an extension of type 1 that is [shape, dtype, bytes]. */
+/* True for a Flax array: msgpack extension type 1 with the content [shape, dtype, bytes]. */
 static bool is_array(uint64_t tag, struct stream *s)
 {
-    static const uint8_t widths[] = {1, 2, 4}; /* of the length: ext 8, 16, 32 */
+    static const uint8_t widths[] = {1, 2,
+                                     4}; /* bytes of the length field: ext 8, ext 16, ext 32 */
 
     if (tag < 0xc7 || tag > 0xc9)
         return false;
@@ -198,17 +197,17 @@ static bool is_array(uint64_t tag, struct stream *s)
     return take_be(s, 1) == 1 && take_be(s, 1) == 0x93 && !s->failed;
 }
 
-/* A number, nil or bool, as `step` is one. */
+/* Skips a number, nil or bool (such as the entry `step`). */
 static bool skip_scalar(uint64_t tag, struct stream *s)
 {
     if (tag < 0x80 || tag >= 0xe0 || tag == 0xc0 || tag == 0xc2 || tag == 0xc3)
         return true;
     if (tag == 0xca || tag == 0xcb)
-        return skip(s, tag == 0xca ? 4 : 8);
-    return tag >= 0xcc && tag <= 0xd3 && skip(s, UINT64_C(1) << ((tag - 0xcc) & 3));
+        return skip_bytes(s, tag == 0xca ? 4 : 8);
+    return tag >= 0xcc && tag <= 0xd3 && skip_bytes(s, UINT64_C(1) << ((tag - 0xcc) & 3));
 }
 
-/* A map of maps … that leads to such an array. */
+/* True if the first entries of nested maps lead to a Flax array. */
 bool heft_looks_flax(const struct heft_probe *probe)
 {
     struct stream s = {.head = probe->head};
@@ -230,7 +229,7 @@ bool heft_looks_flax(const struct heft_probe *probe)
 
 /* ---- Arrow and Parquet -------------------------------------------------------------------- */
 
-/* ffffffff, length, a flatbuffer Message {version, header_type = 1: Schema, …}. */
+/* Arrow IPC stream: 0xffffffff, length, a flatbuffer Message {version, header_type = 1: Schema, …}. */
 bool heft_looks_arrow_stream(const struct heft_probe *probe)
 {
     const struct heft_bytes head = probe->head;
@@ -249,7 +248,7 @@ bool heft_looks_arrow_stream(const struct heft_probe *probe)
     table = 8 + root - back;
     if ((heft_le32(head.p + table) & 0xffff) < 8)
         return false;
-    table = heft_le32(head.p + table + 4) >> 16; /* the place of the second field */
+    table = heft_le32(head.p + table + 4) >> 16; /* offset of the second field, from the vtable */
     return table > 0 && table < length - root && head.p[8 + root + table] == 1;
 }
 

@@ -1,6 +1,4 @@
-/* unsupported_signatures.c: files and folders that are none of ours, and known: what they are, and what to do. The
- * one place for them. A wrong name would be worse than none, so that marks are sure ones: a magic
- * number of four bytes or more, or a structure that was followed. */
+/* unsupported_signatures.c: recognises files and folders of formats that heft does not read, and tells the user what they are and what to do. All such marks are in this folder. A wrong name would be worse than none, so each mark is a magic number of four bytes or more, or a structure that was checked. */
 #include "format/unsupported/unsupported_signatures.h"
 
 #include "base/text.h"
@@ -11,7 +9,7 @@
 #define GRAPHS   "a graph; convert the model it was made from"
 #define GGML_WAS "an old GGML file, from before GGUF; heft reads the model it was made from"
 
-/* Bytes at a place. */
+/* Magic numbers: n bytes at offset `at`. */
 static const struct {
     uint16_t at, n;
     const char *magic;
@@ -60,7 +58,7 @@ static const struct {
      HEFT_MALFORMED, "a program"},
 };
 
-/* Structures. */
+/* Formats recognised by their structure. */
 static const struct {
     bool (*looks)(const struct heft_probe *probe);
     const char *what;
@@ -75,9 +73,9 @@ static const struct {
     {heft_looks_coreml, "a Core ML model, which holds " GRAPHS},
 };
 
-/* Texts: what stands in a JSON document, or at the front of a page. */
+/* Texts: a word in a JSON document, or the first tag of a page. */
 static const struct {
-    const char *word; /* somewhere in the head */
+    const char *word; /* found anywhere in the head */
     enum heft_code code;
     const char *what;
 } jsons[] = {
@@ -102,8 +100,8 @@ static bool fail_with(struct heft_error *err, enum heft_code code, const char *w
     return heft_fail(err, code, 0, "this is %s", what);
 }
 
-/* Without the byte order mark and white space in front. */
-static struct heft_bytes text_of(struct heft_bytes head)
+/* Skips a byte order mark and white space. */
+static struct heft_bytes skip_blanks(struct heft_bytes head)
 {
     size_t at = head.n >= 3 && memcmp(head.p, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 
@@ -127,7 +125,7 @@ static bool begins_page(struct heft_bytes text, const char *tag)
     return true;
 }
 
-/* {"error" with any white space behind the brace. */
+/* True if the text begins like `begin` ({"error"), with optional white space after the brace. */
 static bool begins_object(struct heft_bytes text, const char *begin)
 {
     struct heft_bytes rest;
@@ -135,11 +133,11 @@ static bool begins_object(struct heft_bytes text, const char *begin)
 
     if (text.n == 0 || text.p[0] != '{')
         return false;
-    rest = text_of((struct heft_bytes){text.p + 1, text.n - 1});
+    rest = skip_blanks((struct heft_bytes){text.p + 1, text.n - 1});
     return rest.n >= n && memcmp(rest.p, begin + 1, n) == 0;
 }
 
-/* Nothing but JSON begins so: a brace, then a key. */
+/* A brace followed by a quoted key or a closing brace: no other format begins like this. */
 static bool is_json(struct heft_bytes text)
 {
     return begins_object(text, "{\"") || begins_object(text, "{}");
@@ -187,7 +185,7 @@ static bool refuse_file(const struct heft_probe *probe, struct heft_error *err)
     for (size_t i = 0; i < HEFT_COUNT(structures); i++)
         if (structures[i].looks(probe))
             return fail_with(err, HEFT_UNSUPPORTED, structures[i].what);
-    return refuse_text(text_of(probe->head), err) && refuse_unknown(probe, err);
+    return refuse_text(skip_blanks(probe->head), err) && refuse_unknown(probe, err);
 }
 
 /* ---- folders ----------------------------------------------------------------------------- */
@@ -196,9 +194,9 @@ static bool refuse_file(const struct heft_probe *probe, struct heft_error *err)
     "a checkpoint of Orbax (JAX); restore it there and save it with safetensors.flax.save_file"
 #define ZARR "a zarr store; heft reads HDF5 and .npz, which zarr and xarray write, too"
 
-/* Names that stand together in folders of these, and in no others. */
+/* Names that occur together only in folders of that format. */
 static const struct {
-    const char *first, *second; /* second: glob of another name, or NULL */
+    const char *first, *second; /* second: a glob that another name must match, or NULL */
     const char *what;
 } folders[] = {
     {"_CHECKPOINT_METADATA", NULL, ORBAX},
@@ -233,7 +231,7 @@ static bool refuse_folder(const char *const *names, size_t n, struct heft_error 
     return false;
 }
 
-/* ---- names ------------------------------------------------------------------------------- */
+/* ---- names of files and of formats that are not written ---------------------------------- */
 
 static const struct heft_file_name names[] = {
     {".msgpack", .rank = HEFT_FILE_FOREIGN}, {".onnx", .rank = HEFT_FILE_FOREIGN},
@@ -259,7 +257,7 @@ static const struct heft_not_written not_written[] = {
 const struct heft_foreign heft_foreign = {
     .names = names,
     .not_written = not_written,
-    .takes = heft_looks_coreml, /* a protobuf much like a SavedModel */
+    .takes = heft_looks_coreml, /* checked early: a Core ML file resembles a SavedModel */
     .refuse = refuse_file,
     .refuse_folder = refuse_folder,
 };
