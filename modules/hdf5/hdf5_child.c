@@ -27,7 +27,7 @@
 #define WORK_NANOS ((uint64_t)150000)
 #define MOST_SLOW  200
 
-/* ---- limits ------------------------------------------------------------------------------ */
+/* ---- limits of time and memory ----------------------------------------------------------- */
 
 static uint64_t walk_seconds; /* as set by the caller, for a processor of normal speed */
 static uint64_t slow;         /* how many times slower this processor or emulator is */
@@ -88,7 +88,7 @@ static uint64_t find_memory(void)
     return pages > 0 && page > 0 ? pages * (unsigned long long)page + HDF5_MEMORY : 0;
 }
 
-/* ---- opening ----------------------------------------------------------------------------- */
+/* ---- opening the file -------------------------------------------------------------------- */
 
 static uint64_t read_budget(uint64_t size)
 {
@@ -116,14 +116,14 @@ bool hdf5_open(struct hdf5_file *file, const struct heft_h5_input *input, struct
     return ok;
 }
 
-/* ---- telling ----------------------------------------------------------------------------- */
+/* ---- reporting to the parent ------------------------------------------------------------- */
 
 static struct heft_h5_text text_of(const char *text)
 {
     return (struct heft_h5_text){text ? text : "", text ? strlen(text) : 0};
 }
 
-static bool sent(const struct hdf5_pipe *pipe, struct heft_error *err)
+static bool check_sent(const struct hdf5_pipe *pipe, struct heft_error *err)
 {
     return !pipe->failed || hdf5_fail(err, HEFT_IO, "nobody listens");
 }
@@ -143,7 +143,7 @@ static bool on_dataset(void *ctx, const struct heft_h5_dataset *d, struct heft_e
     hdf5_put_u64(pipe, d->bytes);
     hdf5_put_u64(pipe, d->offset);
     hdf5_put_u64(pipe, d->work);
-    return sent(pipe, err);
+    return check_sent(pipe, err);
 }
 
 static bool on_value(void *ctx, struct heft_h5_text path, struct heft_h5_text name,
@@ -163,7 +163,7 @@ static bool on_value(void *ctx, struct heft_h5_text path, struct heft_h5_text na
         hdf5_put(pipe, value->as.floats, value->n * sizeof *value->as.floats);
     for (size_t i = 0; value->kind == HEFT_H5_TEXTS && i < value->n; i++)
         hdf5_put_text(pipe, value->as.texts[i]);
-    return sent(pipe, err);
+    return check_sent(pipe, err);
 }
 
 static bool on_note(void *ctx, struct heft_h5_text path, const char *text, struct heft_error *err)
@@ -173,12 +173,12 @@ static bool on_note(void *ctx, struct heft_h5_text path, const char *text, struc
     hdf5_put_u64(pipe, HDF5_NOTE);
     hdf5_put_text(pipe, path);
     hdf5_put_text(pipe, text_of(text));
-    return sent(pipe, err);
+    return check_sent(pipe, err);
 }
 
-/* ---- serving ----------------------------------------------------------------------------- */
+/* ---- answering requests ------------------------------------------------------------------ */
 
-static void answer(struct hdf5_pipe *pipe, bool ok, const struct heft_error *err)
+static void send_result(struct hdf5_pipe *pipe, bool ok, const struct heft_error *err)
 {
     if (ok)
         hdf5_put_u64(pipe, HDF5_DONE);
@@ -198,7 +198,7 @@ static void serve_walk(struct hdf5_file *file, struct hdf5_pipe *in, struct hdf5
     ok = hdf5_take_u64(in, UINT64_MAX, &visitor.links) &&
          hdf5_take_u64(in, UINT64_MAX, &visitor.path) &&
          hdf5_take_u64(in, UINT64_MAX, &visitor.text_bytes) && hdf5_walk(file, &visitor, &err);
-    answer(out, ok, &err);
+    send_result(out, ok, &err);
 }
 
 /* Sends piece by piece: an error may follow some of them. */
@@ -217,18 +217,18 @@ static void serve_read(struct hdf5_file *file, struct hdf5_pipe *in, struct hdf5
         const size_t now = n < READ_PIECE ? (size_t)n : READ_PIECE;
 
         ok = hdf5_read(file, address, off, piece, now, &err);
-        answer(out, ok, &err);
+        send_result(out, ok, &err);
         if (ok)
             hdf5_put(out, piece, now);
         off += now;
         n -= now;
     }
     if (!piece)
-        answer(out, false, &err);
+        send_result(out, false, &err);
     free(piece);
 }
 
-static void serve(struct hdf5_file *file, struct hdf5_pipe *in, struct hdf5_pipe *out)
+static void serve_requests(struct hdf5_file *file, struct hdf5_pipe *in, struct hdf5_pipe *out)
 {
     uint64_t word;
 
@@ -257,9 +257,9 @@ void hdf5_serve(const struct hdf5_process *process, int socket, const struct hef
     ok = hdf5_enter(&entry, &err);
     hdf5_step(0); /* from here on the file is parsed */
     ok = ok && hdf5_open(&file, input, &err);
-    answer(&out, ok, &err);
+    send_result(&out, ok, &err);
     if (ok)
-        serve(&file, &in, &out);
+        serve_requests(&file, &in, &out);
     (void)hdf5_flush(&out);
     _exit(0); /* libhdf5's state ends with the process: closing it might never return */
 }

@@ -28,7 +28,7 @@ bool hdf5_shape_of(hid_t dataset, struct hdf5_shape *out)
     return ok;
 }
 
-/* ---- how it is stored -------------------------------------------------------------------- */
+/* ---- how the data is stored -------------------------------------------------------------- */
 
 /* Names a filter that this libhdf5 lacks. */
 static bool judge_filters(hid_t list, char *why, size_t room)
@@ -105,10 +105,10 @@ static uint64_t place_of(hid_t dataset, hid_t list, uint64_t bytes)
     return at != HADDR_UNDEF && H5Dget_storage_size(dataset) == bytes ? at : HEFT_H5_NOWHERE;
 }
 
-/* ---- all of it --------------------------------------------------------------------------- */
+/* ---- describing a dataset ---------------------------------------------------------------- */
 
-static void fill(hid_t dataset, hid_t type, const struct hdf5_shape *shape,
-                 struct heft_h5_dataset *out, bool *is_text, char *why, size_t room)
+static void fill_dataset(hid_t dataset, hid_t type, const struct hdf5_shape *shape,
+                         struct heft_h5_dataset *out, bool *is_text, char *why, size_t room)
 {
     const struct hdf5_type found = hdf5_type_of(type, dataset);
     const size_t each = H5Tget_size(type);
@@ -142,7 +142,7 @@ bool hdf5_describe(const struct hdf5_file *file, hid_t dataset, struct hdf5_shap
     if (type < 0)
         return hdf5_blame(file, err, "the type of a dataset");
     if (hdf5_shape_of(dataset, shape)) {
-        fill(dataset, type, shape, out, is_text, why, room);
+        fill_dataset(dataset, type, shape, out, is_text, why, room);
     } else {
         *is_text = false;
         (void)snprintf(why, room, "it has no shape: an empty one of h5py");

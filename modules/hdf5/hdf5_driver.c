@@ -11,16 +11,16 @@
 #include <H5FDdevelop.h>
 #endif
 
-#define CACHE_BYTES ((size_t)2 << 20)   /* of metadata cached by libhdf5 */
-#define MOST_CACHE  ((size_t)128 << 20) /* libhdf5's own limit */
+#define CACHE_BYTES ((size_t)2 << 20)   /* metadata that libhdf5 caches */
+#define MOST_CACHE  ((size_t)128 << 20) /* maximum that libhdf5 accepts */
 
 struct driver_file {
-    H5FD_t base; /* libhdf5's own, first */
+    H5FD_t base; /* libhdf5's part of the struct; must be the first member */
     struct hdf5_config config;
     haddr_t eoa;
 };
 
-/* ---- the driver -------------------------------------------------------------------------- */
+/* ---- callbacks of the driver ------------------------------------------------------------- */
 
 static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t most)
 {

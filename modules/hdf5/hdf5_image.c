@@ -24,7 +24,7 @@ static int open_unlinked(void)
     return fd;
 }
 
-static bool fail(struct heft_error *err, const char *what)
+static bool fail_errno(struct heft_error *err, const char *what)
 {
     char text[128] = "";
 
@@ -42,7 +42,7 @@ struct heft_h5_image *hdf5_image_new(struct heft_error *err)
     image->fd = open_unlinked();
     if (image->fd >= 0)
         return image;
-    fail(err, "a temporary file for the metadata cannot be created");
+    fail_errno(err, "a temporary file for the metadata cannot be created");
     free(image);
     return NULL;
 }
@@ -57,7 +57,7 @@ bool hdf5_image_write(struct heft_h5_image *image, uint64_t off, const void *src
         if (put < 0 && errno == EINTR)
             continue;
         if (put <= 0)
-            return fail(&image->failed, "the metadata cannot be written to a temporary file");
+            return fail_errno(&image->failed, "the metadata cannot be written to a temporary file");
         p += put;
         off += (uint64_t)put;
         n -= (size_t)put;
@@ -76,8 +76,8 @@ bool hdf5_image_read(const struct heft_h5_image *image, uint64_t off, void *dst,
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return fail(err, "the metadata cannot be read from a temporary file");
-        if (got == 0) { /* after the last byte written */
+            return fail_errno(err, "the metadata cannot be read from a temporary file");
+        if (got == 0) { /* past the last byte that was written */
             memset(p, 0, n);
             return true;
         }

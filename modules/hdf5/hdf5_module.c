@@ -31,7 +31,7 @@ struct cause {
 
 /* The innermost entry comes first and describes the problem; any entry may say that a version is
  * too new. */
-static herr_t judge(unsigned n, const H5E_error2_t *entry, void *ctx)
+static herr_t classify_error(unsigned n, const H5E_error2_t *entry, void *ctx)
 {
     struct cause *cause = ctx;
     const char *const text = entry->desc ? entry->desc : "";
@@ -55,7 +55,7 @@ bool hdf5_blame(const struct hdf5_file *file, struct heft_error *err, const char
         *err = file->failed;
         return false;
     }
-    (void)H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, judge, &cause);
+    (void)H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, classify_error, &cause);
     return hdf5_fail(err, cause.code, "%s: libhdf5 %s says: %s", what, LIBRARY, cause.text);
 }
 
@@ -115,7 +115,7 @@ void hdf5_leave(const struct hdf5_entry *entry)
     (void)H5Eset_auto2(H5E_DEFAULT, entry->report, entry->report_ctx);
 }
 
-/* ---- the table --------------------------------------------------------------------------- */
+/* ---- the table of functions -------------------------------------------------------------- */
 
 static struct heft_h5_image *lay_out(struct heft_h5_new *datasets, size_t n,
                                      const struct heft_h5_names *names, size_t n_names,
@@ -133,7 +133,7 @@ static struct heft_h5_image *lay_out(struct heft_h5_new *datasets, size_t n,
     return image;
 }
 
-static const char *library(void)
+static const char *library_version(void)
 {
     return LIBRARY;
 }
@@ -146,7 +146,7 @@ static uint64_t image_size(const struct heft_h5_image *image)
 extern const struct heft_h5_module heft_h5_module;
 HEFT_API const struct heft_h5_module heft_h5_module = {
     .version = HEFT_H5_VERSION,
-    .library = library,
+    .library = library_version,
     .open = hdf5_start,
     .close = hdf5_stop,
     .walk = hdf5_ask_walk,

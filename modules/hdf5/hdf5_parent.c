@@ -17,7 +17,7 @@ struct heft_h5_file {
     struct hdf5_pipe in, out;
 };
 
-/* ---- life and death ---------------------------------------------------------------------- */
+/* ---- starting and ending the child ------------------------------------------------------- */
 
 static struct hdf5_end end_child(struct heft_h5_file *file, bool by_force)
 {
@@ -119,7 +119,7 @@ void hdf5_stop(struct heft_h5_file *file)
     free(file);
 }
 
-/* ---- walking ----------------------------------------------------------------------------- */
+/* ---- walking a file ---------------------------------------------------------------------- */
 
 struct hearing {
     struct heft_h5_file *file;
@@ -208,7 +208,7 @@ static bool tell_value(struct hearing *h, struct heft_h5_text path, struct heft_
     struct heft_h5_text *texts = items;
     bool ok = items != NULL;
 
-    value->as.texts = items; /* all members are pointers to items */
+    value->as.texts = items; /* one pointer of the union; the others are set below */
     if (value->kind == HEFT_H5_INTS || value->kind == HEFT_H5_BOOLS)
         value->as.ints = items;
     if (value->kind == HEFT_H5_FLOATS)
@@ -242,7 +242,7 @@ static bool hear_value(struct hearing *h)
     return ok;
 }
 
-static bool hear(struct hearing *h)
+static bool take_reports(struct hearing *h)
 {
     bool (*const of[])(struct hearing *) = {
         [HDF5_DATASET] = hear_dataset, [HDF5_VALUE] = hear_value, [HDF5_NOTE] = hear_note};
@@ -273,12 +273,12 @@ bool hdf5_ask_walk(struct heft_h5_file *file, const struct heft_h5_visitor *visi
     hdf5_put_u64(&file->out, visitor->path);
     hdf5_put_u64(&file->out, visitor->text_bytes);
     ok = (!file->is_dead && hdf5_flush(&file->out)) || broke_down(file, err);
-    ok = ok && hear(&h);
+    ok = ok && take_reports(&h);
     (void)pthread_mutex_unlock(&file->lock);
     return ok;
 }
 
-/* ---- reading ----------------------------------------------------------------------------- */
+/* ---- reading data ------------------------------------------------------------------------ */
 
 static bool take_pieces(struct heft_h5_file *file, uint8_t *dst, size_t n, struct heft_error *err)
 {

@@ -28,12 +28,12 @@ struct hdf5_entry {
 bool hdf5_enter(struct hdf5_entry *entry, struct heft_error *err);
 void hdf5_leave(const struct hdf5_entry *entry);
 
-/* Both return false. */
+/* Report an error; both always return false. */
 bool hdf5_fail(struct heft_error *err, enum heft_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Reports libhdf5's error stack, or the error of the input's reader. */
 bool hdf5_blame(const struct hdf5_file *file, struct heft_error *err, const char *what);
-void *hdf5_alloc(size_t n, size_t each, struct heft_error *err); /* zeroed */
+void *hdf5_alloc(size_t n, size_t each, struct heft_error *err); /* the memory is zeroed */
 /* Makes room for one more item. `items` is the address of an array's pointer. */
 bool hdf5_grow(void *items, size_t *cap, size_t count, size_t each, struct heft_error *err);
 
@@ -41,8 +41,8 @@ bool hdf5_grow(void *items, size_t *cap, size_t count, size_t each, struct heft_
 
 struct heft_h5_image {
     int fd;                   /* a temporary file without a name */
-    uint64_t size;            /* of the new file */
-    struct heft_error failed; /* of a write: libhdf5 itself only knows that it failed */
+    uint64_t size;            /* size of the new file */
+    struct heft_error failed; /* error of a write; libhdf5 itself only knows that it failed */
 };
 
 struct heft_h5_image *hdf5_image_new(struct heft_error *err);
@@ -88,7 +88,7 @@ bool hdf5_tell_strings(const struct hdf5_file *file, hid_t dataset, struct heft_
 
 /* ---- hdf5_dataset.c ---- */
 
-#define HDF5_RANK 32 /* H5S_MAX_RANK */
+#define HDF5_RANK 32 /* as H5S_MAX_RANK of libhdf5 */
 
 struct hdf5_shape {
     unsigned rank;
@@ -101,7 +101,7 @@ bool hdf5_describe(const struct hdf5_file *file, hid_t dataset, struct hdf5_shap
                    struct heft_h5_dataset *out, bool *is_text, char *why, size_t room,
                    struct heft_error *err);
 
-/* ---- hdf5_read.c: datasets that do not lie plainly ---- */
+/* ---- hdf5_read.c: data that is not stored contiguously ---- */
 
 #define HDF5_BANDS 4
 #define HDF5_BAND  ((uint64_t)16 << 20) /* bytes of all cached bands */
@@ -109,7 +109,8 @@ bool hdf5_describe(const struct hdf5_file *file, hid_t dataset, struct hdf5_shap
 
 /* Some whole rows of chunks, decoded. */
 struct hdf5_band {
-    uint64_t address, first, n; /* elements [first, first+n) of that dataset */
+    uint64_t address, first,
+        n; /* contains elements [first, first+n) of the dataset at that address */
     uint8_t *bytes;
     size_t size;
     uint64_t used_at;
@@ -135,7 +136,7 @@ struct hdf5_shared {
     volatile sig_atomic_t out_of_time; /* the child ended itself because its time was over */
 };
 struct hdf5_process {
-    pid_t child; /* 0: this is the child; -1: there is none */
+    pid_t child; /* process ID; 0 in the child, -1 if there is no child */
     int handle;  /* its pidfd, or -1 */
     struct hdf5_shared *shared;
 };
@@ -145,7 +146,7 @@ struct hdf5_end {
 };
 /* Forks; false with errno. In the child all signals are blocked until hdf5_process_enter. */
 bool hdf5_process_start(struct hdf5_process *process);
-/* Waits for its end. */
+/* Waits until the process has ended; kills it first if by_force. */
 struct hdf5_end hdf5_process_end(struct hdf5_process *process, bool by_force);
 /* Call in the child before anything else; allocates nothing. Of the parent's descriptors only a and
  * b (or -1) stay open; its signal handlers are removed. The process cannot write files, create
@@ -158,7 +159,7 @@ void hdf5_limit(int what, uint64_t most); /* sets the soft limit, within the har
 void hdf5_process_timer(uint64_t micros);
 uint64_t hdf5_process_nanos(void); /* processor time so far */
 
-/* ---- hdf5_child.c: reading, in a process of its own ---- */
+/* ---- hdf5_child.c: the process that runs libhdf5 ---- */
 
 #define HDF5_MEMORY ((uint64_t)168 << 20) /* bytes that it may use beyond its parent's */
 
@@ -178,12 +179,12 @@ void hdf5_step(uint64_t bytes);
 void hdf5_serve(const struct hdf5_process *process, int socket, const struct heft_h5_input *input)
     __attribute__((noreturn));
 
-/* ---- hdf5_pipe.c: words between the two processes ---- */
+/* ---- hdf5_pipe.c: messages between the two processes ---- */
 
 struct hdf5_pipe {
     int socket;
     bool failed;
-    size_t at, n; /* of the buffer: to be sent, or not taken yet */
+    size_t at, n; /* at: position in the buffer; n: bytes to be sent, or not taken yet */
     uint8_t held[1 << 16];
 };
 /* Errors are sticky. */

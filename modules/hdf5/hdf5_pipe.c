@@ -57,7 +57,7 @@ void hdf5_put_error(struct hdf5_pipe *pipe, const struct heft_error *err)
     hdf5_put(pipe, err, sizeof *err);
 }
 
-static ssize_t receive(struct hdf5_pipe *pipe, void *p, size_t n)
+static ssize_t receive_bytes(struct hdf5_pipe *pipe, void *p, size_t n)
 {
     ssize_t got;
 
@@ -83,11 +83,11 @@ bool hdf5_take(struct hdf5_pipe *pipe, void *p, size_t n)
             dst += now;
             n -= now;
         } else if (n >= sizeof pipe->held) {
-            got = receive(pipe, dst, n);
+            got = receive_bytes(pipe, dst, n);
             dst += got > 0 ? got : 0;
             n -= got > 0 ? (size_t)got : 0;
         } else {
-            got = receive(pipe, pipe->held, sizeof pipe->held);
+            got = receive_bytes(pipe, pipe->held, sizeof pipe->held);
             pipe->at = 0;
             pipe->n = got > 0 ? (size_t)got : 0;
         }

@@ -31,7 +31,7 @@ void hdf5_bands_release(struct hdf5_file *file)
     file->dataset = 0;
 }
 
-/* ---- opening ----------------------------------------------------------------------------- */
+/* ---- opening a dataset ------------------------------------------------------------------- */
 
 static bool open_dataset(struct hdf5_file *file, uint64_t address, struct heft_error *err)
 {
@@ -68,10 +68,10 @@ static bool reading_begin(struct reading *r, struct heft_error *err)
            hdf5_blame(r->file, err, "a dataset");
 }
 
-/* ---- boxes ------------------------------------------------------------------------------- */
+/* ---- reading boxes ----------------------------------------------------------------------- */
 
 /* Number of elements below one index of dimension d. */
-static uint64_t below(const struct reading *r, unsigned d)
+static uint64_t elements_below(const struct reading *r, unsigned d)
 {
     uint64_t n = 1;
 
@@ -87,11 +87,11 @@ static uint64_t box_at(const struct reading *r, uint64_t at, uint64_t n, struct 
     unsigned d = 0;
     uint64_t step;
 
-    while (d + 1 < r->shape.rank && (at % below(r, d) != 0 || below(r, d) > n))
+    while (d + 1 < r->shape.rank && (at % elements_below(r, d) != 0 || elements_below(r, d) > n))
         d++;
-    step = below(r, d);
+    step = elements_below(r, d);
     for (unsigned k = 0; k < r->shape.rank; k++) {
-        box->start[k] = at / below(r, k) % r->shape.dims[k];
+        box->start[k] = at / elements_below(r, k) % r->shape.dims[k];
         box->count[k] = k < d ? 1 : r->shape.dims[k];
     }
     box->count[d] = r->shape.dims[d] - box->start[d];
@@ -141,7 +141,7 @@ static bool read_run(const struct reading *r, uint64_t at, uint64_t n, uint8_t *
     return true;
 }
 
-/* ---- bands ------------------------------------------------------------------------------- */
+/* ---- bands of decoded rows --------------------------------------------------------------- */
 
 /* Number of elements of a band: one row of chunks, or several if they are small. */
 static uint64_t band_length(const struct reading *r)
@@ -151,21 +151,21 @@ static uint64_t band_length(const struct reading *r)
 
     if (r->shape.rank == 0)
         return 1;
-    row = below(r, 0);
+    row = elements_below(r, 0);
     length = row && r->chunk[0] > UINT64_MAX / row ? UINT64_MAX : r->chunk[0] * row;
     if (length <= most && length)
         return most / length * length;
     if (length <= kept)
         return length;
     for (unsigned d = 0; d < r->shape.rank; d++) { /* whole rows of an inner dimension */
-        row = below(r, d);
+        row = elements_below(r, d);
         if (row > 0 && row <= most)
             return most / row * row;
     }
     return most;
 }
 
-static uint64_t times(uint64_t a, uint64_t b)
+static uint64_t multiply_capped(uint64_t a, uint64_t b)
 {
     return b && a > UINT64_MAX / b ? UINT64_MAX : a * b;
 }
@@ -177,10 +177,11 @@ static uint64_t band_chunks(const struct reading *r, uint64_t length)
     uint64_t n = 1, rows;
     unsigned d = 0;
 
-    while (d + 1 < r->shape.rank && below(r, d) > length)
-        n = times(n, r->chunk[d++]);
-    rows = length / below(r, d);
-    return times(times(n, rows > r->chunk[d] ? rows : r->chunk[d]), below(r, d));
+    while (d + 1 < r->shape.rank && elements_below(r, d) > length)
+        n = multiply_capped(n, r->chunk[d++]);
+    rows = length / elements_below(r, d);
+    return multiply_capped(multiply_capped(n, rows > r->chunk[d] ? rows : r->chunk[d]),
+                           elements_below(r, d));
 }
 
 /* If libhdf5 can cache all chunks, the next band finds them decoded. */
@@ -193,9 +194,9 @@ uint64_t hdf5_work(hid_t list, const struct hdf5_shape *shape, size_t each)
         return shape->elements * each;
     take_chunk(&r, list);
     length = band_length(&r);
-    bytes = times(band_chunks(&r, length), each);
+    bytes = multiply_capped(band_chunks(&r, length), each);
     bands = (shape->elements - 1) / length + 1;
-    return bytes <= HDF5_CHUNK ? shape->elements * each : times(bands, bytes);
+    return bytes <= HDF5_CHUNK ? shape->elements * each : multiply_capped(bands, bytes);
 }
 
 static struct hdf5_band *find_band(const struct reading *r, uint64_t first)
@@ -209,7 +210,7 @@ static struct hdf5_band *find_band(const struct reading *r, uint64_t first)
     return NULL;
 }
 
-static void drop(struct hdf5_band *band)
+static void drop_band(struct hdf5_band *band)
 {
     free(band->bytes);
     *band = (struct hdf5_band){0};
@@ -231,7 +232,7 @@ static struct hdf5_band *make_room(struct hdf5_file *file, size_t size)
     is_full = held - oldest->size > HDF5_BAND;
     for (unsigned i = 0; i < HDF5_BANDS; i++)
         if (is_full || &file->bands[i] == oldest)
-            drop(&file->bands[i]);
+            drop_band(&file->bands[i]);
     return oldest;
 }
 
@@ -245,7 +246,7 @@ static struct hdf5_band *load_band(const struct reading *r, uint64_t first, uint
     band = make_room(r->file, (size_t)(n * r->each));
     band->bytes = hdf5_alloc((size_t)n, r->each, err);
     if (!band->bytes || !read_run(r, first, n, band->bytes, err)) {
-        drop(band);
+        drop_band(band);
         return NULL;
     }
     band->size = (size_t)(n * r->each);

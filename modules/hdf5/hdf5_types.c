@@ -22,7 +22,7 @@ static const struct layout layouts[] = {
     {8, 63, 52, 11, 0, 52, 1023, HEFT_F64},
 };
 
-static struct hdf5_type refuse(const char *why)
+static struct hdf5_type no_type(const char *why)
 {
     return (struct hdf5_type){.why = why};
 }
@@ -37,7 +37,7 @@ static bool is_plain(hid_t type, bool *is_big)
            H5Tget_precision(type) == 8 * H5Tget_size(type);
 }
 
-static struct hdf5_type integer(hid_t type)
+static struct hdf5_type integer_type(hid_t type)
 {
     static const enum heft_dtype of[2][9] = {
         {[1] = HEFT_U8, [2] = HEFT_U16, [4] = HEFT_U32, [8] = HEFT_U64},
@@ -48,7 +48,7 @@ static struct hdf5_type integer(hid_t type)
     struct hdf5_type out = {0};
 
     if (n > 8 || of[is_signed][n] == HEFT_BOOL || !is_plain(type, &out.is_big))
-        return refuse("its elements are integers of an unsupported size");
+        return no_type("its elements are integers of an unsupported size");
     out.dtype = of[is_signed][n];
     out.is_big = out.is_big && n > 1;
     return out;
@@ -61,7 +61,7 @@ static bool is_layout(const struct layout *l, const struct layout *found)
            l->mantissa_bits == found->mantissa_bits && l->bias == found->bias;
 }
 
-static struct hdf5_type number(hid_t type)
+static struct hdf5_type float_type(hid_t type)
 {
     struct layout l = {.bytes = H5Tget_size(type), .bias = H5Tget_ebias(type)};
     struct hdf5_type out = {0};
@@ -74,7 +74,7 @@ static struct hdf5_type number(hid_t type)
                 out.dtype = layouts[i].dtype;
                 return out;
             }
-    return refuse("its elements are floats of an unsupported format");
+    return no_type("its elements are floats of an unsupported format");
 }
 
 static bool member_is(hid_t type, unsigned index, const char *name)
@@ -87,7 +87,7 @@ static bool member_is(hid_t type, unsigned index, const char *name)
     return same;
 }
 
-static struct hdf5_type boolean(hid_t type)
+static struct hdf5_type bool_type(hid_t type)
 {
     struct hdf5_type out = {.dtype = HEFT_BOOL};
     signed char no = 1, yes = 0;
@@ -96,16 +96,16 @@ static struct hdf5_type boolean(hid_t type)
         member_is(type, 1, "TRUE") && H5Tget_member_value(type, 0, &no) >= 0 &&
         H5Tget_member_value(type, 1, &yes) >= 0 && no == 0 && yes == 1)
         return out;
-    return refuse("its elements are an enumeration, and not h5py's of FALSE and TRUE");
+    return no_type("its elements are an enumeration, and not h5py's of FALSE and TRUE");
 }
 
 static struct hdf5_type half_of_complex(hid_t type, unsigned index)
 {
     const hid_t half = H5Tget_member_type(type, index);
-    struct hdf5_type out = refuse("");
+    struct hdf5_type out = no_type("");
 
     if (half >= 0 && H5Tget_class(half) == H5T_FLOAT)
-        out = number(half);
+        out = float_type(half);
     if (half >= 0)
         (void)H5Tclose(half);
     return out;
@@ -126,10 +126,10 @@ static struct hdf5_type complex_number(hid_t type)
             return r;
         }
     }
-    return refuse("its elements are compound, and not the {r, i} of complex numbers");
+    return no_type("its elements are compound, and not the {r, i} of complex numbers");
 }
 
-/* ---- opaque ------------------------------------------------------------------------------ */
+/* ---- opaque types of Keras --------------------------------------------------------------- */
 
 /* Reads the text of the attribute "dtype". */
 static bool read_dtype_name(hid_t object, char *out, size_t room)
@@ -162,7 +162,7 @@ static bool read_dtype_name(hid_t object, char *out, size_t room)
     return ok;
 }
 
-static struct hdf5_type opaque(hid_t type, hid_t object)
+static struct hdf5_type opaque_type(hid_t type, hid_t object)
 {
     static const struct {
         const char *name;
@@ -182,38 +182,38 @@ static struct hdf5_type opaque(hid_t type, hid_t object)
                 out.dtype = known[i].dtype;
                 return out;
             }
-    return refuse("its elements are opaque, and no attribute dtype says what they are");
+    return no_type("its elements are opaque, and no attribute dtype says what they are");
 }
 
 struct hdf5_type hdf5_type_of(hid_t type, hid_t object)
 {
     switch (H5Tget_class(type)) {
     case H5T_INTEGER:
-        return integer(type);
+        return integer_type(type);
     case H5T_FLOAT:
-        return number(type);
+        return float_type(type);
     case H5T_ENUM:
-        return boolean(type);
+        return bool_type(type);
     case H5T_COMPOUND:
         return complex_number(type);
     case H5T_OPAQUE:
-        return opaque(type, object);
+        return opaque_type(type, object);
     case H5T_STRING:
         return (struct hdf5_type){.is_text = true};
     case H5T_VLEN:
-        return refuse("its elements are of variable length");
+        return no_type("its elements are of variable length");
     case H5T_ARRAY:
-        return refuse("its elements are arrays");
+        return no_type("its elements are arrays");
     case H5T_REFERENCE:
-        return refuse("its elements are references to other objects");
+        return no_type("its elements are references to other objects");
     case H5T_BITFIELD:
-        return refuse("its elements are bit fields");
+        return no_type("its elements are bit fields");
     default:
-        return refuse("its elements are of an unknown class");
+        return no_type("its elements are of an unknown class");
     }
 }
 
-/* ---- new types --------------------------------------------------------------------------- */
+/* ---- types for writing ------------------------------------------------------------------- */
 
 static bool add_boolean(hid_t type)
 {
@@ -233,7 +233,7 @@ static bool set_half(hid_t type)
            H5Tset_ebias(type, 15) >= 0;
 }
 
-static hid_t kept(hid_t type, bool ok)
+static hid_t keep_type(hid_t type, bool ok)
 {
     if (ok)
         return type;
@@ -254,15 +254,15 @@ hid_t hdf5_type_new(enum heft_dtype dtype)
 
     if (dtype == HEFT_BOOL) {
         type = H5Tenum_create(H5T_STD_I8LE);
-        return kept(type, type >= 0 && add_boolean(type));
+        return keep_type(type, type >= 0 && add_boolean(type));
     }
     if (dtype == HEFT_C64 || dtype == HEFT_C128) {
         type = H5Tcreate(H5T_COMPOUND, dtype == HEFT_C64 ? 8 : 16);
-        return kept(type, type >= 0 && add_halves(type, dtype == HEFT_C64 ? H5T_IEEE_F32LE
-                                                                          : H5T_IEEE_F64LE));
+        return keep_type(type, type >= 0 && add_halves(type, dtype == HEFT_C64 ? H5T_IEEE_F32LE
+                                                                               : H5T_IEEE_F64LE));
     }
     if (!plain[dtype])
         return -1;
     type = H5Tcopy(plain[dtype]);
-    return kept(type, type >= 0 && (dtype != HEFT_F16 || set_half(type)));
+    return keep_type(type, type >= 0 && (dtype != HEFT_F16 || set_half(type)));
 }

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#define MOST_ATTRIBUTES 4096 /* of one object */
+#define MOST_ATTRIBUTES 4096 /* most attributes of one object */
 #define NODE_BYTES                                                                                 \
     24 /* cost of each element besides its own bytes: it becomes a node of a
                               tree */
@@ -22,13 +22,13 @@ struct teller {
     unsigned n;
 };
 
-static bool tell(struct teller *t, const struct heft_h5_value *value)
+static bool report_value(struct teller *t, const struct heft_h5_value *value)
 {
     return t->visitor->value(t->visitor->ctx, t->path, t->name, value, t->err);
 }
 
 /* Counts n elements against the limit. */
-static bool take(struct teller *t, uint64_t n, uint64_t each)
+static bool charge_elements(struct teller *t, uint64_t n, uint64_t each)
 {
     if (n > *t->left / (each + NODE_BYTES))
         return hdf5_fail(t->err, HEFT_LIMIT, "attributes and strings exceed the limit in bytes");
@@ -67,7 +67,7 @@ static bool tell_texts(struct teller *t, const struct heft_h5_text *texts, size_
     const struct heft_h5_value value = {
         .kind = HEFT_H5_TEXTS, .is_list = is_list, .n = n, .as.texts = texts};
 
-    return tell(t, &value);
+    return report_value(t, &value);
 }
 
 static bool tell_fixed(struct teller *t, const char *bytes, size_t each, size_t n, bool is_list,
@@ -100,7 +100,7 @@ static bool tell_pointers(struct teller *t, char *const *pointers, size_t n, boo
     return ok;
 }
 
-/* ---- an attribute ------------------------------------------------------------------------- */
+/* ---- attributes --------------------------------------------------------------------------- */
 
 struct found {
     hid_t attribute, type, space;
@@ -114,13 +114,13 @@ static bool tell_nothing(struct teller *t, const struct found *a)
     const struct heft_h5_value nothing = {.kind = HEFT_H5_NOTHING,
                                           .is_list = a->is_list && a->n == 0};
 
-    return tell(t, &nothing);
+    return report_value(t, &nothing);
 }
 
 static bool attribute_texts(struct teller *t, const struct found *a)
 {
     const bool varying = H5Tis_variable_str(a->type) > 0;
-    char *bytes = take(t, a->n, a->each) ? hdf5_alloc(a->n, a->each, t->err) : NULL;
+    char *bytes = charge_elements(t, a->n, a->each) ? hdf5_alloc(a->n, a->each, t->err) : NULL;
     bool ok = bytes != NULL;
 
     if (ok && H5Aread(a->attribute, a->type, bytes) < 0)
@@ -150,7 +150,7 @@ static bool attribute_numbers(struct teller *t, const struct found *a, enum heft
     const hid_t as = kind == HEFT_H5_FLOATS ? H5T_NATIVE_DOUBLE
                      : is_unsigned          ? H5T_NATIVE_UINT64
                                             : H5T_NATIVE_INT64;
-    void *numbers = take(t, a->n, 8) ? hdf5_alloc(a->n, 8, t->err) : NULL;
+    void *numbers = charge_elements(t, a->n, 8) ? hdf5_alloc(a->n, 8, t->err) : NULL;
     struct heft_h5_value value = {.kind = kind, .is_list = a->is_list, .n = a->n};
     bool ok = numbers != NULL;
 
@@ -163,7 +163,7 @@ static bool attribute_numbers(struct teller *t, const struct found *a, enum heft
     if (ok && is_unsigned && has_negative(numbers, a->n))
         ok = tell_nothing(t, a);
     else
-        ok = ok && tell(t, &value);
+        ok = ok && report_value(t, &value);
     free(numbers);
     return ok;
 }

@@ -34,7 +34,7 @@ struct walker {
     bool failed;
 };
 
-/* ---- groups that were entered -------------------------------------------------------------- */
+/* ---- set of visited groups ----------------------------------------------------------------- */
 
 static size_t slot_of(const struct walker *w, uint64_t key)
 {
@@ -45,7 +45,7 @@ static size_t slot_of(const struct walker *w, uint64_t key)
     return at;
 }
 
-static bool widen(struct walker *w)
+static bool widen_set(struct walker *w)
 {
     uint64_t *const old = w->entered;
     const size_t n = w->n_slots;
@@ -63,12 +63,12 @@ static bool widen(struct walker *w)
     return true;
 }
 
-/* *first: it was not entered before. */
+/* Adds a group to the set; *first is false if the set has it already. */
 static bool enter_group(struct walker *w, haddr_t address, bool *first)
 {
     size_t at;
 
-    if (w->n_entered * 2 >= w->n_slots && !widen(w))
+    if (w->n_entered * 2 >= w->n_slots && !widen_set(w))
         return false;
     at = slot_of(w, (uint64_t)address + 1);
     *first = w->entered[at] == 0;
@@ -79,14 +79,14 @@ static bool enter_group(struct walker *w, haddr_t address, bool *first)
     return true;
 }
 
-/* ---- links ------------------------------------------------------------------------------- */
+/* ---- following links --------------------------------------------------------------------- */
 
 static struct heft_h5_text path_of(const struct link *link)
 {
     return (struct heft_h5_text){link->path, link->n};
 }
 
-static bool note(struct walker *w, const struct link *link, const char *text)
+static bool note_link(struct walker *w, const struct link *link, const char *text)
 {
     return w->visitor->note(w->visitor->ctx, path_of(link), text, w->err);
 }
@@ -110,7 +110,7 @@ static bool make_path(struct walker *w, const char *name, struct link *out)
     return true;
 }
 
-static bool push(struct walker *w, const struct link *link)
+static bool push_link(struct walker *w, const struct link *link)
 {
     if (!hdf5_grow(&w->stack, &w->cap_stack, w->n_stack, sizeof *w->stack, w->err))
         return false;
@@ -131,22 +131,22 @@ static bool refuse_link(struct walker *w, const struct link *link, const char *w
 }
 
 /* Follows a soft or hard link. *push_it: its target must be reported. */
-static bool resolve(struct walker *w, hid_t group, const char *name, bool is_soft,
-                    struct link *link, bool *push_it)
+static bool resolve_link(struct walker *w, hid_t group, const char *name, bool is_soft,
+                         struct link *link, bool *push_it)
 {
     H5O_info_t info;
 
     if (H5Oget_info_by_name2(group, name, &info, H5O_INFO_BASIC, w->lookup) < 0) {
         if (is_soft)
-            return note(w, link, "a soft link without a target in this file");
+            return note_link(w, link, "a soft link without a target in this file");
         return hdf5_blame(w->file, w->err, link->path);
     }
     link->address = info.addr;
     link->is_group = info.type == H5O_TYPE_GROUP;
     *push_it = info.type == H5O_TYPE_DATASET || (link->is_group && !is_soft);
     if (link->is_group && is_soft)
-        return note(w, link, "a soft link to a group: its tensors are listed there");
-    return *push_it || note(w, link, "neither a group nor a dataset");
+        return note_link(w, link, "a soft link to a group: its tensors are listed there");
+    return *push_it || note_link(w, link, "neither a group nor a dataset");
 }
 
 /* Sets *push_it if the link is to be processed later. */
@@ -159,7 +159,7 @@ static bool judge_link(struct walker *w, hid_t group, const char *name, const H5
     if (!make_path(w, name, link))
         return false;
     if (info->type == H5L_TYPE_HARD || info->type == H5L_TYPE_SOFT)
-        return resolve(w, group, name, info->type == H5L_TYPE_SOFT, link, push_it);
+        return resolve_link(w, group, name, info->type == H5L_TYPE_SOFT, link, push_it);
     if (info->type == H5L_TYPE_EXTERNAL)
         return refuse_link(w, link, "an external link: heft opens no second file");
     return refuse_link(w, link, "a link of an unknown kind");
@@ -174,7 +174,7 @@ static herr_t each_link(hid_t group, const char *name, const H5L_info_t *info, v
 
     hdf5_step(w->file->input.size);
     ok = judge_link(w, group, name, info, &link, &push_it);
-    ok = ok && (!push_it || push(w, &link));
+    ok = ok && (!push_it || push_link(w, &link));
     if (!ok || !push_it)
         free(link.path);
     w->failed = !ok;
@@ -195,9 +195,9 @@ static herr_t stay_inside(const char *parent_file, const char *parent_group, con
     return -1;
 }
 
-/* ---- groups and datasets ------------------------------------------------------------------- */
+/* ---- visiting groups and datasets ---------------------------------------------------------- */
 
-static void reverse(struct link *links, size_t n)
+static void reverse_links(struct link *links, size_t n)
 {
     for (size_t i = 0; i < n / 2; i++) {
         const struct link swap = links[i];
@@ -228,14 +228,14 @@ static bool tell_group(struct walker *w, const struct link *link, hid_t object)
     if (!enter_group(w, link->address, &first))
         return false;
     if (!first)
-        return note(w, link, "another link to a group: its tensors are listed at the first");
+        return note_link(w, link, "another link to a group: its tensors are listed at the first");
     if (!hdf5_tell_attributes(w->file, object, path_of(link), w->visitor, &w->left, w->err))
         return false;
     w->parent = *link;
     if (H5Literate(object, order_of(object), H5_ITER_INC, &at, each_link, w) < 0 && !w->failed)
         return hdf5_blame(w->file, w->err, "the links of a group");
     hdf5_shrink_cache(w->file->id);
-    reverse(w->stack + before, w->n_stack - before);
+    reverse_links(w->stack + before, w->n_stack - before);
     return !w->failed;
 }
 
@@ -271,7 +271,7 @@ static bool tell_object(struct walker *w, const struct link *link)
         return hdf5_blame(w->file, w->err, link->n ? link->path : "the root group");
     ok = type == H5I_GROUP     ? tell_group(w, link, object)
          : type == H5I_DATASET ? tell_dataset(w, link, object)
-                               : note(w, link, "neither a group nor a dataset");
+                               : note_link(w, link, "neither a group nor a dataset");
     (void)H5Oclose(object);
     return ok;
 }
@@ -285,10 +285,10 @@ static bool push_root(struct walker *w)
         return hdf5_blame(w->file, w->err, "the root group");
     root.address = info.addr;
     root.path = hdf5_alloc(1, 1, w->err);
-    return root.path && push(w, &root);
+    return root.path && push_link(w, &root);
 }
 
-static bool walk(struct walker *w)
+static bool walk_groups(struct walker *w)
 {
     bool ok = true;
 
@@ -313,7 +313,7 @@ bool hdf5_walk(struct hdf5_file *file, const struct heft_h5_visitor *visitor,
 {
     struct walker w = {
         .file = file, .visitor = visitor, .err = err, .left = visitor->text_bytes, .lookup = -1};
-    const bool ok = walk(&w);
+    const bool ok = walk_groups(&w);
 
     while (w.n_stack > 0)
         free(w.stack[--w.n_stack].path);

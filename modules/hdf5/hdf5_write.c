@@ -78,7 +78,7 @@ static bool make_dataset(hid_t file, const struct lists *lists, struct heft_h5_n
 
 /* ---- attributes -------------------------------------------------------------------------- */
 
-static size_t longest(const struct heft_h5_names *list)
+static size_t longest_name(const struct heft_h5_names *list)
 {
     size_t n = 1;
 
@@ -91,7 +91,7 @@ static size_t longest(const struct heft_h5_names *list)
  * limit. */
 static bool write_names(hid_t object, const struct heft_h5_names *list, struct heft_error *err)
 {
-    const size_t each = longest(list);
+    const size_t each = longest_name(list);
     const hsize_t n = list->n;
     const hid_t type = H5Tcopy(H5T_C_S1);
     const hid_t space = list->is_text ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &n, NULL);
@@ -125,10 +125,10 @@ static bool write_attribute(hid_t file, const struct heft_h5_names *list, struct
     return ok;
 }
 
-/* ---- the file ---------------------------------------------------------------------------- */
+/* ---- the whole file ---------------------------------------------------------------------- */
 
-static bool fill(hid_t file, const struct lists *lists, struct heft_h5_new *datasets, size_t n,
-                 const struct heft_h5_names *names, size_t n_names, struct heft_error *err)
+static bool write_all(hid_t file, const struct lists *lists, struct heft_h5_new *datasets, size_t n,
+                      const struct heft_h5_names *names, size_t n_names, struct heft_error *err)
 {
     for (size_t i = 0; i < n; i++)
         if (!make_dataset(file, lists, &datasets[i], err))
@@ -153,7 +153,7 @@ struct heft_h5_image *hdf5_lay_out(struct heft_h5_new *datasets, size_t n,
         file = H5Fcreate("heft", H5F_ACC_TRUNC, lists.create, lists.access);
     if (ok && file < 0)
         ok = hdf5_blame(NULL, err, "a file cannot be laid out");
-    ok = ok && fill(file, &lists, datasets, n, names, n_names, err);
+    ok = ok && write_all(file, &lists, datasets, n, names, n_names, err);
     if (file >= 0 && H5Fclose(file) < 0)
         ok = ok && hdf5_blame(NULL, err, "a file cannot be laid out");
     close_lists(&lists);

@@ -1,6 +1,6 @@
 /* os_process.c: process functions of the system for the HDF5 module: descriptors and signals that
  * the child keeps, its limits, and waiting for its end. */
-#define _DEFAULT_SOURCE /* syscall, MAP_ANONYMOUS */
+#define _DEFAULT_SOURCE /* for syscall and MAP_ANONYMOUS */
 #include "hdf5_parts.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ bool hdf5_process_start(struct hdf5_process *process)
     process->shared = shared;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all,
-                          &before); /* no handler of the program runs in the child */
+                          &before); /* so that no signal handler of the program runs in the child */
     process->child = fork();
     if (process->child != 0)
         (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -72,7 +72,8 @@ static int take_end(const struct hdf5_process *process)
 
     do
         result = process->handle >= 0
-                     ? waitid((idtype_t)3 /* P_PIDFD */, (id_t)process->handle, &info, WEXITED)
+                     ? waitid((idtype_t)3 /* 3 is P_PIDFD, which older headers lack */,
+                              (id_t)process->handle, &info, WEXITED)
                      : waitid(P_PID, (id_t)process->child, &info, WEXITED);
     while (result != 0 && errno == EINTR);
     return result == 0 && info.si_code != CLD_EXITED ? info.si_status : 0;
@@ -177,7 +178,7 @@ void hdf5_limit(int what, uint64_t most)
 }
 
 /* Sets hard and soft limit to 0. */
-static void forbid(int what)
+static void forbid_resource(int what)
 {
     const struct rlimit nothing = {0, 0};
 
@@ -189,10 +190,10 @@ void hdf5_process_enter(const struct hdf5_process *process, int a, int b)
     keep_descriptors(a, b);
     shared_page = process->shared;
     set_signals();
-    forbid(RLIMIT_CORE);
-    forbid(RLIMIT_FSIZE);
+    forbid_resource(RLIMIT_CORE);
+    forbid_resource(RLIMIT_FSIZE);
 #ifdef RLIMIT_NPROC
-    forbid(RLIMIT_NPROC);
+    forbid_resource(RLIMIT_NPROC);
 #endif
 #ifdef __linux__
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -204,7 +205,7 @@ void hdf5_process_confine(uint64_t memory)
 {
     if (memory)
         hdf5_limit(RLIMIT_AS, memory);
-    forbid(RLIMIT_NOFILE);
+    forbid_resource(RLIMIT_NOFILE);
 }
 
 /* ---- the child: time ------------------------------------------------------------------------ */
