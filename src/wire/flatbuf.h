@@ -23,7 +23,7 @@ enum heft_flat_kind {
     HEFT_FLAT_VTABLE,
     HEFT_FLAT_VECTOR,
     HEFT_FLAT_STRING,
-    HEFT_FLAT_FIELD /* of a table that was reported before */
+    HEFT_FLAT_FIELD /* a field of a table that was reported before */
 };
 
 /* Callback for everything that was validated; shared objects are reported once for each
@@ -41,7 +41,7 @@ struct heft_flat {
     uint64_t
         budget; /* number of references in vectors that may still be followed: sharing multiplies
                    them */
-    const struct heft_flat_watch *watch; /* or NULL */
+    const struct heft_flat_watch *watch; /* reports byte ranges as they are read; may be NULL */
 };
 
 struct heft_flat_table {
@@ -102,7 +102,7 @@ struct heft_flat_out {
     uint8_t *p; /* `cap` bytes, of which the last n are written */
     size_t cap, n, align;
     bool failed, too_large;
-    size_t start; /* of the table being built */
+    size_t start; /* start of the table being built */
     size_t fields[HEFT_FLAT_FIELDS];
     size_t vtables[HEFT_FLAT_VTABLES]; /* vtables that tables may share */
     unsigned n_vtables;

@@ -3,9 +3,10 @@
 
 #include "base/endian.h"
 
-#define MAGIC  "\x93NUMPY\x01" /* … and a zero: version 1.0 */
-#define PREFIX 10              /* magic, version, u16 length */
-#define ALIGN  64              /* alignment of the data in the file */
+#define MAGIC                                                                                      \
+    "\x93NUMPY\x01" /* six bytes of magic and the major version, 1; a minor version 0 follows */
+#define PREFIX 10   /* magic, version, u16 length */
+#define ALIGN  64   /* alignment of the data in the file */
 #define GROWTH_DIGITS                                                                              \
     21 /* width of the first dimension, so that it can be rewritten when an
                             array grows */
@@ -68,6 +69,6 @@ void heft_npy_header(struct heft_buf *buf, const char *descr, unsigned rank, con
     heft_buf_char(buf, '\n');
     if (buf->failed)
         return;
-    length = buf->n - begin - PREFIX; /* 255 dimensions of 20 digits stay below 2^16 */
+    length = buf->n - begin - PREFIX; /* 255 dimensions of 20 digits are fewer than 2^16 bytes */
     heft_put_le16((uint8_t *)buf->p + begin + PREFIX - 2, (uint16_t)length);
 }

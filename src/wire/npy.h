@@ -39,7 +39,7 @@ enum heft_npy_kind {
 
 struct heft_npy_type {
     uint8_t kind;
-    uint8_t dtype; /* of NUMBERS */
+    uint8_t dtype; /* for HEFT_NPY_NUMBERS: enum heft_dtype */
     bool is_big;
     uint64_t each; /* bytes of an element; 0 if unknown */
 };
@@ -52,17 +52,16 @@ struct heft_npy {
     uint8_t version;
     uint8_t rank;
     uint64_t shape[HEFT_NPY_RANK];
-    uint64_t count, bytes; /* of the array */
+    uint64_t count, bytes; /* elements of the array, and its bytes */
     uint64_t data;         /* offset of the data from the header's begin */
 };
 
 /* "f4", "<i8", "float32", "?": interprets a type code as NumPy does. */
 struct heft_npy_type heft_npy_type_of(struct heft_str code);
-/* How long the header is that begins with these bytes (HEFT_NPY_HEAD of them, or all there are),
- * of which the first is at `base` of the file. */
+/* Length of the header that begins with the bytes `head`: at least HEFT_NPY_HEAD bytes, or the whole file if it is shorter. `base` is the file offset of head.p, for errors. */
 HEFT_CHECKED bool heft_npy_length(struct heft_bytes head, uint64_t base, size_t *length,
                                   struct heft_error *err);
-/* Reads a header: all of its bytes. Borrows them. `base` as above; HEFT_NO_OFFSET: of no file. */
+/* Parses a complete header, whose bytes must outlive *out. `base` as above; HEFT_NO_OFFSET if the header is not in a file. */
 HEFT_CHECKED bool heft_npy_parse(struct heft_npy *out, struct heft_bytes header, uint64_t base,
                                  struct heft_error *err);
 

@@ -208,7 +208,7 @@ static enum token take_number(struct reader *r)
             r->at++;
     }
     if (radix == 10 && r->p[begin] == '0' && r->number > 0)
-        return BAD; /* 007 */
+        return BAD; /* a leading zero, as in 007, is a syntax error in Python */
     if (r->has_long && (peek(r) == 'L' || peek(r) == 'l'))
         r->at++;
     return is_letter(peek(r)) || is_digit(peek(r)) || peek(r) == '.' ? BAD : NUMBER;

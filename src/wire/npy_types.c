@@ -6,7 +6,7 @@
 #include "wire/npy.h"
 
 static const struct {
-    const char *code; /* kind and bytes */
+    const char *code; /* NumPy's type code: kind and bytes per element */
     uint8_t dtype;
 } numbers[] = {
     {"b1", HEFT_BOOL}, {"i1", HEFT_I8},  {"i2", HEFT_I16}, {"i4", HEFT_I32},   {"i8", HEFT_I64},

@@ -1,13 +1,12 @@
-/* ordered_code.h: TensorFlow's OrderedCode: numbers and texts as bytes that sort as they do. Keys of
- * slices in checkpoints are made of it.
+/* ordered_code.h: TensorFlow's OrderedCode: an encoding of numbers and texts whose bytes sort like the values. Checkpoints use it in the keys of tensor slices.
  *
- *     number   length L (0 … 8), then the L bytes of it, big end first, no zeros in front
- *     text     its bytes, 00 as 00 ff, ff as ff 00; then 00 01
- *     signed   1 … 10 bytes: as many 1 bits as it has bytes, a 0, the number; all bits turned where
- *              it is negative (the ones then become the sign)
+ *     number   length L (0 … 8), then the number in L bytes, big-endian, without leading zeros
+ *     text     its bytes, with 00 written as 00 ff and ff as ff 00; then the terminator 00 01
+ *     signed   1 … 10 bytes: a 1 bit for each byte, a 0 bit, then the number. All bits are inverted
+ *              if the number is negative, so that the leading bits also encode the sign
  *
- * Writing appends to a buffer, whose failure sticks; reading moves a cursor, which turns bad on
- * anything that writing does not make: each value has one spelling. */
+ * Writers append to a buffer with sticky errors. Readers advance a cursor; cur->bad is set for any
+ * encoding that the writers do not produce, so each value has exactly one encoding. */
 #ifndef HEFT_ORDERED_CODE_H
 #define HEFT_ORDERED_CODE_H
 
@@ -19,7 +18,7 @@ void heft_ordered_put_text(struct heft_buf *out, struct heft_str text);
 void heft_ordered_put_signed(struct heft_buf *out, int64_t v);
 
 uint64_t heft_ordered_number(struct heft_cur *cur);
-/* Appends the text to `out`. */
+/* Appends the decoded text to `out`. */
 void heft_ordered_text(struct heft_cur *cur, struct heft_buf *out);
 int64_t heft_ordered_signed(struct heft_cur *cur);
 

@@ -250,7 +250,7 @@ void heft_pickle_hand_over(const struct heft_pickle_machine *m, struct heft_pick
     out->next = m->stopped ? m->next : m->at;
     out->protocol = m->protocol;
     out->bent = m->bent;
-    out->left_over = m->stopped ? (uint32_t)(m->depth - 1) : 0; /* at most data.n */
+    out->left_over = m->stopped ? (uint32_t)(m->depth - 1) : 0; /* fits 32 bits: at most data.n */
 }
 
 bool heft_pickle_begin(struct heft_pickle_machine *m, struct heft_pickle *out,

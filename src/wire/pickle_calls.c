@@ -53,7 +53,7 @@ static bool make_global(struct heft_pickle_machine *m, uint32_t *number)
     if (!node)
         return false;
     node->u.text.p = m->text.p;
-    node->len = (uint32_t)m->text.n; /* at most HEFT_PICKLE_NAME */
+    node->len = (uint32_t)m->text.n; /* fits 32 bits: at most HEFT_PICKLE_NAME */
     node = heft_pickle_make(m, HEFT_PICKLE_GLOBAL, number);
     if (!node)
         return false;
@@ -144,7 +144,7 @@ bool heft_pickle_op_stack_global(struct heft_pickle_machine *m)
     return true;
 }
 
-/* ---- calls: only ever nodes ------------------------------------------------------------------ */
+/* ---- calls: recorded as nodes, never executed ------------------------------------------------ */
 
 static bool check_callee(struct heft_pickle_machine *m, uint32_t callee)
 {

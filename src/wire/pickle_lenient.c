@@ -98,7 +98,8 @@ bool heft_pickle_lenient_integer(struct heft_pickle_machine *m, struct heft_byte
 {
     static const char *const befores[] = {"", "-", "0x", "-0x"};
     const struct heft_bytes zero = {(const uint8_t *)"0", 1};
-    const bool is_nul = line->n && line->p[0] == 0 && m->p[m->op_at] == 'I'; /* strtol: 0 */
+    const bool is_nul =
+        line->n && line->p[0] == 0 && m->p[m->op_at] == 'I'; /* strtol reads no digits: 0 */
     bool negative;
     struct heft_bytes text = take_sign(trim(*line), &negative);
     const unsigned base = take_base(&text);
@@ -188,7 +189,7 @@ bool heft_pickle_new_nameless(struct heft_pickle_machine *m, unsigned why)
     return node != NULL;
 }
 
-#define STATES 1 /* `how` of a LIST of states */
+#define STATES 1 /* value of `how` in a LIST that combines states */
 
 bool heft_pickle_add_state(struct heft_pickle_machine *m, uint32_t node, uint32_t state)
 {

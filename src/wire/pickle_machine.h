@@ -64,8 +64,8 @@ struct heft_pickle_machine {
     size_t n, at;
     size_t op_at; /* position of the opcode being run */
     const struct heft_pickle_op *op;
-    uint64_t number;                /* its argument … */
-    struct heft_bytes text, second; /* … */
+    uint64_t number;                /* the opcode's argument: a number, */
+    struct heft_bytes text, second; /* or one or two texts */
     size_t frame_end;               /* SIZE_MAX: outside any frame */
     uint32_t bent;                  /* lenient: the first opcode that crossed a frame */
     bool stopped;
@@ -219,7 +219,7 @@ HEFT_CHECKED bool heft_pickle_memo_get(struct heft_pickle_machine *m, uint32_t i
 /* pickle_calls.c: handlers. */
 bool heft_pickle_op_global(struct heft_pickle_machine *m);
 bool heft_pickle_op_stack_global(struct heft_pickle_machine *m);
-bool heft_pickle_op_call(struct heft_pickle_machine *m); /* op->a: how */
+bool heft_pickle_op_call(struct heft_pickle_machine *m); /* op->a: enum heft_pickle_how */
 bool heft_pickle_op_newobj_ex(struct heft_pickle_machine *m);
 bool heft_pickle_op_inst(struct heft_pickle_machine *m);
 bool heft_pickle_op_obj(struct heft_pickle_machine *m);
@@ -231,7 +231,7 @@ bool heft_pickle_op_int(struct heft_pickle_machine *m);
 bool heft_pickle_op_long(struct heft_pickle_machine *m);
 bool heft_pickle_op_float(struct heft_pickle_machine *m);
 bool heft_pickle_op_str(struct heft_pickle_machine *m);
-bool heft_pickle_op_raw(struct heft_pickle_machine *m); /* op->a: kind */
+bool heft_pickle_op_raw(struct heft_pickle_machine *m); /* op->a: enum heft_pickle_kind */
 /* Creates an integer from little-endian two's complement: INT if it fits into 64 bits, else a
  * BIGINT that borrows the bytes. */
 HEFT_CHECKED bool heft_pickle_new_long(struct heft_pickle_machine *m, struct heft_bytes number);

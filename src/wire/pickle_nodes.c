@@ -74,7 +74,7 @@ static bool widen(struct heft_pickle_machine *m, void *items, size_t each, size_
     return true;
 }
 
-/* The same for numbers on the heap. */
+/* Likewise for an array of numbers on the heap. */
 static bool widen_heap(struct heft_pickle_machine *m, uint32_t **numbers, size_t *cap, size_t want)
 {
     uint32_t *wider;

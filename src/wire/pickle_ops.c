@@ -35,7 +35,8 @@ static bool op_mark(struct heft_pickle_machine *m)
         return heft_pickle_fail(m, HEFT_LIMIT, "more than %" PRIu64 " open marks", m->limits.marks);
     if (!heft_grow(&m->marks, &m->cap_marks, m->n_marks, 1, sizeof *m->marks, m->err))
         return false;
-    m->marks[m->n_marks++] = (uint32_t)m->depth; /* at most data.n values were pushed */
+    m->marks[m->n_marks++] =
+        (uint32_t)m->depth; /* no overflow: each of the data.n opcodes pushes at most one value */
     m->fence = m->depth;
     return true;
 }
@@ -62,11 +63,11 @@ static bool op_dup(struct heft_pickle_machine *m)
     return heft_pickle_need(m, 1) && heft_pickle_push(m, heft_pickle_top(m, 0));
 }
 
-/* ---- protocol, frames, end ------------------------------------------------------------------- */
+/* ---- PROTO, FRAME, STOP ---------------------------------------------------------------------- */
 
 static bool op_proto(struct heft_pickle_machine *m)
 {
-    const int protocol = (int)m->number; /* one byte */
+    const int protocol = (int)m->number; /* the argument has one byte */
 
     if (protocol > 5)
         return heft_pickle_fail(m, HEFT_UNSUPPORTED, "protocol %d, 0 to 5 are known", protocol);
@@ -334,13 +335,13 @@ static bool op_build(struct heft_pickle_machine *m)
     return true;
 }
 
-/* ---- the table ------------------------------------------------------------------------------- */
+/* ---- table of opcodes ------------------------------------------------------------------------ */
 
 #define NONE  HEFT_ARG_NONE
 #define OP(k) HEFT_PICKLE_##k
 
 const struct heft_pickle_op heft_pickle_ops[256] = {
-    /* machine */
+    /* protocol, stack, memo */
     [0x80] = {"PROTO", HEFT_ARG_U8, 0, 0, op_proto},
     [0x95] = {"FRAME", HEFT_ARG_U64, 0, 0, op_frame},
     ['.'] = {"STOP", NONE, 0, 0, op_stop},

@@ -26,7 +26,7 @@ enum heft_pickle_form {
 
 struct heft_pickle_machine;
 struct heft_pickle_step {
-    const struct heft_pickle *pickle; /* the graph so far */
+    const struct heft_pickle *pickle; /* the nodes created so far */
     const char *name;                 /* as spelled by pickletools */
     uint8_t byte;
     uint8_t form;              /* enum heft_pickle_form */
@@ -39,11 +39,11 @@ struct heft_pickle_step {
     struct heft_bytes second;  /* LINES */
     const uint32_t *stack;     /* popped values are after `depth`, up to `was_depth`, unless a
                                   value was pushed over them */
-    size_t depth, was_depth;   /* after the step and before it */
+    size_t depth, was_depth;   /* values on the stack after and before the step */
     const uint32_t *marks;     /* depth at each mark */
-    size_t n_marks, was_marks; /* as above */
+    size_t n_marks, was_marks; /* number of marks after and before the step */
     size_t was_fence;          /* depth at the newest mark before the step; 0 without a mark */
-    size_t memo_count;         /* after the step */
+    size_t memo_count;         /* entries of the memo after the step */
     const struct heft_pickle_machine *machine; /* for heft_pickle_memo_at */
 };
 

@@ -18,7 +18,7 @@
 
 #define MOST_FIELD 32 /* longer than a tag and a number, or a tag and a length */
 
-/* ---- refusals ---- */
+/* ---- errors ---- */
 
 static HEFT_NOINLINE bool bad_varint(unsigned used, uint64_t where, struct heft_error *err)
 {
@@ -181,7 +181,7 @@ bool heft_proto_take(struct heft_cur *cur, struct heft_proto_item *item, struct 
            pass_groups(cur, item, err);
 }
 
-/* ---- documents ---- */
+/* ---- opening documents ---- */
 
 bool heft_proto_doc_open(struct heft_proto_doc *doc, const struct heft_source *src, bool is_text,
                          struct heft_error *err)
@@ -212,7 +212,7 @@ bool heft_proto_copy(const struct heft_proto_doc *doc, uint64_t off, uint64_t le
     return true;
 }
 
-/* ---- the reader ---- */
+/* ---- reading messages, field by field ---- */
 
 bool heft_proto_open(struct heft_proto *p, const struct heft_proto_doc *doc, uint64_t off,
                      uint64_t len, const struct heft_proto_message *message, struct heft_error *err)

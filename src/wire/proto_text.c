@@ -36,7 +36,7 @@ static bool is_quote(uint8_t c)
     return c == '"' || c == '\'';
 }
 
-/* ---- what stands next ---- */
+/* ---- tokens ---- */
 
 /* Skips white space and comments. */
 static size_t behind_space(const uint8_t *p, size_t n, size_t at)
@@ -262,7 +262,7 @@ static bool scan_string(struct heft_proto *p)
     return true;
 }
 
-/* ---- numbers and words ---- */
+/* ---- numbers and identifiers ---- */
 
 /* Takes a word: a number with its decimal point, exponent and the exponent's sign, or an
  * identifier. */
@@ -465,7 +465,7 @@ static enum heft_proto_event scalar(struct heft_proto *p)
     return HEFT_PROTO_UNKNOWN;
 }
 
-/* ---- passing over ---- */
+/* ---- skipping unknown fields ---- */
 
 static uint8_t closer(uint8_t opener)
 {

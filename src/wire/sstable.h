@@ -62,10 +62,10 @@ struct heft_sstable_block {
     uint8_t *bytes; /* owned: as stored, or decompressed */
     size_t cap;
     size_t n;            /* bytes of the entries; the restarts follow them */
-    size_t at;           /* of the next entry */
+    size_t at;           /* position of the next entry */
     uint32_t n_restarts; /* … and how many of them were found so far */
     uint32_t met;
-    struct heft_buf key; /* key of the entry before */
+    struct heft_buf key; /* key of the previous entry */
     bool is_packed;
 };
 
@@ -74,9 +74,9 @@ struct heft_sstable_entry {
     /* Range in the file; of a compressed block the range of the block. */
     uint64_t off, len;
     uint64_t value_at;
-    uint64_t block;  /* where its block begins */
+    uint64_t block;  /* file offset of its block */
     size_t in_block; /* position in the decompressed block */
-    uint32_t shared; /* length of the prefix shared with the key before */
+    uint32_t shared; /* length of the prefix shared with the previous key */
     bool is_packed;
 };
 
@@ -84,9 +84,10 @@ struct heft_sstable {
     const struct heft_source *src;
     struct heft_sstable_watcher watcher;
     struct heft_sstable_block index, data;
-    struct heft_buf bound, last; /* index key of the block before; the last key */
-    uint64_t end;                /* end of the data block before, with its trailer */
-    uint64_t limit;              /* end of the data blocks: metaindex and index follow */
+    struct heft_buf bound,
+        last;       /* bound: index key of the previous block; last: key of the previous entry */
+    uint64_t end;   /* end of the previous data block, including its trailer */
+    uint64_t limit; /* end of the data blocks: metaindex and index follow */
     bool has_block, has_last, told_order, failed;
 };
 

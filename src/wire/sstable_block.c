@@ -47,7 +47,7 @@ static bool fetch(struct heft_sstable_block *block, const struct heft_source *sr
 
 static bool check_sum(const struct heft_sstable_block *block, struct heft_error *err)
 {
-    const size_t n = (size_t)block->range.size; /* was fetched */
+    const size_t n = (size_t)block->range.size; /* fits: the block was read into memory */
     const uint32_t found = heft_crc32c(0, block->bytes, n + 1);
     const uint32_t stored = heft_crc_unmask(heft_le32(block->bytes + n + 1));
 

@@ -19,7 +19,7 @@
 #define BLOCK_SIZE 262144u
 #define INTERVAL   16
 #define TRAILER    5
-#define FOOTER     40 /* without the magic */
+#define FOOTER     40 /* bytes of the footer without its magic number */
 #define MAGIC      0xdb4775248b80fb57u
 
 static void put_le32(struct heft_buf *buf, size_t v)

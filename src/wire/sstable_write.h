@@ -22,17 +22,17 @@ static inline uint32_t heft_crc_mask(uint32_t crc)
 }
 
 struct heft_table_block {
-    size_t off, n; /* in the file, without the trailer */
+    size_t off, n; /* range in the file, without the trailer */
 };
 
 struct heft_table_writer {
     struct heft_buf bytes; /* the file written so far */
-    struct heft_buf last;  /* the last key */
+    struct heft_buf last;  /* key of the last entry */
     struct heft_buf index, index_restarts, restarts;
     struct heft_table_block *blocks;
     size_t n_blocks, cap_blocks;
-    size_t begin;                    /* of the current block */
-    size_t n_entries;                /* since the last restart */
+    size_t begin;                    /* offset of the current block in `bytes` */
+    size_t n_entries;                /* entries since the last restart */
     size_t in_block;                 /* entries of the current block */
     struct heft_table_block pending; /* finished; its index entry is not written yet */
     bool is_pending, has_any;

@@ -13,14 +13,14 @@
  *     pax record    "LENGTH key=value\n", LENGTH counts the whole record, including itself */
 #include "wire/tar.h"
 
-#define LARGEST_EXTRA ((uint64_t)1 << 20) /* bytes of pax records or of a long name */
+#define LARGEST_EXTRA ((uint64_t)1 << 20) /* limit for the bytes of pax records and of long names */
 #define LARGEST_SIZE  ((uint64_t)INT64_MAX)
 
 struct reader {
     struct heft_tar *tar;
     const struct heft_source *src;
     uint64_t most;
-    struct heft_arena *arena; /* of names */
+    struct heft_arena *arena; /* owns the names of members */
     struct heft_error *err;
     uint64_t at, begin; /* offset of the current header, and of the first header of the same
                            member */
@@ -60,7 +60,8 @@ static bool octal(const uint8_t *field, size_t n, uint64_t *out)
     while (i < n && field[i] == ' ')
         i++;
     for (; i < n && field[i] >= '0' && field[i] <= '7'; i++)
-        value = value << 3 | (uint64_t)(field[i] - '0'); /* at most 12 digits */
+        value = value << 3 |
+                (uint64_t)(field[i] - '0'); /* no overflow: the field has at most 12 digits */
     *out = value;
     while (i < n && field[i] == ' ')
         i++;
@@ -76,7 +77,7 @@ static bool read_size(struct reader *r, const uint8_t *field, size_t n, uint64_t
     return octal(field, n, out) || bad(r, HEFT_MALFORMED, "the size is not an octal number");
 }
 
-/* Old programs summed signed characters. */
+/* Old tar programs added the header's bytes as signed characters; both sums are accepted. */
 static bool checksum_holds(const uint8_t *block)
 {
     uint64_t stored;

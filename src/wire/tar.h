@@ -13,7 +13,7 @@
 struct heft_tar_member {
     struct heft_str name; /* in the arena, NUL-terminated */
     uint64_t header;      /* offset of its first header, including extension headers */
-    uint64_t data, size;  /* its bytes */
+    uint64_t data, size;  /* file offset and number of its bytes */
     uint64_t end;         /* end of the data in whole blocks: the next header */
     bool is_folder;
 };
@@ -21,7 +21,7 @@ struct heft_tar_member {
 struct heft_tar {
     struct heft_tar_member *members; /* in the file's order */
     size_t count, cap;
-    uint64_t end; /* of the last member: empty blocks follow, or nothing */
+    uint64_t end; /* end of the last member; only empty blocks follow */
 };
 
 /* True if the block is the header of a member: its checksum matches, and it is not empty. */

@@ -13,10 +13,11 @@
 enum { HEFT_SLICE_RANK = 254, HEFT_SLICE_WHOLE = -1 };
 
 struct heft_slice_dim {
-    int64_t start, length; /* 0, HEFT_SLICE_WHOLE: the whole dimension */
+    int64_t start,
+        length; /* in elements; start 0 and length HEFT_SLICE_WHOLE: the whole dimension */
 };
 
-/* Appends the key. */
+/* Appends the key under which a checkpoint's index stores the slice. */
 void heft_slice_put_key(struct heft_buf *out, struct heft_str name,
                         const struct heft_slice_dim *dims, unsigned rank);
 /* Parses a key: appends the name to `name`; dims has room for HEFT_SLICE_RANK. False if the bytes

@@ -1,4 +1,4 @@
-/* tfrecord.c: TFRecord files, record by record. */
+/* tfrecord.c: reads TFRecord files one record at a time. */
 #include "wire/tfrecord.h"
 
 #include "base/checksum.h"

@@ -9,8 +9,8 @@
 #include "io/source.h"
 
 struct heft_tfrecord {
-    uint64_t off, len; /* of the data */
-    uint32_t sum;      /* of the data, as stored, unmasked */
+    uint64_t off, len; /* file offset and length of the data */
+    uint32_t sum;      /* masked CRC-32C of the data, as stored */
 };
 
 /* The record that begins at *at, which is advanced. False with err->code HEFT_OK at the end of the

@@ -11,7 +11,7 @@
 #define MOST_ENTRY (CENTRAL + 3 * 65535)
 
 enum { MOST_TIMES = 64 }; /* decompressed bytes of all records for each byte of the archive … */
-#define ALWAYS (UINT64_C(4) << 30) /* … or this: seconds of inflating */
+#define ALWAYS (UINT64_C(4) << 30) /* … or this many, which take some seconds to inflate */
 
 static const struct heft_zip_limits defaults = {1000000, 256 << 20, 1100, 0, false};
 
@@ -22,11 +22,11 @@ struct opening {
     struct heft_arena *arena, *for_names;
     struct heft_error *err;
     struct heft_zip_tail tail;
-    uint8_t *piece; /* of the directory, unless the tail contains it */
+    uint8_t *piece; /* a piece of the directory, unless the tail contains it */
     struct heft_zip_place *places;
     char *names;                 /* in the arena: memory for names to come */
     struct heft_zip_names known; /* names so far */
-    uint64_t unpacked;           /* bytes of deflated entries so far */
+    uint64_t unpacked;           /* sum of the sizes of deflated entries */
 };
 
 /* ---- names ----------------------------------------------------------------------------------- */

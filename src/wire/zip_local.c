@@ -36,7 +36,7 @@ struct local {
     size_t n; /* bytes at p */
     struct heft_zip_record r;
     uint64_t limit;
-    unsigned flags; /* of the directory */
+    unsigned flags; /* flags in the directory */
 };
 
 static bool fail_local(const struct locals *l, const struct local *h, unsigned field,
@@ -249,7 +249,7 @@ static bool do_local(struct locals *l, struct local *h, const struct heft_zip_en
     return true;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all local headers ----------------------------------------------------------------------- */
 
 static bool prepare(struct locals *l)
 {

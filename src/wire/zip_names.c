@@ -67,7 +67,8 @@ bool heft_zip_names_init(struct heft_zip_names *names, size_t letters, size_t en
     names->folded = heft_alloc(is_exact ? 0 : letters, err);
     names->numbered = heft_alloc(entries * sizeof *names->numbered, err);
     if (names->numbered && entries)
-        memset(names->numbered, 0xFF, entries * sizeof *names->numbered); /* HEFT_MAP_NONE */
+        memset(names->numbered, 0xFF,
+               entries * sizeof *names->numbered); /* every slot becomes HEFT_MAP_NONE */
     return names->folded && names->numbered;
 }
 
@@ -130,7 +131,7 @@ bool heft_zip_names_add(struct heft_zip_names *names, struct heft_str name, bool
     return true;
 }
 
-/* ---- a directory in part --------------------------------------------------------------------- */
+/* ---- searching a part of a directory --------------------------------------------------------- */
 
 bool heft_zip_lists(struct heft_bytes part, const char *suffix)
 {

@@ -47,20 +47,21 @@ HEFT_CHECKED bool heft_zip_mend(const struct heft_source *src, struct heft_zip_e
                                 bool has_header, unsigned flags, uint64_t limit,
                                 struct heft_error *err);
 
-/* zip.c. Opens by the directory. */
+/* zip.c. Opens an archive by its central directory, without salvage. */
 HEFT_CHECKED bool heft_zip_read(struct heft_zip *out, const struct heft_source *src,
                                 struct heft_bytes tail, const struct heft_zip_limits *limits,
                                 bool mending, struct heft_arena *arena, struct heft_arena *names,
                                 struct heft_error *err);
-/* Limits with the defaults filled in. */
+/* A copy of the limits in which zeros are replaced by the defaults. */
 struct heft_zip_limits heft_zip_complete(const struct heft_zip_limits *limits);
 /* zip_names.c. Converts a label to UTF-8: afterwards the name's length differs from the record's.
  * Subtracts its bytes from *room, which begins with HEFT_ZIP_FOREIGN. */
-#define HEFT_ZIP_FOREIGN (8 << 20) /* bytes: they may become three times as many */
+#define HEFT_ZIP_FOREIGN                                                                           \
+    (8 << 20) /* initial *room in bytes; UTF-8 can take three times as many as a label */
 HEFT_CHECKED bool heft_zip_decode(struct heft_zip_entry *entry, unsigned flags, uint64_t *room,
                                   struct heft_arena *arena, struct heft_error *err);
 
-/* A name for an error: `"%.*s"`, not all of a long one. */
+/* Length of a name to print with "%.*s" in an error message: long names are cut. */
 static inline int heft_zip_shown(struct heft_str name)
 {
     return name.n < 120 ? (int)name.n : 120;

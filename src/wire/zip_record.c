@@ -41,7 +41,7 @@ static inline uint64_t odd_bytes(const char *p)
     const uint64_t word = heft_le64((const uint8_t *)p);
     const uint64_t slash = word ^ EACH('\\'), dot = word ^ EACH('.'), low = word & ~TOPS;
     const uint64_t capital = (low + EACH(0x80 - 'A')) & ~(low + EACH(0x80 - 'Z' - 1));
-    /* In w - 1 without w's own, a top bit shows a byte that was 0. */
+    /* Test for zero bytes: (w - 0x01…01) & ~w has a top bit set if and only if a byte of w is 0. The exclusive or turns bytes '\\' and '.' into 0. */
     const uint64_t zero =
         ((word - EACH(1)) & ~word) | ((slash - EACH(1)) & ~slash) | ((dot - EACH(1)) & ~dot);
 

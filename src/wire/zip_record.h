@@ -10,7 +10,7 @@
 #include "base/endian.h"
 #include "base/map.h"
 
-/* Flag bits. Those of HEFT_ZIP_SEALED say that the payload is not what it seems. */
+/* Flag bits. HEFT_ZIP_SEALED: the payload is encrypted or a patch, and cannot be read. */
 #define HEFT_ZIP_DESCRIPTOR 0x0008U
 #define HEFT_ZIP_UTF8       0x0800U
 #define HEFT_ZIP_SEALED     0x2061U /* encrypted 0, patch 5, strong encryption 6, masked 13 */
@@ -25,13 +25,13 @@
 #define HEFT_ZIP_LOCATOR     20
 #define HEFT_ZIP_REACH                                                                             \
     (HEFT_ZIP_END + 65535)     /* bytes before the end where an end record may begin */
-#define HEFT_ZIP_LONGEST 65535 /* of a name or extra field: their lengths are 16 bits */
+#define HEFT_ZIP_LONGEST 65535 /* longest name or extra field: lengths have 16 bits */
 #define HEFT_ZIP_MANY    UINT32_C(0xFFFFFFFF)
 
 /* Faults of a record by itself, in the order in which they are reported. */
 enum {
     HEFT_ZIP_NAMELESS = 1 << 0,
-    HEFT_ZIP_NUL = 1 << 1, /* in the name */
+    HEFT_ZIP_NUL = 1 << 1, /* the name contains a NUL */
     HEFT_ZIP_BACKSLASH = 1 << 2,
     HEFT_ZIP_ABSOLUTE = 1 << 3,
     HEFT_ZIP_PARENT = 1 << 4,   /* a step of the name is ".." */
@@ -39,7 +39,7 @@ enum {
     HEFT_ZIP_EXTRA = 1 << 6,    /* extra fields do not fit together */
     HEFT_ZIP_NARROW =
         1 << 7,             /* the zip64 field lacks a number that its 32-bit field leaves to it */
-    HEFT_ZIP_DISK = 1 << 8, /* in another part of an archive in several */
+    HEFT_ZIP_DISK = 1 << 8, /* in another part of a split archive */
     HEFT_ZIP_ENCRYPTED = 1 << 9, /* a flag of HEFT_ZIP_SEALED */
     HEFT_ZIP_METHOD = 1 << 10,   /* neither stored nor deflated */
     HEFT_ZIP_SIZES = 1 << 11,    /* stored, but packed and size differ */
@@ -48,12 +48,13 @@ enum {
 };
 
 struct heft_zip_record {
-    struct heft_str name;    /* in the header's bytes, without NUL */
-    struct heft_bytes extra; /* likewise; of a local header its size alone */
-    uint64_t header;         /* offset of the local header */
-    uint64_t data;           /* offset of the payload, from a local header */
-    uint64_t packed, size;   /* bytes of the payload in the file, and unpacked */
-    uint32_t crc, disk;      /* CRC-32 of the unpacked bytes; disk of a central entry */
+    struct heft_str name; /* points into the header, without the NUL */
+    struct heft_bytes
+        extra;             /* points into the header; for a local header only its length is known */
+    uint64_t header;       /* offset of the local header */
+    uint64_t data;         /* offset of the payload, from a local header */
+    uint64_t packed, size; /* bytes of the payload in the file, and unpacked */
+    uint32_t crc, disk;    /* CRC-32 of the unpacked bytes; disk of a central entry */
     uint16_t flags, method;
     bool is_plain; /* the name has neither faults nor capitals; false is not certain */
     unsigned faults;
@@ -105,7 +106,7 @@ static inline struct heft_zip_entry heft_zip_entry_of(const struct heft_zip_reco
                                    .is_folder = heft_zip_is_folder(r->name)};
 }
 
-/* What the end records say. */
+/* Numbers in the end record and in the zip64 end record. */
 struct heft_zip_end {
     uint64_t at;    /* end record */
     uint64_t tail;  /* first of the end records */
@@ -130,7 +131,7 @@ struct heft_zip_names {
     uint32_t *numbered;      /* on the heap: "archive/data/7" is in entry numbered[7] … */
     size_t entries;          /* … for numbers below this … */
     struct heft_str prefix;  /* … and names that begin so: the first one that ends in a number */
-    struct heft_strmap seen; /* all other names */
+    struct heft_strmap seen; /* names that `prefix` does not cover */
     bool is_exact;
 };
 /* For at most that many entries, whose names have at most `letters` bytes in all. */

@@ -34,13 +34,13 @@ struct walk {
     uint8_t *window; /* bytes [at, at+n) of the file */
     uint64_t at;
     size_t n;
-    uint8_t *piece;  /* of a payload whose checksum is being computed … */
-    uint64_t crc_at; /* … up to here … */
-    uint32_t crc;    /* … to this */
+    uint8_t *piece;  /* buffer for computing the checksum of a payload; … */
+    uint64_t crc_at; /* … the payload's bytes up to this offset … */
+    uint32_t crc;    /* … have this CRC-32 */
     struct heft_zip_entry *entries;
     size_t count, cap;
     struct heft_strmap names;
-    uint64_t room; /* for names that are not UTF-8 */
+    uint64_t room; /* bytes left for converting names that are not UTF-8 */
     bool zip64;
 };
 
@@ -48,7 +48,7 @@ struct walk {
 struct step {
     struct heft_zip_entry entry;
     unsigned flags;
-    bool is_wide; /* has a zip64 field */
+    bool is_wide; /* the local header has a zip64 field */
 };
 
 /* n bytes at off, which must be in the file; n is far below the window's size. */
@@ -65,7 +65,7 @@ static const uint8_t *look(struct walk *w, uint64_t off, size_t n)
     return w->window;
 }
 
-/* ---- what follows ---------------------------------------------------------------------------- */
+/* ---- finding the next record ----------------------------------------------------------------- */
 
 /* *yes: a record, the directory, the end records or the end of the file is at `off`. */
 static bool is_border(struct walk *w, uint64_t off, bool *yes)
@@ -253,9 +253,9 @@ static bool read_step(struct walk *w, uint64_t at, struct step *s, bool *there)
     return *there && (!(s->flags & HEFT_ZIP_DESCRIPTOR) || find_descriptor(w, s));
 }
 
-/* ---- the walk -------------------------------------------------------------------------------- */
+/* ---- walking from record to record ----------------------------------------------------------- */
 
-/* Large arrays grow in place. */
+/* Doubles the capacity. The arena enlarges large arrays in place. */
 static bool make_room(struct walk *w)
 {
     const size_t each = sizeof *w->entries, cap = w->cap ? 2 * w->cap : 256;
@@ -342,7 +342,7 @@ static bool walk(struct heft_zip *out, const struct heft_source *src,
     return ok;
 }
 
-/* ---- entries of a directory ------------------------------------------------------------------ */
+/* ---- mending entries of an intact directory -------------------------------------------------- */
 
 static bool is_described(const struct heft_source *src, const struct heft_zip_entry *e,
                          struct heft_error *err, bool *yes)
