@@ -10,7 +10,7 @@
 #define MOST_NODES ((size_t)1 << 20)
 #define KEPT_BITS  15
 
-/* ---- which may be neighbours ------------------------------------------------------------- */
+/* ---- compatible tokens ------------------------------------------------------------------- */
 
 /* Returns the code of the merge of two tokens; NONE if they do not merge. */
 static uint32_t merged_code(const struct heft_canonical *l, uint32_t left, uint32_t right)
@@ -42,7 +42,7 @@ static bool is_kept(const struct heft_canonical *l, uint32_t left, uint32_t righ
 
 bool heft_canonical_check_parts(const struct heft_canonical *l, uint32_t left, uint32_t right)
 {
-    const uint64_t key = ((uint64_t)left << 32 | right) << 1; /* codes have 25 bits */
+    const uint64_t key = ((uint64_t)left << 32 | right) << 1; /* no overflow: codes have 25 bits */
     _Atomic uint64_t *kept = &l->kept[key * UINT64_C(0x9E3779B97F4A7C15) >> (64 - KEPT_BITS)];
     uint64_t known = atomic_load_explicit(kept, memory_order_relaxed);
 
@@ -62,11 +62,11 @@ uint32_t heft_canonical_shorten(struct heft_canonical *l, uint32_t code)
                         : heft_trie_longest(&l->trie, bytes, (size_t)token->length - 1, false).code;
 }
 
-/* ---- which tokens are live --------------------------------------------------------------- */
+/* ---- building the canonical tokens ------------------------------------------------------- */
 
 struct filling {
     struct heft_canonical *canonical;
-    uint32_t *codes; /* by id */
+    uint32_t *codes; /* for each id, the code of its token */
 };
 
 /* Allocates the tables. A token adds at most as many nodes to the trie as its right part has bytes:

@@ -30,14 +30,14 @@ struct heft_canonical_token {
     uint32_t id;
     uint32_t by_left,
         by_right;        /* codes of the first merge that involves its first byte, its last byte */
-    uint16_t length;     /* in bytes */
+    uint16_t length;     /* length in bytes */
     uint8_t first, last; /* its first and its last byte */
 };
 /* Tables of a vocabulary, shared by all threads. Threads fill `kept` and the trie's nodes as they
  * need them; the contents do not depend on the order. */
 struct heft_canonical {
     const struct heft_pairs *pairs;
-    struct heft_canonical_token *tokens; /* by code */
+    struct heft_canonical_token *tokens; /* indexed by code */
     uint32_t longest;                    /* length of the longest token in bytes */
     struct heft_trie trie;
     /* By the next two bytes (heft_le16): the earliest merge of the first of them with a byte before

@@ -31,7 +31,7 @@ struct heft_encoder {
     struct heft_words words;
     uint8_t *text; /* the incomplete rest, and the newest piece */
     size_t n_text, cap_text;
-    uint64_t offset; /* of text[0], from the start of the whole text */
+    uint64_t offset; /* offset of text[0] in the whole text */
     uint8_t *ids;
     size_t cap_ids;
     bool is_trusting; /* input is known to be valid UTF-8 */
@@ -39,7 +39,7 @@ struct heft_encoder {
     uint32_t starts[HEFT_SCAN_ROOM];
 };
 
-/* ---- words ------------------------------------------------------------------------------- */
+/* ---- encoding pre-tokens ----------------------------------------------------------------- */
 
 /* Encodes text[at, end), which continues the pre-token. */
 static bool feed_giant(struct heft_encoder *e, const uint8_t *text, size_t at, size_t end,
@@ -120,7 +120,7 @@ static bool encode_words(struct heft_encoder *e, const uint8_t *text, size_t n, 
     return true;
 }
 
-/* ---- a text in pieces -------------------------------------------------------------------- */
+/* ---- feeding a text in pieces ------------------------------------------------------------ */
 
 static void begin_again(struct heft_encoder *e)
 {
@@ -415,7 +415,7 @@ bool heft_encode(struct heft_encoder *e, const void *text, size_t n, uint32_t *i
     return true;
 }
 
-/* ---- life -------------------------------------------------------------------------------- */
+/* ---- creating and releasing encoders ----------------------------------------------------- */
 
 /* width: log2 of the size of an id in bytes */
 static bool init_encoder(struct heft_encoder *e, const struct heft_vocab *v,

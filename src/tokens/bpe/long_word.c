@@ -7,7 +7,7 @@
 #define MOST      ((size_t)4 << 20)     /* bytes without a final token, at most */
 #define MOST_HEAP ((size_t)1 << 20)     /* the same for merging by the heap */
 
-/* ---- the path ---------------------------------------------------------------------------- */
+/* ---- finding the path of tokens ---------------------------------------------------------- */
 
 static bool is_dead(const struct heft_long *l, size_t at)
 {
@@ -125,7 +125,7 @@ static bool find_path(struct heft_long *l, size_t *count, struct heft_error *err
     return ok;
 }
 
-/* ---- what is final ----------------------------------------------------------------------- */
+/* ---- tokens that no further text can change ---------------------------------------------- */
 
 /* Marks the ends of all tokens that begin at text[at] and are compatible with the token that ends
  * there. Returns whether a token that begins there may end after the text. */
@@ -181,7 +181,7 @@ static size_t final_part(struct heft_long *l, size_t count)
     return 0;
 }
 
-/* ---- ids --------------------------------------------------------------------------------- */
+/* ---- handing over ids -------------------------------------------------------------------- */
 
 /* Moves the first `count` tokens to l->ids, and removes their bytes from the text. */
 static void hand_over(struct heft_long *l, size_t count)
@@ -239,7 +239,7 @@ static bool end_linear(struct heft_long *l, struct heft_error *err)
     return true;
 }
 
-/* ---- by the heap ------------------------------------------------------------------------- */
+/* ---- the fallback: merging by a heap ----------------------------------------------------- */
 
 static bool hand_over_heap(struct heft_long *l, size_t end, struct heft_error *err)
 {

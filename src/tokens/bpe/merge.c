@@ -7,7 +7,7 @@
 
 struct heft_merge_symbol {
     uint32_t id;
-    uint32_t next, before; /* indexes of symbols; UINT32_MAX: none */
+    uint32_t next, before; /* neighbouring symbols, as indexes; UINT32_MAX: none */
 };
 
 struct heft_merge_pair {
@@ -22,7 +22,7 @@ void heft_merger_release(struct heft_merger *merger)
     *merger = (struct heft_merger){0};
 }
 
-/* ---- short words ------------------------------------------------------------------------- */
+/* ---- short pre-tokens: linear search for the best pair ----------------------------------- */
 
 /* Key: rank of the merge of a symbol with the next one, then the symbol's position. The lowest key
  * is the next merge. */
@@ -104,7 +104,7 @@ size_t heft_merge_short(const struct heft_pairs *pairs, const uint8_t *word, siz
     return count;
 }
 
-/* ---- long words -------------------------------------------------------------------------- */
+/* ---- long pre-tokens: a heap of pairs ---------------------------------------------------- */
 
 static bool ranks_before(const struct heft_merge_pair *a, const struct heft_merge_pair *b)
 {

@@ -33,7 +33,8 @@ static bool stay_apart(const struct finding *f, uint32_t left, uint32_t right)
     uint32_t by_left = f->made[left], by_right = f->made[right];
 
     while ((by_left | by_right) != BYTE) {
-        const uint32_t is_left = -(uint32_t)(by_left > by_right); /* all bits, or none */
+        const uint32_t is_left =
+            -(uint32_t)(by_left > by_right); /* mask: all ones if the left token is split, else 0 */
         const uint32_t made = by_right ^ ((by_left ^ by_right) & is_left);
         const struct heft_merge *const m = &merges[made - 1];
 

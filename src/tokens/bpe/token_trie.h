@@ -31,16 +31,16 @@ struct heft_trie {
     const struct heft_str *words; /* bytes of all tokens, by word */
     struct heft_lock *lock;       /* held while children are created */
     struct heft_trie_place *starts;
-    struct heft_trie_place *nodes; /* [0]: none */
+    struct heft_trie_place *nodes; /* nodes[0] is not a node: index 0 means none */
     uint32_t *twins;               /* by node: another node with the same bit; 0: none */
-    struct heft_trie_item *items;  /* [0]: none */
+    struct heft_trie_item *items;  /* items[0] is not an item: index 0 means none */
     uint32_t *next;                /* by item: the next of its list; 0: none */
     uint32_t n_nodes, n_items;
     size_t cap_nodes, cap_items;
 };
 struct heft_trie_match {
     uint32_t code;
-    uint32_t length; /* in bytes */
+    uint32_t length; /* length in bytes */
 };
 
 /* Allocates room for `tokens` tokens and `nodes` nodes. A token needs at most one node for each

@@ -8,7 +8,7 @@
 #define AHEAD 16  /* merges whose slots are prefetched */
 #define SPARE 256 /* bytes between tables, for alignment */
 
-/* ---- the alphabet ------------------------------------------------------------------------ */
+/* ---- the alphabet of byte-level BPE ------------------------------------------------------ */
 
 /* Printable characters of Latin-1: these bytes stand for themselves in GPT-2's alphabet. */
 static bool is_plain(unsigned byte)
@@ -38,7 +38,7 @@ int heft_alphabet_byte(uint32_t c)
     return -1;
 }
 
-/* ---- pairs ------------------------------------------------------------------------------- */
+/* ---- tables of pairs --------------------------------------------------------------------- */
 
 static bool add_pair(struct heft_vocab *v, uint32_t rank, struct heft_error *err)
 {
@@ -108,7 +108,7 @@ bool heft_vocab_add_whole(struct heft_vocab *v, uint32_t id, struct heft_error *
     return heft_strmap_add(&v->wholes, v->tokens[id], id, &found, err);
 }
 
-/* ---- questions --------------------------------------------------------------------------- */
+/* ---- public API -------------------------------------------------------------------------- */
 
 void heft_vocab_close(struct heft_vocab *v)
 {

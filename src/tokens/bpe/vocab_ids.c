@@ -16,7 +16,7 @@
 
 struct heft_vocab_slot {
     uint64_t low;
-    uint32_t next_id; /* 0: free */
+    uint32_t next_id; /* 0 in a free slot */
     uint32_t mark;
 };
 
@@ -43,7 +43,7 @@ bool heft_vocab_ids_reserve(struct heft_vocab_ids *ids, struct heft_arena *mem,
     return ids->slots != NULL;
 }
 
-/* ---- words ------------------------------------------------------------------------------- */
+/* ---- hashing words ----------------------------------------------------------------------- */
 
 static inline size_t home_of(const struct heft_vocab_ids *ids, uint64_t hash)
 {
@@ -78,7 +78,7 @@ void heft_vocab_ids_ask(const struct heft_vocab_ids *ids, struct heft_str word,
     HEFT_PREFETCH(&ids->slots[home_of(ids, asked->hash)]);
 }
 
-/* ---- slots ------------------------------------------------------------------------------- */
+/* ---- the hash table ---------------------------------------------------------------------- */
 
 static inline uint32_t mark_of(const struct heft_vocab_asked *asked)
 {

@@ -64,7 +64,7 @@ static bool is_joint_free(const struct place *at, unsigned i)
 
 /* Non-ASCII characters of a block by class: their bits in it, and in the next block. */
 struct wide {
-    uint64_t in[4], beyond[4]; /* by enum heft_class */
+    uint64_t in[4], beyond[4]; /* indexed by enum heft_class */
     uint64_t tail, tail_beyond;
 };
 
@@ -109,7 +109,7 @@ static void put_wide(const struct place *at, struct block *b, struct carry *next
     next->tail |= wide.tail_beyond;
 }
 
-/* ---- short forms ------------------------------------------------------------------------- */
+/* ---- contractions ------------------------------------------------------------------------ */
 
 static unsigned short_form(const uint8_t *p)
 {
@@ -139,7 +139,7 @@ static uint64_t cut_short_forms(const uint8_t *text, uint64_t quotes, uint64_t b
     return begin;
 }
 
-/* ---- one block --------------------------------------------------------------------------- */
+/* ---- one block of 64 bytes --------------------------------------------------------------- */
 
 static uint64_t begins_of(const struct place *at, struct block *b, const struct carry *in,
                           struct carry *next, bool space_behind)
@@ -183,7 +183,7 @@ static uint64_t scan_block(const struct heft_scan *scan, const struct place *at,
     return begin;
 }
 
-/* ---- windows ----------------------------------------------------------------------------- */
+/* ---- texts of any length ----------------------------------------------------------------- */
 
 /* Scans the last block of a text: bytes after the end read as blanks and do not count. */
 static size_t scan_end(const struct heft_scan *scan, const uint8_t *text, size_t n, size_t at,

@@ -29,7 +29,7 @@ struct heft_long_word {
     uint16_t n, count;
 };
 
-/* ---- keys -------------------------------------------------------------------------------- */
+/* ---- keys of pre-tokens ------------------------------------------------------------------ */
 
 struct key {
     uint64_t low, high;
@@ -94,7 +94,7 @@ static inline bool is_key(const struct entry *e, struct key key)
     return ((e->low ^ key.low) | (e->high ^ key.high)) == 0;
 }
 
-/* ---- ids --------------------------------------------------------------------------------- */
+/* ---- writing ids, filling entries -------------------------------------------------------- */
 
 /* Ids that an entry has room for. */
 static inline size_t most_of(unsigned width)
@@ -220,7 +220,7 @@ static void remember_word(struct heft_words *w, struct key key, const uint32_t *
     heft_put_le16(e->value + VALUE_BYTES - 2, (uint16_t)count);
 }
 
-/* ---- long words -------------------------------------------------------------------------- */
+/* ---- the cache of long pre-tokens -------------------------------------------------------- */
 
 static uint64_t hash_of(const uint8_t *word, size_t n)
 {
@@ -331,7 +331,7 @@ uint8_t *heft_words_one(struct heft_words *w, const uint8_t *word, size_t n, uin
     return heft_words_put(w, ids, count, out);
 }
 
-/* ---- lines ------------------------------------------------------------------------------- */
+/* ---- lines of the cache ------------------------------------------------------------------ */
 
 /* Grows the lines: the entries of one go to the consecutive lines that replace it, in their order.
  */
@@ -368,7 +368,7 @@ static void grow_lines(struct heft_words *w)
     heft_free(old);
 }
 
-/* ---- batches ----------------------------------------------------------------------------- */
+/* ---- encoding batches -------------------------------------------------------------------- */
 
 /* Returns NULL if the line does not have the key. */
 static inline const struct entry *find_entry(const struct heft_word_line *line, struct key key)
@@ -490,7 +490,7 @@ uint8_t *heft_words_encode(struct heft_words *w, const uint8_t *text, const uint
     return out;
 }
 
-/* ---- life -------------------------------------------------------------------------------- */
+/* ---- setup and release ------------------------------------------------------------------- */
 
 /* A token to be entered into its line. */
 struct seedling {

@@ -28,10 +28,10 @@ struct heft_words {
     unsigned width; /* log2 of the size of an id in bytes: 1 or 2 */
     struct heft_long_word *longs;
     unsigned long_bits, most_long_bits;
-    size_t n_new_longs; /* since the last growth */
-    uint8_t *store;     /* of long pre-tokens: bytes, then ids */
+    size_t n_new_longs; /* long pre-tokens entered since the table last grew */
+    uint8_t *store;     /* bytes and ids of long pre-tokens */
     size_t store_used, store_cap;
-    uint32_t *ids;  /* of the pre-token being merged; room for HEFT_LONG_WHOLE */
+    uint32_t *ids;  /* ids of the pre-token being merged; room for HEFT_LONG_WHOLE */
     size_t by_heap; /* bytes of long pre-tokens merged by the heap so far */
 };
 

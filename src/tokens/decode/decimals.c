@@ -35,7 +35,7 @@ bool heft_decimals_are(struct heft_bytes head, uint64_t size, const char *path, 
     return size >= SURE || (size > 0 && (size % width > 0 || ends_with(path, ".ids")));
 }
 
-/* ---- numbers ----------------------------------------------------------------------------- */
+/* ---- parsing decimal numbers ------------------------------------------------------------- */
 
 /* Returns the next byte without consuming it; -1 at the end and on a read error. */
 static int peek_byte(struct heft_stream_reader *range, bool *ok, struct heft_error *err)

@@ -31,17 +31,17 @@ bool heft_decode(const struct heft_vocab *v, const uint32_t *ids, size_t n, void
                              ids[i], heft_vocab_size(v));
         if (total < room)
             memcpy(to + total, token, heft_min_size(length, room - total));
-        total += length; /* at most HEFT_LONGEST times n */
+        total += length; /* no overflow: at most HEFT_LONGEST times n */
     }
     *bytes = total;
     return true;
 }
 
-/* ---- text -------------------------------------------------------------------------------- */
+/* ---- ids to text ------------------------------------------------------------------------- */
 
 struct heft_decoder {
     const struct heft_vocab *v;
-    uint64_t count; /* ids so far */
+    uint64_t count; /* ids decoded so far */
     size_t n;
     uint8_t bytes[ROOM + 2 * HEFT_LONGEST];
 };
@@ -144,7 +144,7 @@ static bool feed_ids(struct heft_decoder *d, const uint32_t *ids, size_t n, heft
                              ids[i], heft_vocab_size(d->v));
         if (d->n >= ROOM && !flush_text(d, false, each, ctx, err))
             return false;
-        memcpy(d->bytes + d->n, token, length); /* at most 2 * HEFT_LONGEST */
+        memcpy(d->bytes + d->n, token, length); /* fits: at most 2 * HEFT_LONGEST bytes */
         d->n += length;
     }
     return flush_text(d, false, each, ctx, err);
@@ -188,7 +188,7 @@ bool heft_decoder_finish(struct heft_decoder *d, heft_text_fn *each, void *ctx,
     return ok;
 }
 
-/* ---- files ------------------------------------------------------------------------------- */
+/* ---- decoding files ---------------------------------------------------------------------- */
 
 static bool check_ids(const struct heft_vocab *v, const struct heft_ids_reader *r,
                       const uint32_t *ids, size_t n, struct heft_error *err)

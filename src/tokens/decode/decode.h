@@ -23,7 +23,7 @@ struct heft_ids_reader {
     struct heft_source file, data; /* data: Megatron's .bin beside its index */
     struct heft_arena mem;
     enum heft_ids_kind kind;
-    unsigned width; /* of the ids of the current part */
+    unsigned width; /* bytes of an id in the current part */
     bool is_signed;
     struct heft_zip zip;
     uint64_t part, parts;            /* index of the next part; number of parts */

@@ -18,7 +18,7 @@
 #define MEGATRON_HEAD 34
 #define PIECE         ((size_t)1 << 16) /* bytes of a compressed part or of decimals read at a time */
 
-/* ---- bytes of a part --------------------------------------------------------------------- */
+/* ---- reading the bytes of a part --------------------------------------------------------- */
 
 static bool range_read(struct heft_stream_reader *range, void *out, size_t n,
                        struct heft_error *err)
@@ -44,7 +44,7 @@ static bool range_plain(struct heft_ids_reader *r, const struct heft_source *sou
     return range_begin(r, &stream, err);
 }
 
-/* ---- parts ------------------------------------------------------------------------------- */
+/* ---- parts of a file --------------------------------------------------------------------- */
 
 static bool set_part(struct heft_ids_reader *r, unsigned width, bool is_signed, uint64_t count,
                      struct heft_error *err)
@@ -147,7 +147,7 @@ static bool begin_part(struct heft_ids_reader *r, struct heft_error *err)
     return ok;
 }
 
-/* ---- ids --------------------------------------------------------------------------------- */
+/* ---- ids of a part ----------------------------------------------------------------------- */
 
 bool heft_ids_fail(const struct heft_ids_reader *r, size_t i, struct heft_error *err,
                    const char *what)
@@ -210,7 +210,7 @@ bool heft_ids_next(struct heft_ids_reader *r, uint32_t *ids, size_t *count, stru
     return true;
 }
 
-/* ---- kinds of files ---------------------------------------------------------------------- */
+/* ---- formats of files -------------------------------------------------------------------- */
 
 static bool open_npz(struct heft_ids_reader *r, struct heft_error *err)
 {

@@ -54,10 +54,10 @@ bool heft_folder_each(const char *folder, heft_path_fn *each, void *ctx, bool *i
     return l.ok;
 }
 
-/* ---- directories below one ------------------------------------------------------------------ */
+/* ---- walking a directory tree --------------------------------------------------------------- */
 
 struct below {
-    struct heft_arena mem; /* paths, and keys of `seen` */
+    struct heft_arena mem; /* owns the paths and the keys of `seen` */
     struct heft_strmap seen;
     const char **stack;
     size_t n, cap;

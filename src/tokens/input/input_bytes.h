@@ -12,11 +12,11 @@ struct heft_input_asked {
 };
 
 struct heft_input_bytes {
-    const char *path; /* "-": standard input */
+    const char *path; /* path, or "-" for standard input */
     struct heft_input_asked asked;
-    int fd;        /* -1: closed */
-    uint64_t size; /* of a regular file when it was opened, else 0 */
-    uint64_t read; /* from the system so far */
+    int fd;        /* file descriptor; -1 if closed */
+    uint64_t size; /* size of a regular file when it was opened; 0 for other files */
+    uint64_t read; /* bytes read from the system so far */
     struct heft_unpack *unpack;
     uint8_t *packed; /* bytes not decompressed yet (initially the first bytes of any file) */
     struct heft_bytes waiting;

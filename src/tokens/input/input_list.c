@@ -29,7 +29,7 @@ struct heft_input_list {
     struct heft_buf shown; /* buffer of heft_input_list_path */
 };
 
-/* ---- rows ----------------------------------------------------------------------------------- */
+/* ---- rows of the list ----------------------------------------------------------------------- */
 
 static bool put_row(struct heft_input_list *list, const struct heft_input_item *item,
                     struct heft_error *err)
@@ -88,7 +88,7 @@ const char *heft_input_list_path(struct heft_input_list *list, size_t i)
                                                                                      : NULL;
 }
 
-/* ---- one word ------------------------------------------------------------------------------- */
+/* ---- one argument --------------------------------------------------------------------------- */
 
 /* Paths that wait; owns them. */
 struct waiting {
@@ -233,7 +233,7 @@ static bool take_match(void *ctx, const char *path, struct heft_error *err)
 {
     struct adding *a = ctx;
 
-    if (strcmp(path, "-") == 0) /* would be standard input */
+    if (strcmp(path, "-") == 0) /* a file with that name would be taken for standard input */
         path = "./-";
     return a->sort ? wait_for(&a->entries, path, "", err) : put_item(a, path, err);
 }
@@ -282,7 +282,7 @@ bool heft_input_list_add(struct heft_input_list *list, const char *word, uint32_
     return ok;
 }
 
-/* ---- life ----------------------------------------------------------------------------------- */
+/* ---- public functions of the list ----------------------------------------------------------- */
 
 struct heft_input_list *heft_input_list_new(struct heft_error *err)
 {

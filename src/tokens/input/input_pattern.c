@@ -11,7 +11,7 @@
 #include "tokens/input/input_below.h"
 #include "tokens/unicode/utf8.h"
 
-/* ---- names ---------------------------------------------------------------------------------- */
+/* ---- matching a name ------------------------------------------------------------------------ */
 
 static bool is_magic(struct heft_str part)
 {
@@ -111,7 +111,7 @@ bool heft_name_matches(const char *pattern, size_t n, const char *name)
     return at == n;
 }
 
-/* ---- parts ---------------------------------------------------------------------------------- */
+/* ---- matching a path, part by part ---------------------------------------------------------- */
 
 /* Paths that match the parts so far. */
 struct names {

@@ -30,7 +30,7 @@ uint64_t heft_count_characters(const uint8_t *text, size_t n)
     return n - tails;
 }
 
-/* ---- what cannot be decoded ---------------------------------------------------------------- */
+/* ---- errors of decoding -------------------------------------------------------------------- */
 
 static bool fail_bytes(const struct heft_input_text *in, const uint8_t *p, size_t n,
                        uint64_t offset, struct heft_str what, struct heft_error *err)
@@ -69,7 +69,7 @@ static size_t bad_length(const uint8_t *p, size_t n, bool *more)
     return k;
 }
 
-/* ---- UTF-8, in place ----------------------------------------------------------------------- */
+/* ---- UTF-8, decoded in place --------------------------------------------------------------- */
 
 /* Replaces \r\n and \r by \n. */
 static size_t translate_newlines(struct heft_input_text *in, uint8_t *text, size_t n)
@@ -180,7 +180,7 @@ static bool read_utf8(struct heft_input_text *in, uint8_t *to, size_t room, size
     return true;
 }
 
-/* ---- a character at a time ----------------------------------------------------------------- */
+/* ---- other encodings, character by character ----------------------------------------------- */
 
 static bool fill_raw(struct heft_input_text *in, struct heft_error *err)
 {
@@ -288,7 +288,7 @@ static bool read_others(struct heft_input_text *in, uint8_t *to, size_t room, si
     return true;
 }
 
-/* ---- a text -------------------------------------------------------------------------------- */
+/* ---- reading a text ------------------------------------------------------------------------ */
 
 struct order_mark {
     enum heft_charset encoding, then;

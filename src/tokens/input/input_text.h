@@ -9,13 +9,13 @@
 struct heft_text_how {
     struct heft_charset_table encoding;
     bool replace;       /* invalid input becomes U+FFFD instead of an error */
-    bool keep_newlines; /* for JSON lines */
+    bool keep_newlines; /* newlines are not translated, as JSON lines need it */
 };
 
 struct heft_input_text {
     struct heft_text_how how;
     struct heft_input_bytes bytes;
-    uint64_t offset; /* in the file, of the first byte of raw */
+    uint64_t offset; /* file offset of the first byte of `raw` */
     uint8_t *raw;    /* buffer for text that cannot be decoded in place */
     size_t n_raw;
     enum heft_charset encoding; /* after the byte order mark: the byte order of UTF-16 and UTF-32 */
@@ -36,7 +36,7 @@ HEFT_CHECKED bool heft_text_read(struct heft_input_text *in, uint8_t *to, size_t
 /* Position from which another process can continue: exactly the text returned so far is before it.
  */
 struct heft_text_place {
-    uint64_t offset; /* in the decompressed file */
+    uint64_t offset; /* offset in the decompressed file */
     enum heft_charset encoding;
     bool begun, after_return;
 };

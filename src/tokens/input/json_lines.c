@@ -61,7 +61,7 @@ static void replace_surrogates(uint8_t *p, size_t n)
     }
 }
 
-/* ---- a line --------------------------------------------------------------------------------- */
+/* ---- parsing a line ------------------------------------------------------------------------- */
 
 static bool fail_line(const struct heft_json_lines *l, struct heft_error *err)
 {

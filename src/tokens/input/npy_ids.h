@@ -6,8 +6,8 @@
 
 struct heft_npy_ids {
     uint64_t count;
-    uint32_t data; /* bytes of the header */
-    uint8_t width; /* 1, 2, 4, 8 */
+    uint32_t data; /* bytes of the header: offset of the data */
+    uint8_t width; /* bytes of an id: 1, 2, 4 or 8 */
     uint8_t rank;
     bool is_signed, is_big;
 };

@@ -1,6 +1,6 @@
 /* npz_in.c: members of an .npz.
  *
- *     member   "\x93NUMPY" | version 1 0 | u16 n (2 0: u32 n) | n bytes of a Python dict | data */
+ *     member    "\x93NUMPY" | version 1 0 | u16 n (2 0: u32 n) | n bytes of a Python dict | data */
 #include "tokens/input/npz_in.h"
 
 #include "base/endian.h"
@@ -14,7 +14,7 @@ struct npz {
     struct heft_source src;
     struct heft_arena mem;
     struct heft_zip zip;
-    struct heft_buf header; /* of the current array */
+    struct heft_buf header; /* header of the current array */
 };
 
 static bool open_npz(struct npz *npz, const char *path, struct heft_error *err)
@@ -43,7 +43,7 @@ bool heft_npz_count(const char *path, uint64_t *count, struct heft_error *err)
     return ok;
 }
 
-/* ---- an array's header ------------------------------------------------------------------------ */
+/* ---- the header of an array ------------------------------------------------------------------- */
 
 /* Opens a member and reads its header, valid until the next one is read; the data follows. A reader
  * that failed to open may be closed. */
@@ -80,7 +80,7 @@ static bool name_member(const struct heft_zip_entry *entry, struct heft_error *e
     return heft_error_about(err, "array", entry->name);
 }
 
-/* ---- copying ---------------------------------------------------------------------------------- */
+/* ---- copying members -------------------------------------------------------------------------- */
 
 static bool check_array(struct npz *npz, const struct heft_zip_entry *entry, struct heft_error *err)
 {
@@ -125,7 +125,7 @@ bool heft_npz_copy(const char *path,
     return ok;
 }
 
-/* ---- ids -------------------------------------------------------------------------------------- */
+/* ---- reading ids ------------------------------------------------------------------------------ */
 
 static bool read_id(const uint8_t *p, const struct heft_npy_ids *type, uint64_t *id)
 {

@@ -22,7 +22,7 @@ heft_npz_copy(const char *path,
 struct heft_npz_ids {
     bool (*ids)(void *ctx, const uint8_t *ids, size_t n, struct heft_error *err);
     void *ctx;
-    unsigned width;      /* of the ids handed over: 2 or 4 bytes */
+    unsigned width;      /* bytes of an id handed over: 2 or 4 */
     uint32_t vocab_size; /* ids must be lower */
 };
 /* Reads the elements of all arrays, which must be integers. */

@@ -23,12 +23,12 @@ struct base {
 struct front {
     struct heft_encoding *plan;
     struct heft_encode_pipeline *line;
-    uint64_t characters; /* of the open unit, including separators */
+    uint64_t characters; /* characters of the open unit, including separators */
     uint64_t before;     /* bytes of finished inputs */
     size_t item;
     const char *path;
     struct heft_buf kept;          /* memory of the path */
-    struct heft_input_text *in;    /* NULL: not within a text */
+    struct heft_input_text *in;    /* the open text; NULL between texts */
     struct heft_json_lines *lines; /* NULL: the text is one document */
     const char *line_text;         /* rest of the current line's document; NULL: none */
     struct base older,
@@ -46,7 +46,7 @@ static bool put_mark(struct front *f, enum heft_mark_kind kind, uint64_t value,
     return heft_encode_mark(f->line, kind, value, err);
 }
 
-/* ---- places to go on from ------------------------------------------------------------------- */
+/* ---- checkpoints of the input --------------------------------------------------------------- */
 
 /* Checkpoint:
  *     u64 item | u64 bytes before it | u64 characters | u64 documents | u64 rejected | u64 bytes read |
@@ -141,7 +141,7 @@ static bool put_text(struct front *f, const char *text, size_t n, struct heft_er
     return true;
 }
 
-/* ---- units ---------------------------------------------------------------------------------- */
+/* ---- ends of documents and inputs ----------------------------------------------------------- */
 
 static bool put_end(struct front *f, struct heft_error *err)
 {
@@ -204,7 +204,7 @@ static bool end_document(struct front *f, struct heft_error *err)
            (o->eot != HEFT_EOT_ID || o->eot_before || put_end(f, err)) && end_unit(f, err);
 }
 
-/* ---- inputs --------------------------------------------------------------------------------- */
+/* ---- reading inputs ------------------------------------------------------------------------- */
 
 static bool report_progress(struct front *f, uint64_t read, struct heft_error *err)
 {

@@ -35,7 +35,7 @@ struct heft_encoding {
     struct heft_text_how text;
     const struct heft_token_format *format; /* NULL: count only */
     struct heft_arena mem;
-    const char *output; /* with its extension */
+    const char *output; /* path of the output, with its extension */
     struct heft_input_list *list;
     size_t n_words;
     uint64_t *word_tokens;
@@ -64,7 +64,7 @@ struct heft_encode_pipeline {
     struct heft_encoder *
         *encoders; /* one for each worker; the last one encodes texts that span several jobs */
     unsigned n_slots, n_workers;
-    struct heft_job *job; /* being filled; NULL: none */
+    struct heft_job *job; /* the job being filled, or NULL */
     uint8_t *rest;        /* text after the split position of a job */
     size_t n_rest;
     bool goes_on; /* the text continues from the previous job */

@@ -17,7 +17,7 @@
 #define CACHE     ((size_t)48 << 20)
 #define LEAST     ((size_t)4 << 20)
 #define OWN_CACHE ((size_t)1 << 20)
-#define MARKS     4096 /* of a job: short documents have many */
+#define MARKS     4096 /* most marks in a job: short documents have many */
 
 /* Size of a worker's cache. A larger one takes longer to initialise than it saves (100 MB of
  * English: 8 MiB of lines 0.28 s, 16 MiB 0.30 s). The distinct pre-tokens of a worker decrease more
@@ -109,7 +109,7 @@ static bool take_result(void *ctx, unsigned slot, struct heft_error *err)
                   : heft_token_out_ids(out, job, from, job->n_ids, err);
 }
 
-/* ---- filling -------------------------------------------------------------------------------- */
+/* ---- filling jobs --------------------------------------------------------------------------- */
 
 /* Begins the next job with the rest of the previous one. */
 static bool begin_job(struct heft_encode_pipeline *l, struct heft_error *err)
@@ -234,7 +234,7 @@ bool heft_encode_finish(struct heft_encode_pipeline *l, struct heft_error *err)
     return heft_pipeline_finish(l->line, err);
 }
 
-/* ---- life ----------------------------------------------------------------------------------- */
+/* ---- setup and release ---------------------------------------------------------------------- */
 
 bool heft_encode_pipeline_init(struct heft_encode_pipeline *l, struct heft_encoding *plan,
                                struct heft_error *err)

@@ -13,7 +13,7 @@
 #include "io/os.h"
 #include "tokens/job/encode_front.h"
 
-/* ---- whose it is ----------------------------------------------------------------------------- */
+/* ---- identity of a run: vocabulary, inputs, options ------------------------------------------ */
 
 /* Two checksums with different polynomials. */
 struct mark_of {
@@ -194,7 +194,7 @@ bool heft_encode_commit(struct heft_encoding *e, struct heft_error *err)
     return ok;
 }
 
-/* ---- going on -------------------------------------------------------------------------------- */
+/* ---- resuming a run -------------------------------------------------------------------------- */
 
 static void load_counts(struct heft_encoding *e, struct heft_cur *record)
 {
@@ -285,7 +285,7 @@ static bool open_output(struct heft_encoding *e, struct heft_error *err)
     return e->out != NULL;
 }
 
-/* DIR/.NAME.heft-journal */
+/* Sets the path of the journal: DIR/.NAME.heft-journal. */
 static bool name_journal(struct heft_encoding *e, struct heft_error *err)
 {
     const char *slash = strrchr(e->output, '/');

@@ -1,4 +1,4 @@
-/* encode_job.c: text and marks → ids and events. */
+/* encode_job.c: encodes the text of a job. Marks in the text become ids and events. */
 #include "tokens/output/encode_job.h"
 
 #include "base/endian.h"

@@ -13,7 +13,7 @@
 enum heft_mark_kind {
     HEFT_MARK_BREAK, /* a text ends here and another one begins */
     HEFT_MARK_ID,    /* the id `value` is inserted; after a break */
-    HEFT_MARK_UNIT,  /* an array (npz) or a document ends; after a break */
+    HEFT_MARK_UNIT,  /* an array (npz) or a document ends here; follows a BREAK */
     HEFT_MARK_INPUT, /* an input ends; value: its argument */
     HEFT_MARK_ARRAYS /* the arrays of input number `value` come here; after a break */
 };
@@ -33,8 +33,8 @@ struct heft_job {
     bool is_open; /* its text continues in the next job */
     struct heft_buf
         place; /* checkpoint of the inputs at its beginning, if the run can resume from there */
-    /* The result. */
-    uint8_t *ids; /* of `width` bytes each; none if only counted */
+    /* Results, set by the worker. */
+    uint8_t *ids; /* ids of `width` bytes each; none if they are only counted */
     size_t n_ids, cap_ids;
     unsigned width;
     bool count_only;
@@ -44,7 +44,7 @@ struct heft_job {
 };
 
 struct heft_job_piece {
-    size_t end; /* in packed */
+    size_t end; /* end of the piece in `packed` */
     uint64_t n_ids;
     uint32_t crc;
 };

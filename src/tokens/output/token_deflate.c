@@ -16,7 +16,7 @@
 #define LENGTH_4     258
 #define LENGTH_6     260
 #define SYMBOLS      261
-#define RARE         254 /* this literal and the next have 10 bits */
+#define RARE         254 /* literals RARE and RARE + 1 have codes of 10 bits */
 #define DISTANCES    6   /* code 5 means 7 and 8 */
 #define HEADER_BYTES 128 /* upper bound of a block's header */
 #define WIDENED      1024
@@ -28,7 +28,7 @@ struct code {
 
 struct codes {
     struct code symbols[SYMBOLS];
-    struct code match; /* length and distance */
+    struct code match; /* a match: length and distance */
     unsigned length;   /* symbol */
 };
 
@@ -49,7 +49,7 @@ static void put_bits(struct bits *b, uint32_t value, unsigned n)
     }
 }
 
-/* ---- the code -------------------------------------------------------------------------------- */
+/* ---- the Huffman code ------------------------------------------------------------------------ */
 
 static unsigned length_of(const struct codes *codes, unsigned symbol)
 {
@@ -106,7 +106,7 @@ static void put_header(struct bits *b, const struct codes *codes)
         put_bits(b, reversed_bits(code_of[d >= DISTANCES - 2], 2), 2);
 }
 
-/* ---- ids ------------------------------------------------------------------------------------- */
+/* ---- compressing ids ------------------------------------------------------------------------- */
 
 static void put_first(struct bits *b, const struct codes *codes, const uint8_t *id, unsigned width)
 {
@@ -126,7 +126,7 @@ static void put_narrow(struct bits *b, const struct codes *codes, const uint8_t 
         const uint64_t bits = low.bits | (uint64_t)high.bits << low.n |
                               (uint64_t)codes->match.bits << (low.n + high.n);
 
-        now.waiting |= bits << now.n; /* at most 7 + 23 bits */
+        now.waiting |= bits << now.n; /* no overflow: at most 7 + 23 bits */
         now.n += low.n + high.n + codes->match.n;
         heft_put_le32(now.to, (uint32_t)now.waiting);
         now.to += now.n >> 3;

@@ -12,7 +12,7 @@
 
 #define LLMC_HEADER 1024
 #define LENGTH      4  /* bytes of a row: the length of a sequence */
-#define DIGITS      10 /* of an id; 11 with its blank */
+#define DIGITS      10 /* digits of an id; 11 characters with its blank */
 
 static bool begin_plain(struct heft_token_file *f, const char *path, struct heft_error *err)
 {
@@ -32,7 +32,7 @@ static bool end_plain(struct heft_token_file *f, struct heft_error *err)
     return true;
 }
 
-/* ---- npy ------------------------------------------------------------------------------------ */
+/* ---- .npy ----------------------------------------------------------------------------------- */
 
 static bool npy_header(struct heft_token_file *f, struct heft_buf *buf, struct heft_error *err)
 {
@@ -229,7 +229,7 @@ static bool unit_ids(struct heft_token_file *f, struct heft_error *err)
     return heft_token_put(f, "\n", 1, err);
 }
 
-/* ---- the table ------------------------------------------------------------------------------ */
+/* ---- the table of formats ------------------------------------------------------------------- */
 
 const struct heft_token_format heft_tokens_bin = {.name = "bin",
                                                   .extension = ".bin",

@@ -24,7 +24,7 @@
 #define ROW       30 /* one member: u64 at | u64 size | u64 packed | u32 CRC-32 | u16 method */
 
 struct member {
-    uint64_t number; /* arr_N */
+    uint64_t number; /* number N of the array arr_N */
     uint64_t at, size, packed;
     uint32_t crc;
     uint16_t method;
@@ -54,7 +54,7 @@ static size_t name_of(char name[NAME_ROOM], uint64_t number)
     return buf.n;
 }
 
-/* ---- headers -------------------------------------------------------------------------------- */
+/* ---- records of the zip --------------------------------------------------------------------- */
 
 /* Bytes for name and extra fields in a local header; fixed if the name may change. */
 static size_t local_room(const struct heft_token_file *f, uint64_t number)
@@ -87,7 +87,8 @@ static size_t make_local(const struct heft_token_file *f, const struct member *m
     heft_put_le64(extra + 4, m->size);
     heft_put_le64(extra + 12, m->packed);
     if (padding >= 4) {
-        heft_put_le16(extra + ZIP64, 0xD935); /* padding, as Android's tools write it */
+        heft_put_le16(extra + ZIP64,
+                      0xD935); /* id of a padding field, the one that Android's tools use */
         heft_put_le16(extra + ZIP64 + 2, (uint16_t)(padding - 4));
     }
     return LOCAL + room;
@@ -110,7 +111,7 @@ static void put_central(struct heft_buf *buf, const struct member *m)
     const unsigned extra = big ? (far ? 24 : 16) : far ? 8 : 0;
 
     heft_buf_put(buf, "PK\1\2", 4);
-    put_number(buf, 3 << 8 | 45, 2); /* made on Unix */
+    put_number(buf, 3 << 8 | 45, 2); /* attributes are those of Unix */
     put_number(buf, 45, 2);
     put_number(buf, 0, 2);
     put_number(buf, m->method, 2);
@@ -165,7 +166,7 @@ static void put_ends(struct heft_buf *buf, uint64_t entries, uint64_t at, uint64
     put_number(buf, 0, 2);
 }
 
-/* ---- a member ------------------------------------------------------------------------------- */
+/* ---- members of our own --------------------------------------------------------------------- */
 
 static bool put_local(struct heft_token_file *f, const struct member *m, struct heft_error *err)
 {
@@ -262,7 +263,7 @@ static bool end_member(struct heft_token_file *f, struct heft_error *err)
            heft_token_patch(f, m->at, header, n, err) && keep_member(f, m, err);
 }
 
-/* ---- arrays of others ------------------------------------------------------------------------ */
+/* ---- arrays copied from other files ---------------------------------------------------------- */
 
 struct copying {
     struct heft_token_file *f;
@@ -340,7 +341,7 @@ static bool arrays_npz(struct heft_token_file *f, const char *path, uint64_t cou
                       : copy_arrays(f, path, first, err);
 }
 
-/* ---- records --------------------------------------------------------------------------------- */
+/* ---- state in the journal -------------------------------------------------------------------- */
 
 /* u64 next number | u64 is open, u64 at, u64 data, u64 CRC-32 | u64 files that follow, each: u64
  * first number, path */
@@ -391,7 +392,7 @@ static bool load_npz(struct heft_token_file *f, struct heft_cur *record, struct 
     return load_later(f, record, err);
 }
 
-/* ---- the format ------------------------------------------------------------------------------ */
+/* ---- functions of the format ----------------------------------------------------------------- */
 
 static bool begin_npz(struct heft_token_file *f, const char *path, struct heft_error *err)
 {

@@ -39,14 +39,14 @@ const char *heft_token_extension_of(const char *path)
     return dot;
 }
 
-/* ---- names ---------------------------------------------------------------------------------- */
+/* ---- names of files ------------------------------------------------------------------------- */
 
 static bool is_folder(const struct heft_token_out *out)
 {
     return ends_in(out->how.path, "/");
 }
 
-/* "dir/name.ext" → "dir/name" and ".ext". */
+/* Splits the path of the output: "dir/name.ext" → "dir/name" and ".ext". */
 static void split_name(struct heft_token_out *out)
 {
     const char *path = out->how.path, *dot = heft_token_extension_of(path);
@@ -156,7 +156,7 @@ static bool put_ids(struct heft_token_out *out, struct heft_token_track *track, 
     return true;
 }
 
-/* ---- in order ------------------------------------------------------------------------------- */
+/* ---- writing in order ----------------------------------------------------------------------- */
 
 bool heft_token_out_pack(const struct heft_token_out *out, struct heft_job *job,
                          struct heft_error *err)
@@ -298,7 +298,7 @@ static bool make_folder(struct heft_token_out *out, struct heft_error *err)
     return path && (heft_sink_folder(out->sink, path, err) || heft_error_file(err, path));
 }
 
-/* ---- life ----------------------------------------------------------------------------------- */
+/* ---- creating and releasing ----------------------------------------------------------------- */
 
 struct heft_token_out *heft_token_out_new(const struct heft_token_out_how *how,
                                           struct heft_error *err)

@@ -20,13 +20,14 @@
 struct heft_token_out_how {
     const char *path;
     const struct heft_token_format *format;
-    uint64_t shard_tokens; /* 0: one file */
-    double val_fraction;   /* 0: none */
+    uint64_t shard_tokens; /* ids of a shard; 0: one file */
+    double val_fraction;   /* fraction of the units for validation; 0: none */
     uint32_t vocab_size;
     unsigned width;  /* bytes of an id: 2 or 4 */
     bool has_arrays; /* inputs include .npz: their arrays change the numbers of ours */
     struct heft_sink_options sink;
-    bool (*written)(void *ctx, const void *bytes, size_t n); /* NULL: to files of the sink */
+    bool (*written)(void *ctx, const void *bytes,
+                    size_t n); /* receives the bytes; NULL: they go to files of the sink */
     void *written_ctx;
 };
 
@@ -35,11 +36,11 @@ struct heft_token_file {
     struct heft_sink *sink;
     const struct heft_token_out_how *how;
     struct heft_arena *mem;
-    uint32_t index;  /* in the sink */
+    uint32_t index;  /* index of the file in the sink */
     uint32_t beside; /* index of the file beside it */
     uint64_t at;     /* bytes so far, including `buffer` */
     uint64_t tokens, units;
-    uint64_t unit_tokens; /* of the open unit */
+    uint64_t unit_tokens; /* ids of the open unit */
     uint8_t *buffer;
     size_t n_buffer;
     struct heft_npz_state *npz;
@@ -115,7 +116,7 @@ uint64_t heft_token_out_val(const struct heft_token_out *out);
 const char *heft_token_out_path(const struct heft_token_out *out, size_t i);
 void heft_token_out_free(struct heft_token_out *out);
 
-/* ---- token_save.c: work that goes on after a crash (io/journal.h) --------------------------- */
+/* ---- token_save.c: state that survives a crash (io/journal.h) ------------------------------- */
 
 /* Saves the state of the output in a record, after flushing the bytes it covers to the disk. Long
  * lists go ahead of the record, in pieces. */

@@ -8,9 +8,9 @@
 
 struct heft_token_track {
     struct heft_token_file file;
-    const char *suffix; /* "", "train" or "val" */
+    const char *suffix; /* suffix of file names: "", "train" or "val" */
     uint32_t files;
-    uint64_t tokens; /* of all files */
+    uint64_t tokens; /* ids in all files of the track */
 };
 
 struct heft_token_out {

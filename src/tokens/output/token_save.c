@@ -9,7 +9,7 @@
 
 #define PIECE ((size_t)256 << 10)
 
-/* ---- rows ----------------------------------------------------------------------------------- */
+/* ---- saving rows ---------------------------------------------------------------------------- */
 
 /* Saves the next n rows as a piece. */
 static bool save_some(struct heft_token_file *f, uint64_t track, size_t n,
@@ -65,7 +65,7 @@ bool heft_token_out_load_rows(struct heft_token_out *out, struct heft_cur *piece
     return heft_row_store_put(&f->rows, first, rows.n / width, rows.p, err);
 }
 
-/* ---- the state ------------------------------------------------------------------------------ */
+/* ---- saving and restoring the state --------------------------------------------------------- */
 
 static void save_track(const struct heft_token_out *out, const struct heft_token_track *track,
                        struct heft_buf *record)
@@ -178,7 +178,7 @@ static bool is_ours(void *ctx, struct heft_str name)
     rest.n -= n;
     if (!take_end(&rest, ".idx", 4) && !take_end(&rest, out->extension.p, out->extension.n))
         return false;
-    (void)take_end(&rest, out->extension.p, out->extension.n); /* o.x and o.x.idx */
+    (void)take_end(&rest, out->extension.p, out->extension.n); /* two extensions: o.x and o.x.idx */
     while (digits < rest.n && rest.p[rest.n - 1 - digits] >= '0' &&
            rest.p[rest.n - 1 - digits] <= '9')
         digits++;

@@ -8,7 +8,7 @@
  * commit. */
 #include "tokens/output/token_out_parts.h"
 
-#define DIGITS 6 /* at least */
+#define DIGITS 6 /* least number of digits */
 
 const char *heft_token_out_between(const struct heft_token_out *out,
                                    const struct heft_token_track *track)

@@ -10,7 +10,7 @@
 
 #include "base/require_arg.h"
 
-/* Whether any draw can be accepted. */
+/* True if some draw can be accepted. */
 static bool has_window(const struct heft_sampler *s, uint64_t length)
 {
     for (size_t i = 0; i < s->n; i++)
@@ -75,7 +75,7 @@ uint64_t heft_sampler_total(const struct heft_sampler *s)
     return s ? s->begins[s->n] : 0;
 }
 
-/* ---- life -------------------------------------------------------------------------------- */
+/* ---- opening and closing ----------------------------------------------------------------- */
 
 static bool count_ids(struct heft_sampler *s, struct heft_error *err)
 {

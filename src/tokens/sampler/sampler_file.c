@@ -16,7 +16,7 @@
 #define LLMC_BYTES 1024
 #define HANDFUL    4096 /* bytes read at a time from the spool */
 
-/* ---- bytes of an array ------------------------------------------------------------------- */
+/* ---- reading ids of an array ------------------------------------------------------------- */
 
 static bool read_bytes(const struct heft_sampler *s, const struct heft_id_array *a, uint64_t off,
                        void *dst, size_t n, struct heft_error *err)
@@ -78,7 +78,7 @@ static struct heft_id_array *new_array(struct heft_sampler *s, struct heft_error
     if (!heft_grow(&s->arrays, &s->cap, s->n, 1, sizeof *s->arrays, err))
         return NULL;
     s->arrays[s->n] = (struct heft_id_array){0};
-    return &s->arrays[s->n++]; /* from now on released with the others */
+    return &s->arrays[s->n++]; /* from here on released with the other arrays */
 }
 
 /* ---- .npy -------------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #define CELL_MEMORY  3 /* bytes a cell, including its share of the pairs */
 #define LEAST_MEMORY (1 << 16)
 #define MOST_CELLS   (UINT32_MAX - 128)
-#define LEAST_BYTES  257       /* ids: the bytes and <|endoftext|> */
+#define LEAST_BYTES  257       /* initial ids: 256 bytes and <|endoftext|> */
 #define MOST_SYMBOLS (1 << 24) /* symbol numbers are stored in three cells */
 
 struct training {

@@ -91,7 +91,7 @@ struct heft_word_counter {
     struct heft_counts counts;
     const struct heft_scan *scan; /* NULL: split as in subword-nmt, at blanks and ends of lines */
     uint64_t total;               /* pre-tokens, counted with repetition */
-    uint64_t bytes;               /* of text */
+    uint64_t bytes;               /* bytes of text */
     const char *looks_like; /* what an input that was read as text may be instead; NULL: text */
     uint32_t starts[HEFT_SCAN_ROOM];
 };
@@ -113,7 +113,7 @@ HEFT_CHECKED bool heft_train_read(const char *const *paths, size_t n,
 struct heft_train_task {
     struct heft_train_cells cells;
     uint32_t most_symbols;  /* initial symbols and merges together */
-    uint64_t min_frequency; /* at least 1 */
+    uint64_t min_frequency; /* least frequency of a merged pair, at least 1 */
     uint64_t memory;        /* limit for cells and pairs, in bytes */
     bool
         largest_text_first; /* tie-break between equally frequent pairs: the largest text, else the smallest ids */

@@ -14,7 +14,7 @@
 #define SMALL      4096 /* pre-tokens with lower counts share a run with those of equal count */
 #define ROOM       64   /* zeros after the bytes */
 
-/* ---- words in order ---------------------------------------------------------------------- */
+/* ---- words, sorted by class -------------------------------------------------------------- */
 
 struct layout {
     struct heft_train_cells *cells;

@@ -30,7 +30,7 @@ struct heft_train_marks {
 };
 struct heft_train_run {
     uint32_t at;
-    uint64_t count; /* of the pre-tokens from there on */
+    uint64_t count; /* count of the pre-tokens from there on */
 };
 struct heft_train_cells {
     uint8_t *bytes; /* followed by 64 zeros */

@@ -9,7 +9,7 @@
 #define FIRST_BITS 12
 #define SALT       UINT64_C(0x9E3779B97F4A7C15)
 
-/* ---- the table --------------------------------------------------------------------------- */
+/* ---- hash table of words ----------------------------------------------------------------- */
 
 static uint32_t hash_of(struct heft_str word)
 {
@@ -135,7 +135,7 @@ void heft_counts_release(struct heft_counts *c)
     heft_spill_release(&c->spill);
 }
 
-/* ---- words of the pattern ---------------------------------------------------------------- */
+/* ---- counting pre-tokens ----------------------------------------------------------------- */
 
 static bool add_word(struct heft_word_counter *counter, const uint8_t *text, size_t from, size_t to,
                      struct heft_error *err)
@@ -173,7 +173,7 @@ static bool count_pattern(struct heft_word_counter *counter, const uint8_t *text
     return true;
 }
 
-/* ---- words of subword-nmt ---------------------------------------------------------------- */
+/* ---- counting words of subword-nmt ------------------------------------------------------- */
 
 /* Length of the line end at p, as Python's splitlines has it: NEL, LS and PS have several bytes. */
 static size_t line_end(const uint8_t *p)

@@ -17,7 +17,7 @@
 /* ---- tokens as characters of the alphabet ------------------------------------------------ */
 
 struct spelling {
-    char text[BYTES][2]; /* by byte */
+    char text[BYTES][2]; /* indexed by byte */
     uint8_t n[BYTES];
 };
 
@@ -34,7 +34,7 @@ static void init_spelling(struct spelling *s)
     }
 }
 
-/* ---- a file, as it grows ----------------------------------------------------------------- */
+/* ---- buffered writing -------------------------------------------------------------------- */
 
 struct out {
     const struct heft_train_cells *cells;
@@ -94,7 +94,7 @@ static void put_json(struct out *out, uint32_t symbol, bool ascii)
     heft_buf_json(&out->buf, (struct heft_str){text, spell_token(out, symbol, text)}, ascii);
 }
 
-/* ---- the files --------------------------------------------------------------------------- */
+/* ---- contents of the files --------------------------------------------------------------- */
 
 static uint32_t first_merge(const struct heft_train_cells *cells)
 {
@@ -201,7 +201,7 @@ static bool put_tokenizer(struct out *out, struct heft_error *err)
     return put_vocab(out, err) && put_pairs(out, err);
 }
 
-/* ---- writing ----------------------------------------------------------------------------- */
+/* ---- writing the files ------------------------------------------------------------------- */
 
 typedef bool put_fn(struct out *out, struct heft_error *err);
 

@@ -33,7 +33,7 @@ struct training {
     struct heft_error *err;
 };
 
-/* ---- places ------------------------------------------------------------------------------ */
+/* ---- occurrences of a pair --------------------------------------------------------------- */
 
 static uint64_t count_at(struct training *t, uint32_t place)
 {
@@ -148,7 +148,7 @@ static bool next_block(const struct training *t, struct blocks *b, uint32_t *blo
     return true;
 }
 
-/* ---- one merge: the places --------------------------------------------------------------- */
+/* ---- one merge: replacing the pair ------------------------------------------------------- */
 
 /* Counts an occurrence of a new pair and creates its group at the first one; *slot is the index of
  * the group + 1. */
@@ -243,7 +243,7 @@ static bool merge_places(struct training *t, uint32_t left, uint32_t right, uint
     return true;
 }
 
-/* ---- one merge: the pairs that it makes -------------------------------------------------- */
+/* ---- one merge: counting the new pairs --------------------------------------------------- */
 
 static void put_place(struct training *t, uint32_t slot, uint32_t place)
 {
@@ -340,7 +340,7 @@ static bool make_pairs(struct training *t, uint32_t fresh)
     return ok;
 }
 
-/* ---- the whole --------------------------------------------------------------------------- */
+/* ---- the loop over all merges ------------------------------------------------------------ */
 
 static bool add_symbol(struct training *t, uint32_t left, uint32_t right)
 {

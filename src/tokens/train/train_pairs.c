@@ -7,7 +7,7 @@
 #define FIRST_BITS 8
 #define IDLE       65536 /* bytes of unused lists below which the pool is not compacted */
 
-/* ---- the table --------------------------------------------------------------------------- */
+/* ---- hash table of pairs ----------------------------------------------------------------- */
 
 static size_t home_of(const struct heft_train_pairs *t, uint64_t key)
 {
@@ -131,7 +131,7 @@ void heft_train_pairs_release(struct heft_train_pairs *t)
     *t = (struct heft_train_pairs){0};
 }
 
-/* ---- lists ------------------------------------------------------------------------------- */
+/* ---- lists of occurrences ---------------------------------------------------------------- */
 
 /* Moves the lists in use to the front of the pool. The key before each list names its pair. */
 static void compact_lists(struct heft_train_pairs *t)
@@ -174,7 +174,7 @@ bool heft_train_pairs_give_list(struct heft_train_pairs *t, struct heft_train_pa
     return true;
 }
 
-/* ---- ranks ------------------------------------------------------------------------------- */
+/* ---- order of pairs ---------------------------------------------------------------------- */
 
 static int compare_text(const struct heft_train_pairs *t, uint32_t a, uint32_t b)
 {
@@ -281,7 +281,7 @@ struct heft_train_pair *heft_train_pairs_next(struct heft_train_pairs *t)
     return NULL;
 }
 
-/* ---- fewer pairs ------------------------------------------------------------------------- */
+/* ---- dropping rare pairs ----------------------------------------------------------------- */
 
 /* Drops the pairs that rank too low. The pair that moves into a freed slot is looked at next. */
 static uint64_t drop_unwanted(struct heft_train_pairs *t)

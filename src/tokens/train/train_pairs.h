@@ -12,10 +12,10 @@
 #include "tokens/train/train_cells.h"
 
 struct heft_train_pair {
-    uint64_t key; /* left << 32 | right; UINT64_MAX: free */
+    uint64_t key; /* left << 32 | right; UINT64_MAX in a free slot */
     uint64_t count;
     uint64_t list;    /* offset of its list in the pool + 1; 0: none */
-    uint32_t n, last; /* bytes of the list; its last block + 1 */
+    uint32_t n, last; /* n: bytes of the list of occurrences; last: number of its last block + 1 */
 };
 /* Memory pool of lists. Each is preceded by the key of its pair and its capacity. */
 struct heft_train_pool {

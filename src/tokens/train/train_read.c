@@ -36,12 +36,12 @@ struct reading {
     size_t n_spans, cap_spans;
     struct heft_classes classes;
     struct heft_scan scan;
-    struct heft_word_counter **counters; /* by thread */
+    struct heft_word_counter **counters; /* one for each thread */
     unsigned threads;
     uint64_t memory;
 };
 
-/* ---- what there is ----------------------------------------------------------------------- */
+/* ---- finding the files ------------------------------------------------------------------- */
 
 static bool find_files(struct reading *r, const char *const *paths, size_t n,
                        struct heft_error *err)
@@ -65,7 +65,7 @@ static bool find_files(struct reading *r, const char *const *paths, size_t n,
     return true;
 }
 
-/* ---- spans ------------------------------------------------------------------------------- */
+/* ---- cutting files into spans ------------------------------------------------------------ */
 
 /* Finds the first split position after `from`, or the end of the text. */
 static bool find_cut(const struct heft_source *source, uint64_t from, uint64_t *cut,
@@ -154,7 +154,7 @@ static bool cut_files(struct reading *r, struct heft_error *err)
     return ok;
 }
 
-/* ---- one span ---------------------------------------------------------------------------- */
+/* ---- counting one span ------------------------------------------------------------------- */
 
 struct buffer {
     uint8_t *p;
@@ -184,7 +184,7 @@ struct text {
     struct heft_source source;
     struct heft_input_bytes stream;
     bool is_stream;
-    uint64_t at, end; /* of the part */
+    uint64_t at, end; /* file offsets of the part being read */
 };
 
 static bool open_text(struct text *t, const struct span *span, const char *path,
@@ -289,7 +289,7 @@ static bool count_job(void *ctx, unsigned worker, uint64_t index, struct heft_er
     return ok;
 }
 
-/* ---- all of them ------------------------------------------------------------------------- */
+/* ---- counting all spans ------------------------------------------------------------------ */
 
 static bool make_counters(struct reading *r, const struct heft_train_options *options,
                           struct heft_error *err)

@@ -18,7 +18,7 @@
 struct walk {
     uint32_t from, left; /* position and symbol of the pair's left part */
     uint32_t at, right;
-    uint64_t starts; /* of symbols after `at` in its block of 64 cells */
+    uint64_t starts; /* bits of the symbols after `at` in its block of 64 cells */
     size_t run;
 };
 
@@ -48,10 +48,10 @@ HEFT_INLINE bool walk_on(const struct heft_train_cells *c, struct walk *w)
     return true;
 }
 
-/* ---- the sieve --------------------------------------------------------------------------- */
+/* ---- the sieve: lower bounds of counts --------------------------------------------------- */
 
 struct sieve {
-    uint8_t *counts; /* by hash; the maximum stands for all higher counts */
+    uint8_t *counts; /* indexed by hash; the maximum stands for all higher counts */
     unsigned bits;
     uint64_t reach[LEVELS + 1]; /* number of hashes with at least this count */
     unsigned level;
@@ -90,7 +90,7 @@ static bool passes_sieve(const struct sieve *s, uint64_t key)
     return (hash >> 40) % s->slices == s->slice && *count_of(s, hash) >= s->level;
 }
 
-/* ---- counting ---------------------------------------------------------------------------- */
+/* ---- counting pairs ---------------------------------------------------------------------- */
 
 bool heft_train_survey_is_too_long(const struct heft_train_cells *c, uint64_t key)
 {
@@ -175,7 +175,7 @@ static bool count_sieved(struct heft_train_survey *t, uint32_t wanted, struct si
     }
 }
 
-/* ---- places ------------------------------------------------------------------------------ */
+/* ---- listing the occurrences ------------------------------------------------------------- */
 
 static bool give_lists(struct heft_train_survey *t, struct heft_error *err)
 {
@@ -223,7 +223,7 @@ bool heft_train_survey_pairs(struct heft_train_survey *t, uint32_t wanted, struc
     return ok;
 }
 
-/* ---- bounds ------------------------------------------------------------------------------ */
+/* ---- memory limits ----------------------------------------------------------------------- */
 
 #define LEAST_BITS 8
 #define USUAL      (UINT64_C(176) << 20) /* bytes for cells and pairs, or more for many cells: … */
@@ -242,7 +242,8 @@ bool heft_train_survey_begin(struct heft_train_survey *t, const struct heft_trai
     t->min_frequency = task->min_frequency;
     t->most_pairs = ((size_t)5 << t->pairs.most_bits) / 8;
     t->most_bytes =
-        rest - heft_min_u64(rest / 2, (uint64_t)54 << t->pairs.most_bits); /* slots and heap */
+        rest -
+        heft_min_u64(rest / 2, (uint64_t)54 << t->pairs.most_bits); /* memory for slots and heap */
     t->pairs.most_pool = t->most_bytes / 32 * 33;
     t->shift = EACH * n <= t->most_bytes ? 0 : 6;
     return heft_train_pairs_clear(&t->pairs, err);

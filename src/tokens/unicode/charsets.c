@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "io/os.h"
 
-#define LONGEST 40 /* of a name, with a blank on each side */
+#define LONGEST 40 /* longest name, including a blank on each side */
 
 /* Name for errors, and all of Python's names; in the order of the enum. */
 static const struct {

@@ -11,7 +11,7 @@
 
 enum heft_charset {
     HEFT_CHARSET_UTF8,
-    HEFT_CHARSET_UTF8_SIG, /* a byte order mark at the beginning is left out */
+    HEFT_CHARSET_UTF8_SIG, /* UTF-8; a byte order mark at the beginning is removed */
     HEFT_CHARSET_UTF16,    /* byte order from the byte order mark */
     HEFT_CHARSET_UTF16_LE,
     HEFT_CHARSET_UTF16_BE,

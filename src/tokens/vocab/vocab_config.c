@@ -31,7 +31,7 @@ static const char *const PLAIN[] = {"GPT2Tokenizer", "GPT2TokenizerFast", "PreTr
 struct config {
     struct heft_vocab_reading *r;
     struct heft_json json;
-    bool is_pair; /* merges and ids, not a tokenizer.json */
+    bool is_pair; /* the vocabulary is a pair of files (merges and ids), not a tokenizer.json */
 };
 
 /* Sets or clears a note about a setting that is not applied; the last of duplicate keys counts. */
@@ -143,7 +143,7 @@ static bool read_member(struct config *c)
     return heft_json_skip(&c->json);
 }
 
-/* ---- the files --------------------------------------------------------------------------- */
+/* ---- reading the files ------------------------------------------------------------------- */
 
 typedef bool member_fn(struct config *c);
 

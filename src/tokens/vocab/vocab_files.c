@@ -111,7 +111,7 @@ bool heft_vocab_parse(struct heft_vocab *v, struct heft_bytes text, struct heft_
     return ok;
 }
 
-/* ---- files ------------------------------------------------------------------------------- */
+/* ---- finding and reading files ----------------------------------------------------------- */
 
 static bool fetch_file(const char *path, struct heft_arena *mem, struct heft_bytes *out,
                        struct heft_error *err)

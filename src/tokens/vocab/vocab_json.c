@@ -16,7 +16,7 @@
 #define GPT2_PATTERN                                                                               \
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 
-/* ---- what may stand there ---------------------------------------------------------------- */
+/* ---- supported values of each field ------------------------------------------------------ */
 
 enum {
     IS_NULL = 1,
@@ -32,7 +32,7 @@ enum { BYTE_LEVEL = 1, SEQUENCE = 2 };
 
 static const struct rule {
     const char *path;
-    unsigned may; /* or: */
+    unsigned may; /* accepted kinds of values, besides the text below */
     const char *text;
     unsigned form;
 } RULES[] = {
@@ -78,7 +78,7 @@ struct walk {
     struct heft_vocab_reading *r;
     struct heft_json json;
     struct heft_listing vocab, added;
-    struct heft_bytes merges; /* the array, from bracket to bracket */
+    struct heft_bytes merges; /* the text of the array of merges, including brackets */
     bool ignore_merges;
     bool has_bytes; /* a byte-level pre-tokenizer or decoder was seen */
     bool has_decoder;
@@ -87,7 +87,9 @@ struct walk {
     char path[128];
     size_t path_n;
     size_t starts[HEFT_JSON_DEPTH + 1];
-    uint32_t indexes[HEFT_JSON_DEPTH + 1]; /* UINT32_MAX: an object */
+    uint32_t
+        indexes[HEFT_JSON_DEPTH +
+                1]; /* for each level: index of the array's element; UINT32_MAX for an object */
     size_t depth;
     bool is_empty; /* the innermost container is still empty */
 };
@@ -279,7 +281,7 @@ static bool read_added(struct walk *w)
     return token == HEFT_JSON_ARRAY_END || (token != HEFT_JSON_ERROR && fail_shape(w));
 }
 
-/* ---- the walk ---------------------------------------------------------------------------- */
+/* ---- walking the document ---------------------------------------------------------------- */
 
 /* Appends the name of the next value to the path of its containers. */
 static void name_value(struct walk *w, struct heft_str name)
@@ -390,7 +392,7 @@ static bool walk_document(struct walk *w, struct heft_bytes text)
     return w->r->err->code == HEFT_OK && check_forms(w);
 }
 
-/* ---- vocab and merges -------------------------------------------------------------------- */
+/* ---- building vocabulary and merges ------------------------------------------------------ */
 
 /* Checks the id of an added token: the library ignores it and numbers tokens that the vocabulary
  * lacks consecutively, from its size on. */

@@ -2,7 +2,7 @@
  * ends texts. */
 #include "tokens/vocab/vocab_open.h"
 
-/* ---- the end of text ---------------------------------------------------------------------- */
+/* ---- the end-of-text token ---------------------------------------------------------------- */
 
 /* Parses a number below 2^20 in decimal, else HEFT_NO_TOKEN. */
 static uint32_t number_of(const char *text)

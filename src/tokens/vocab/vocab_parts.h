@@ -24,7 +24,7 @@ struct heft_listing {
 
 /* Source of the split pattern (vocab_pattern.c). */
 enum heft_vocab_form {
-    HEFT_FORM_ORIGINAL, /* vocab.bpe, with or without encoder.json */
+    HEFT_FORM_ORIGINAL, /* vocab.bpe, with encoder.json or without */
     HEFT_FORM_RANKS,
     HEFT_FORM_MERGES, /* merges.txt, and lists with any other name */
 };
@@ -36,9 +36,9 @@ struct heft_vocab_known {
 
 struct heft_vocab_reading {
     struct heft_vocab *v;
-    const struct heft_vocab_options *how; /* NULL: none */
-    enum heft_vocab_form form;            /* of a list of merges */
-    struct heft_vocab_ids ids;            /* bytes of a token → its id */
+    const struct heft_vocab_options *how; /* options of the caller; NULL: defaults */
+    enum heft_vocab_form form;            /* form of a list of merges */
+    struct heft_vocab_ids ids;            /* token → id */
     struct heft_strmap added;             /* added_tokens of a tokenizer.json */
     uint32_t least_special;               /* lowest id of a special token */
     int16_t bytes[HEFT_ALPHABET_ROOM];    /* byte of each character of GPT-2's alphabet; -1: none */
@@ -101,7 +101,7 @@ HEFT_CHECKED bool heft_vocab_read_config(struct heft_vocab_reading *r, struct he
 /* Reads added_tokens.json beside a tokenizer.json. */
 HEFT_CHECKED bool heft_vocab_read_added(struct heft_vocab_reading *r, struct heft_bytes text);
 
-/* ---- others ------------------------------------------------------------------------------ */
+/* ---- functions of the other files -------------------------------------------------------- */
 
 HEFT_CHECKED bool heft_vocab_read_json(struct heft_vocab_reading *r, struct heft_bytes text);
 /* Whether the first line is one of a rank file. */

@@ -14,10 +14,10 @@
 #include "tokens/vocab/vocab_parts.h"
 
 #define LONGEST   128               /* bytes of a token: the longest of GPT-2 and its successors */
-#define MOST_FILE ((size_t)8 << 20) /* o200k_base has 3.6 MB */
+#define MOST_FILE ((size_t)8 << 20) /* limit for the file; o200k_base has 3.6 MB */
 #define NO_RANK   UINT32_MAX
 
-/* ---- lines ------------------------------------------------------------------------------- */
+/* ---- parsing lines: base64 and rank ------------------------------------------------------ */
 
 static int base64_digit(uint8_t c)
 {
@@ -109,7 +109,7 @@ static bool list_lines(struct heft_vocab_reading *r, struct heft_str text,
                                    "expected a line with a token of up to 128 bytes in base64, a "
                                    "space, and a rank below 2^20");
         item.word = (struct heft_str){(const char *)bytes, n};
-        bytes += n; /* base64 is longer */
+        bytes += n; /* no overflow: their base64 is longer */
         if (!heft_vocab_add(r, list, &item))
             return false;
     }
@@ -153,7 +153,7 @@ static bool place_ranks(struct heft_vocab_reading *r, const struct heft_listing 
     return heft_vocab_place_bytes(r);
 }
 
-/* ---- merges ------------------------------------------------------------------------------ */
+/* ---- merges, derived from the ranks ------------------------------------------------------ */
 
 /* Bytes of a token divided into parts: part i is bytes [at[i], at[i + 1]); ranks[i] is that of
  * merging it with the next. */

@@ -18,17 +18,17 @@
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 #define HIGH       EACH(0x80)
 #define BATCH      32
-#define LINE       512 /* bytes of a merge */
+#define LINE       512 /* longest line of a merge in bytes */
 #define BATCH_ROOM (BATCH * 64 + LINE)
-#define LEAST_ITEM 6 /* bytes of "a":0, */
+#define LEAST_ITEM 6 /* bytes of the shortest item, "a":0, */
 
 struct walk {
-    const int16_t *bytes; /* by character of the alphabet */
+    const int16_t *bytes; /* indexed by character of the alphabet */
     const uint8_t *p, *end;
-    uint8_t *to; /* bytes of words */
+    uint8_t *to; /* where bytes of words are written */
 };
 
-/* ---- words ------------------------------------------------------------------------------- */
+/* ---- decoding words ---------------------------------------------------------------------- */
 
 static inline uint64_t zero_bytes(uint64_t x)
 {
@@ -39,7 +39,8 @@ static inline uint64_t zero_bytes(uint64_t x)
  */
 static inline uint64_t stop_bits(uint64_t x, bool quoted)
 {
-    const uint64_t unlike = (x + EACH(1)) | (x - EACH(0x21)) | x; /* not 21 to 7E */
+    const uint64_t unlike =
+        (x + EACH(1)) | (x - EACH(0x21)) | x; /* a top bit for each byte outside 0x21 … 0x7E */
 
     return (quoted ? unlike | zero_bytes(x ^ EACH('"')) | zero_bytes(x ^ EACH('\\')) : unlike) &
            HIGH;

@@ -35,7 +35,7 @@ uint8_t *heft_vocab_bytes(struct heft_vocab_reading *r, size_t n)
     return heft_arena_alloc(&r->v->mem, n + HEFT_VOCAB_PAD, r->err);
 }
 
-/* ---- words of the alphabet --------------------------------------------------------------- */
+/* ---- words of the alphabet to bytes ------------------------------------------------------ */
 
 /* Decodes characters of the alphabet to bytes at `out`, which has room for word.n. False: another
  * character. */
@@ -51,7 +51,7 @@ static bool to_bytes(const struct heft_vocab_reading *r, struct heft_str word, u
         if (c >= 0x80) {
             if (c < 0xC2 || c > 0xC5 || p == end || (*p & 0xC0) != 0x80)
                 return false;
-            c = (c & 0x1F) << 6 | (*p++ & 0x3F); /* below 0x180 */
+            c = (c & 0x1F) << 6 | (*p++ & 0x3F); /* the alphabet's code points are below 0x180 */
         }
         if (r->bytes[c] < 0)
             return false;
@@ -61,7 +61,7 @@ static bool to_bytes(const struct heft_vocab_reading *r, struct heft_str word, u
     return *n > 0;
 }
 
-/* ---- tokens ------------------------------------------------------------------------------ */
+/* ---- adding tokens ----------------------------------------------------------------------- */
 
 bool heft_vocab_add(struct heft_vocab_reading *r, struct heft_listing *list,
                     const struct heft_listed *item)
@@ -159,7 +159,7 @@ bool heft_vocab_place(struct heft_vocab_reading *r, const struct heft_listing *l
 
     v->n_ids = list->most + 1;
     for (size_t i = 0; i < list->n; i++)
-        room += list->items[i].word.n; /* within the file's size */
+        room += list->items[i].word.n; /* no overflow: words are within the file */
     if (!heft_vocab_room(v, v->n_ids, list->n, room, r->err))
         return false;
     v->tokens = heft_arena_zero(&v->mem, v->n_ids, sizeof *v->tokens, r->err);
@@ -200,7 +200,7 @@ static bool number_tokens(struct heft_vocab_reading *r, size_t merges, size_t by
     return heft_vocab_place_bytes(r);
 }
 
-/* ---- merges ------------------------------------------------------------------------------ */
+/* ---- reading merges ---------------------------------------------------------------------- */
 
 bool heft_vocab_line(struct heft_str *text, struct heft_str *line)
 {
