@@ -8,7 +8,7 @@
 struct heft_checkpoint {
     struct heft_model model;
     struct heft_reader reader;
-    struct heft_lock *lock;        /* guards maps, is_checked */
+    struct heft_lock *lock;        /* guards the members maps and is_checked */
     bool is_checked;               /* the checksums of whole sources have been compared and match */
     struct heft_mapping *maps;     /* for each source its whole file, mapped on first use; or … */
     struct heft_mapping *row_maps; /* … for each row its pages, if the file cannot be mapped as a
@@ -27,7 +27,7 @@ struct heft_place {
 struct heft_place heft_checkpoint_place(const struct heft_checkpoint *c, uint32_t storage,
                                         uint64_t offset);
 
-/* NULL: HEFT_USAGE. */
+/* The row at `index`; NULL with HEFT_USAGE past the end. */
 const struct heft_row *heft_checkpoint_row(const struct heft_checkpoint *c, size_t index,
                                            struct heft_error *err);
 

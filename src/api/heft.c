@@ -135,7 +135,7 @@ const char *heft_choice_at(const struct heft_checkpoint *c, size_t index)
     return index < c->model.n_choices ? c->model.choices[index] : NULL;
 }
 
-/* ---- what it holds ----------------------------------------------------------------------- */
+/* ---- contents of a checkpoint ------------------------------------------------------------ */
 
 const char *heft_format(const struct heft_checkpoint *c)
 {
@@ -591,7 +591,7 @@ bool heft_tensor_strings(struct heft_checkpoint *c, size_t index,
     return heft_error_about(err, "tensor", row->name);
 }
 
-/* ---- slices as text ---------------------------------------------------------------------- */
+/* ---- parsing slices ---------------------------------------------------------------------- */
 
 /* Parses a decimal number with an optional sign; negative numbers count from the end of the
  * dimension. */
@@ -612,7 +612,7 @@ static bool parse_index(const char **text, uint64_t dim, uint64_t *out)
     return true;
 }
 
-/* "3", "1:4", ":4", "1:", ":" */
+/* Parses a range of one dimension: "3", "1:4", ":4", "1:" or ":". */
 static bool parse_range(const char **text, uint64_t dim, struct heft_range *out)
 {
     const char *p = *text;

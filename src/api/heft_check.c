@@ -8,7 +8,7 @@
 #include "core/exec.h"
 #include "core/registry.h"
 
-/* ---- the map ----------------------------------------------------------------------------- */
+/* ---- the byte map ------------------------------------------------------------------------ */
 
 struct heft_map {
     struct heft_arena mem;
@@ -118,8 +118,8 @@ static const char *path_of(const struct heft_model *model, uint32_t source)
     return source < model->n_sources ? model->sources[source].path : NULL;
 }
 
-static void report(const struct verifier *v, enum heft_severity severity, const char *file,
-                   uint64_t offset, const char *text)
+static void report_finding(const struct verifier *v, enum heft_severity severity, const char *file,
+                           uint64_t offset, const char *text)
 {
     const struct heft_finding finding = {severity, file, offset, text};
 
@@ -133,7 +133,7 @@ static void report_notes(const struct verifier *v)
     for (size_t i = 0; i < model->n_notes; i++) {
         const struct heft_note *note = &model->notes[i];
 
-        report(v, note->severity, path_of(model, note->source), note->offset, note->text);
+        report_finding(v, note->severity, path_of(model, note->source), note->offset, note->text);
     }
     for (size_t i = 0; i < model->n_unreadable; i++) {
         const struct heft_unreadable *lost = &model->unreadable[i];
@@ -141,8 +141,8 @@ static void report_notes(const struct verifier *v)
 
         heft_fail(&text, HEFT_UNSUPPORTED, lost->offset, "cannot be read: %s", lost->reason);
         heft_error_about(&text, "tensor", lost->name);
-        report(v, lost->is_finding ? HEFT_FINDING : HEFT_NOTE, path_of(model, lost->source),
-               lost->offset, text.text);
+        report_finding(v, lost->is_finding ? HEFT_FINDING : HEFT_NOTE, path_of(model, lost->source),
+                       lost->offset, text.text);
     }
 }
 
@@ -158,7 +158,7 @@ static void report_differing(const struct verifier *v)
 
         heft_fail(&text, HEFT_OK, HEFT_NO_OFFSET, "%s %s: an earlier file has another",
                   kinds[d->kind], d->key.p);
-        report(v, HEFT_NOTE, path_of(model, d->source), HEFT_NO_OFFSET, text.text);
+        report_finding(v, HEFT_NOTE, path_of(model, d->source), HEFT_NO_OFFSET, text.text);
     }
 }
 
@@ -176,7 +176,7 @@ static bool report_layout(const struct verifier *v, struct heft_error *err)
         return false;
     }
     if (!map)
-        report(v, HEFT_FINDING, found.file, found.offset, found.text);
+        report_finding(v, HEFT_FINDING, found.file, found.offset, found.text);
     for (size_t i = 0; map && i < map->count; i++) {
         const struct heft_segment *s = &map->segments[i];
 
@@ -184,34 +184,34 @@ static bool report_layout(const struct verifier *v, struct heft_error *err)
         file = s->file;
         if (s->overlaps) {
             snprintf(text, sizeof text, "tensor data overlaps bytes up to 0x%" PRIx64, end);
-            report(v, HEFT_FINDING, path_of(&v->c->model, v->c->file_sources[file]), s->offset,
-                   text);
+            report_finding(v, HEFT_FINDING, path_of(&v->c->model, v->c->file_sources[file]),
+                           s->offset, text);
         }
         end = heft_max_u64(end, s->offset + s->bytes);
         if (s->claimed)
             continue;
         snprintf(text, sizeof text, "%" PRIu64 " byte%s that nothing in the file refers to",
                  s->bytes, s->bytes == 1 ? "" : "s");
-        report(v, HEFT_FINDING, path_of(&v->c->model, v->c->file_sources[s->file]), s->offset,
-               text);
+        report_finding(v, HEFT_FINDING, path_of(&v->c->model, v->c->file_sources[s->file]),
+                       s->offset, text);
     }
     heft_map_free(map);
     return true;
 }
 
-static void tell(void *ctx, enum heft_severity severity, uint32_t source, uint64_t offset,
-                 const char *text)
+static void on_finding(void *ctx, enum heft_severity severity, uint32_t source, uint64_t offset,
+                       const char *text)
 {
     const struct verifier *v = ctx;
 
-    report(v, severity, path_of(&v->c->model, source), offset, text);
+    report_finding(v, severity, path_of(&v->c->model, source), offset, text);
 }
 
 /* Reports the findings of formats that read more of their files for verification. */
 static bool report_formats(struct verifier *v, struct heft_error *err)
 {
     const struct heft_model *model = &v->c->model;
-    const struct heft_reporter to = {tell, v};
+    const struct heft_reporter to = {on_finding, v};
 
     for (uint32_t i = 0; i < model->n_sources; i++) { /* sources are numbered by u32 */
         const struct heft_format *format = model->sources[i].format;
@@ -229,8 +229,8 @@ static bool report_storage(void *ctx, uint32_t storage, const struct heft_error 
     const struct heft_model *model = &v->c->model;
 
     (void)err;
-    report(v, HEFT_FINDING, path_of(model, model->storages[storage].source), why->offset,
-           why->text);
+    report_finding(v, HEFT_FINDING, path_of(model, model->storages[storage].source), why->offset,
+                   why->text);
     return true;
 }
 
@@ -354,7 +354,7 @@ bool heft_blob_check(struct heft_checkpoint *c, size_t index, struct heft_error 
         return false;
     const struct heft_exec_options exec = {0};
     const struct heft_model_blob *blob;
-    struct heft_row whole = {0}; /* a row of the same storage */
+    struct heft_row whole = {0}; /* any row that uses the storage */
 
     if (index >= c->model.n_blobs)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "blob number %zu does not exist", index);

@@ -21,7 +21,7 @@ struct gathered {
     size_t n;
 };
 
-/* ---- asking ------------------------------------------------------------------------------ */
+/* ---- collecting the items ---------------------------------------------------------------- */
 
 static bool make_room(struct gathered *g, size_t n, struct heft_arena *mem, struct heft_error *err)
 {
@@ -34,8 +34,8 @@ static bool make_room(struct gathered *g, size_t n, struct heft_arena *mem, stru
 }
 
 /* The size of an item whose storage occurred before is not asked for. */
-static bool gather(struct gathered *g, const struct heft_split_items *items,
-                   struct heft_strmap *seen, struct heft_error *err)
+static bool collect_items(struct gathered *g, const struct heft_split_items *items,
+                          struct heft_strmap *seen, struct heft_error *err)
 {
     for (size_t i = 0; i < items->n; i++) {
         uint32_t other = HEFT_MAP_NONE;
@@ -57,7 +57,7 @@ static bool gather(struct gathered *g, const struct heft_split_items *items,
     return true;
 }
 
-/* ---- naming ------------------------------------------------------------------------------ */
+/* ---- names of the files ------------------------------------------------------------------ */
 
 /* {suffix} exactly once, and no other brace. */
 static bool check_pattern(const char *pattern, const char **mark, struct heft_error *err)
@@ -111,7 +111,7 @@ static bool fill_files(struct heft_split_plan *plan, const struct gathered *g, c
     return true;
 }
 
-/* ---- the door ---------------------------------------------------------------------------- */
+/* ---- public API -------------------------------------------------------------------------- */
 
 struct heft_split_plan *heft_split_with(const struct heft_split_items *items,
                                         uint64_t max_shard_size, const char *filename_pattern,
@@ -125,7 +125,7 @@ struct heft_split_plan *heft_split_with(const struct heft_split_items *items,
     struct gathered g = {0};
     const char *mark = NULL;
     const bool ok = plan && check_pattern(filename_pattern, &mark, err) &&
-                    make_room(&g, items->n, &mem, err) && gather(&g, items, &seen, err) &&
+                    make_room(&g, items->n, &mem, err) && collect_items(&g, items, &seen, err) &&
                     heft_split(g.n, g.sizes, g.storages, max_shard_size, g.shards, g.order,
                                &g.n_shards, &plan->total, err) &&
                     fill_files(plan, &g, filename_pattern, mark, err);

@@ -119,7 +119,7 @@ static inline void *alloc_aligned(struct heft_arena *arena, size_t n, size_t to,
                                   struct heft_error *err)
 {
     struct heft_arena_block *const block = arena->blocks;
-    const size_t at = (arena->used + to - 1) & ~(to - 1); /* used is no more than cap */
+    const size_t at = (arena->used + to - 1) & ~(to - 1); /* no overflow: `used` is at most `cap` */
 
     n += n == 0;
     if (!block || at > block->cap || n > block->cap - at)

@@ -13,7 +13,7 @@
 #define HEFT_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define HEFT_LIKELY(x)         __builtin_expect(!!(x), 1)
 #define HEFT_UNLIKELY(x)       __builtin_expect(!!(x), 0)
-#define HEFT_PREFETCH(p)       __builtin_prefetch((p), 1) /* will be written to soon */
+#define HEFT_PREFETCH(p)       __builtin_prefetch((p), 1) /* prefetch for writing */
 #define HEFT_LOWEST_BIT(x)     ((unsigned)__builtin_ctzll(x))
 #define HEFT_HIGHEST_BIT(x)    (63 - (unsigned)__builtin_clzll(x))
 #define HEFT_INLINE            static inline __attribute__((always_inline))
@@ -103,7 +103,7 @@ static inline bool heft_str_is(struct heft_str a, const char *text)
 {
     return heft_str_eq(a, heft_str_of(text));
 }
-/* Byte order, shorter first on a tie: the order of UTF-8 code points. */
+/* Compares bytes; a prefix comes first. This is also the order of the UTF-8 code points. */
 static inline int heft_str_cmp(struct heft_str a, struct heft_str b)
 {
     const size_t n = a.n < b.n ? a.n : b.n;
@@ -140,7 +140,7 @@ HEFT_CHECKED static inline bool heft_mul(uint64_t a, uint64_t b, uint64_t *out)
     *out = a * b;
     return true;
 }
-/* [off, off+len) lies inside [0, size). */
+/* True if the range [off, off+len) is inside [0, size). Cannot overflow. */
 static inline bool heft_within(uint64_t off, uint64_t len, uint64_t size)
 {
     return off <= size && len <= size - off;

@@ -55,7 +55,8 @@ void heft_buf_printf(struct heft_buf *buf, const char *format, ...)
         return;
     }
     n = (size_t)wanted;
-    if (n + 1 > buf->cap - buf->n && !heft_buf_room(buf, n + 1)) /* vsnprintf adds a NUL */
+    if (n + 1 > buf->cap - buf->n &&
+        !heft_buf_room(buf, n + 1)) /* room for the NUL that vsnprintf adds */
         return;
     va_start(args, format);
     vsnprintf(buf->p + buf->n, n + 1, format, args);

@@ -26,7 +26,7 @@ uint32_t heft_crc32c(uint32_t crc, const void *p, size_t n)
     for (; n > PIECE; n -= PIECE, at += PIECE)
         crc = crc32_iscsi(at, (int)PIECE, crc);
     if (n)
-        crc = crc32_iscsi(at, (int)n, crc); /* n <= 2^30 */
+        crc = crc32_iscsi(at, (int)n, crc); /* the length fits int: n is at most 2^30 */
     return ~crc;
 }
 
@@ -36,42 +36,42 @@ uint32_t heft_crc32c(uint32_t crc, const void *p, size_t n)
 #define POLYNOMIAL   0xedb88320u
 #define POLYNOMIAL_C 0x82f63b78u
 
-static uint32_t times(uint32_t a, uint32_t b, uint32_t polynomial)
+static uint32_t multiply_polynomials(uint32_t a, uint32_t b, uint32_t polynomial)
 {
     uint32_t product = 0;
 
     for (; a != 0; a <<= 1) {
         if (a & ONE)
             product ^= b;
-        b = b & 1 ? b >> 1 ^ polynomial : b >> 1; /* b·x */
+        b = b & 1 ? b >> 1 ^ polynomial : b >> 1; /* multiplies b by x */
     }
     return product;
 }
 
 /* CRC combination (as zlib's crc32_combine): appending n bytes multiplies the CRC of the preceding
  * bytes by x^(8n). The inversions of both parts cancel out. O(log n) multiplications. */
-static uint32_t combine(uint32_t crc_a, uint32_t crc_b, uint64_t len_b, uint32_t polynomial)
+static uint32_t combine_crcs(uint32_t crc_a, uint32_t crc_b, uint64_t len_b, uint32_t polynomial)
 {
     uint32_t power = ONE >> 8; /* x^8; squared in every round */
     uint32_t factor = ONE;
 
     while (len_b != 0) {
         if (len_b & 1)
-            factor = times(factor, power, polynomial);
-        power = times(power, power, polynomial);
+            factor = multiply_polynomials(factor, power, polynomial);
+        power = multiply_polynomials(power, power, polynomial);
         len_b >>= 1;
     }
-    return times(factor, crc_a, polynomial) ^ crc_b;
+    return multiply_polynomials(factor, crc_a, polynomial) ^ crc_b;
 }
 
 uint32_t heft_crc32_combine(uint32_t crc_a, uint32_t crc_b, uint64_t len_b)
 {
-    return combine(crc_a, crc_b, len_b, POLYNOMIAL);
+    return combine_crcs(crc_a, crc_b, len_b, POLYNOMIAL);
 }
 
 uint32_t heft_crc32c_combine(uint32_t crc_a, uint32_t crc_b, uint64_t len_b)
 {
-    return combine(crc_a, crc_b, len_b, POLYNOMIAL_C);
+    return combine_crcs(crc_a, crc_b, len_b, POLYNOMIAL_C);
 }
 
 uint32_t heft_sum_of(enum heft_sum sum, const void *p, size_t n)
@@ -81,7 +81,7 @@ uint32_t heft_sum_of(enum heft_sum sum, const void *p, size_t n)
 
 uint32_t heft_sum_combine(enum heft_sum sum, uint32_t a, uint32_t b, uint64_t len_b)
 {
-    return combine(a, b, len_b, sum == HEFT_SUM_CRC32C ? POLYNOMIAL_C : POLYNOMIAL);
+    return combine_crcs(a, b, len_b, sum == HEFT_SUM_CRC32C ? POLYNOMIAL_C : POLYNOMIAL);
 }
 
 const char *heft_sum_name(enum heft_sum sum)

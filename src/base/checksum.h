@@ -22,6 +22,6 @@ enum heft_sum {
 /* Of the two CRCs only. */
 uint32_t heft_sum_of(enum heft_sum sum, const void *p, size_t n);
 uint32_t heft_sum_combine(enum heft_sum sum, uint32_t a, uint32_t b, uint64_t len_b);
-const char *heft_sum_name(enum heft_sum sum); /* "CRC-32C" */
+const char *heft_sum_name(enum heft_sum sum); /* name for messages, such as "CRC-32C" */
 
 #endif

@@ -41,7 +41,7 @@ static inline struct heft_bytes heft_cur_take(struct heft_cur *cur, uint64_t n)
         cur->bad = true;
         return view;
     }
-    view.n = (size_t)n; /* n <= left, which is a size_t */
+    view.n = (size_t)n; /* n fits size_t: it is at most `left` */
     cur->at += view.n;
     return view;
 }

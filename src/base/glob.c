@@ -9,7 +9,7 @@ struct glob {
 };
 
 /* Length in bytes of the character at s.p[at]: a UTF-8 sequence, or 1 for an invalid byte. */
-static size_t step(struct heft_str s, size_t at)
+static size_t character_length(struct heft_str s, size_t at)
 {
     const uint8_t lead = (uint8_t)s.p[at];
     const size_t length = lead < 0xc2 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 1;
@@ -21,9 +21,9 @@ static size_t step(struct heft_str s, size_t at)
 }
 
 /* Takes the character at *at and advances *at. Characters compare as their bytes do. */
-static struct heft_str take(struct heft_str s, size_t *at)
+static struct heft_str take_character(struct heft_str s, size_t *at)
 {
-    const struct heft_str one = {s.p + *at, step(s, *at)};
+    const struct heft_str one = {s.p + *at, character_length(s, *at)};
 
     *at += one.n;
     return one;
@@ -34,7 +34,7 @@ static struct heft_str take_quoted(struct heft_str s, size_t *at)
 {
     if (s.p[*at] == '\\' && *at + 1 < s.n)
         ++*at;
-    return take(s, at);
+    return take_character(s, at);
 }
 
 /* Matches one character against the set whose `[` is at *at. False if the set has no end; else *at
@@ -69,7 +69,7 @@ static bool match_set(struct heft_str pattern, size_t *at, struct heft_str one, 
 /* Matches one character of the text against the pattern at *p, which is not `*`; advances both. */
 static bool match_one(struct glob *glob, size_t *p, size_t *t)
 {
-    const struct heft_str one = take(glob->text, t);
+    const struct heft_str one = take_character(glob->text, t);
     const char c = glob->pattern.p[*p];
     bool hit = false;
 
@@ -102,7 +102,7 @@ bool heft_glob_match(struct heft_str pattern, struct heft_str text)
             continue;
         if (back_p == SIZE_MAX || back_t >= text.n)
             return false;
-        back_t += step(text, back_t);
+        back_t += character_length(text, back_t);
         p = back_p;
         t = back_t;
     }

@@ -6,7 +6,7 @@
 
 #include <isa-l/igzip_lib.h>
 
-#define MOST ((size_t)1 << 30) /* ISA-L counts in 32 bits */
+#define MOST ((size_t)1 << 30) /* bytes per call: ISA-L counts in 32 bits */
 
 struct heft_inflate {
     struct inflate_state state;

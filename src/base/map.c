@@ -15,7 +15,7 @@
 /* keys whose slots are prefetched together: enough to hide the latency of memory */
 #define BATCH 64
 
-/* ---- seed ---------------------------------------------------------------------------------- */
+/* ---- the hash seed ------------------------------------------------------------------------- */
 
 /* Zero: not drawn yet. */
 static atomic_uint_fast64_t drawn;
@@ -38,7 +38,7 @@ static uint64_t draw_seed(void)
     return none; /* another thread was first: use its value */
 }
 
-static inline uint64_t seed(void)
+static inline uint64_t hash_seed(void)
 {
     const uint64_t value = atomic_load_explicit(&drawn, memory_order_relaxed);
 
@@ -47,7 +47,7 @@ static inline uint64_t seed(void)
 
 uint64_t heft_map_seed(void)
 {
-    return seed();
+    return hash_seed();
 }
 
 /* ---- SipHash-1-3 --------------------------------------------------------------------------- */
@@ -56,7 +56,7 @@ struct sip {
     uint64_t a, b, c, d;
 };
 
-static inline uint64_t turn(uint64_t x, unsigned bits)
+static inline uint64_t rotate_left(uint64_t x, unsigned bits)
 {
     return x << bits | x >> (64 - bits);
 }
@@ -65,13 +65,13 @@ static inline void sip_round(struct sip *s)
 {
     s->a += s->b;
     s->c += s->d;
-    s->b = turn(s->b, 13) ^ s->a;
-    s->d = turn(s->d, 16) ^ s->c;
-    s->a = turn(s->a, 32) + s->d;
+    s->b = rotate_left(s->b, 13) ^ s->a;
+    s->d = rotate_left(s->d, 16) ^ s->c;
+    s->a = rotate_left(s->a, 32) + s->d;
     s->c += s->b;
-    s->d = turn(s->d, 21) ^ s->a;
-    s->b = turn(s->b, 17) ^ s->c;
-    s->c = turn(s->c, 32);
+    s->d = rotate_left(s->d, 21) ^ s->a;
+    s->b = rotate_left(s->b, 17) ^ s->c;
+    s->c = rotate_left(s->c, 32);
 }
 
 static inline void sip_word(struct sip *s, uint64_t word)
@@ -84,7 +84,7 @@ static inline void sip_word(struct sip *s, uint64_t word)
 /* Never zero: zero marks a free slot. */
 static uint32_t hash_of(struct heft_str key)
 {
-    const uint64_t k0 = seed(), k1 = heft_mix(k0);
+    const uint64_t k0 = hash_seed(), k1 = heft_mix(k0);
     const uint8_t *p = (const uint8_t *)key.p;
     struct sip s = {k0 ^ UINT64_C(0x736f6d6570736575), k1 ^ UINT64_C(0x646f72616e646f6d),
                     k0 ^ UINT64_C(0x6c7967656e657261), k1 ^ UINT64_C(0x7465646279746573)};
@@ -106,7 +106,7 @@ static uint32_t hash_of(struct heft_str key)
     return (uint32_t)((s.a ^ s.b ^ s.c ^ s.d) >> 32) | 0x80000000u;
 }
 
-/* ---- strings ------------------------------------------------------------------------------- */
+/* ---- maps with string keys ----------------------------------------------------------------- */
 
 struct heft_strmap_slot {
     uint32_t hash; /* 0 if the slot is free */
@@ -286,7 +286,7 @@ void heft_strmap_release(struct heft_strmap *map)
     *map = (struct heft_strmap){0};
 }
 
-/* ---- texts that differ --------------------------------------------------------------------- */
+/* ---- sets of similar texts ----------------------------------------------------------------- */
 
 /* A longer probe sequence means that a file chose its marks to collide: the text is then looked up
  * in the map, whose hash is keyed. */
@@ -341,7 +341,7 @@ void heft_differ_release(struct heft_differ *differ)
     *differ = (struct heft_differ){0};
 }
 
-/* ---- integers ------------------------------------------------------------------------------ */
+/* ---- maps with integer keys ---------------------------------------------------------------- */
 
 /* Values are stored inverted, so that zeroed memory is free: HEFT_MAP_NONE is not a valid value. */
 struct heft_u32map_slot {
@@ -351,7 +351,7 @@ struct heft_u32map_slot {
 static struct heft_u32map_slot *u32map_slot(const struct heft_u32map_slot *slots, size_t cap,
                                             uint32_t key)
 {
-    size_t at = (size_t)heft_mix(key ^ seed()) & (cap - 1);
+    size_t at = (size_t)heft_mix(key ^ hash_seed()) & (cap - 1);
 
     while (slots[at].inverted != 0 && slots[at].key != key)
         at = (at + 1) & (cap - 1);

@@ -20,7 +20,7 @@ static bool may_allocate(size_t n, struct heft_error *err)
     return heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "out of memory: %zu bytes wanted", n);
 }
 
-static void *checked(void *p, size_t n, struct heft_error *err)
+static void *check_allocation(void *p, size_t n, struct heft_error *err)
 {
     if (!p)
         heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "out of memory: %zu bytes wanted", n);
@@ -31,7 +31,7 @@ void *heft_alloc(size_t n, struct heft_error *err)
 {
     if (!may_allocate(n, err))
         return NULL;
-    return checked(malloc(n ? n : 1), n, err);
+    return check_allocation(malloc(n ? n : 1), n, err);
 }
 
 void *heft_calloc(size_t n, size_t each, struct heft_error *err)
@@ -44,7 +44,7 @@ void *heft_calloc(size_t n, size_t each, struct heft_error *err)
     const size_t size = n * each; /* cannot overflow: checked above */
     if (!may_allocate(size, err))
         return NULL;
-    return checked(calloc(1, size ? size : 1), size, err);
+    return check_allocation(calloc(1, size ? size : 1), size, err);
 }
 
 /* Large blocks are aligned to huge pages. */
@@ -56,8 +56,9 @@ void *heft_realloc(void *p, size_t n, struct heft_error *err)
     if (!may_allocate(n, err))
         return NULL;
     if (!p && n >= LARGE_BLOCK)
-        return checked(aligned_alloc(LARGE_PAGE, (n + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1)), n, err);
-    return checked(realloc(p, n ? n : 1), n, err);
+        return check_allocation(aligned_alloc(LARGE_PAGE, (n + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1)),
+                                n, err);
+    return check_allocation(realloc(p, n ? n : 1), n, err);
 }
 
 void heft_free(void *p)

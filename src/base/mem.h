@@ -15,7 +15,7 @@ HEFT_CHECKED void *heft_calloc(size_t n, size_t each,
 HEFT_CHECKED void *heft_realloc(void *p, size_t n, struct heft_error *err);
 void heft_free(void *p);
 void heft_alloc_fail_at(uint64_t nth);
-uint64_t heft_alloc_count(void); /* allocations since the start of the process */
+uint64_t heft_alloc_count(void); /* number of allocations since the start of the process */
 
 /* Arena: memory that is released all at once. A zeroed arena is valid and empty. Not thread-safe.
  * Pieces are aligned to 16 bytes (numbers to 8, text not at all); blocks double from 64 KiB to 4

@@ -1,4 +1,4 @@
-/* sha256.c: SHA-256, FIPS 180-4 section 6.2, a block of 64 bytes at a time. */
+/* sha256.c: SHA-256 (FIPS 180-4, section 6.2), processed in blocks of 64 bytes. */
 #include "base/sha256.h"
 
 #include <string.h>

@@ -28,7 +28,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static struct heft_str trim(struct heft_str s)
+static struct heft_str trim_space(struct heft_str s)
 {
     while (s.n && is_space(s.p[0])) {
         s.p++;
@@ -39,7 +39,7 @@ static struct heft_str trim(struct heft_str s)
     return s;
 }
 
-static bool accept(struct heft_str *s, char a, char b)
+static bool accept_letter(struct heft_str *s, char a, char b)
 {
     if (s->n == 0 || (s->p[0] != a && s->p[0] != b))
         return false;
@@ -79,10 +79,10 @@ static void take_exponent(struct heft_str *s, struct decimal *out)
     int64_t value = 0;
     bool negative;
 
-    if (!accept(&rest, 'e', 'E'))
+    if (!accept_letter(&rest, 'e', 'E'))
         return;
     negative = rest.n && rest.p[0] == '-';
-    (void)accept(&rest, '+', '-');
+    (void)accept_letter(&rest, '+', '-');
     if (rest.n == 0 || !is_digit(rest.p[0]))
         return;
     for (; rest.n && is_digit(rest.p[0]); rest.p++, rest.n--)
@@ -96,9 +96,9 @@ static bool take_number(struct heft_str *s, struct decimal *out)
 {
     size_t digits;
 
-    (void)accept(s, '+', '+');
+    (void)accept_letter(s, '+', '+');
     digits = take_digits(s, out, 0);
-    if (accept(s, '.', '.'))
+    if (accept_letter(s, '.', '.'))
         digits += take_digits(s, out, -1);
     if (digits == 0)
         return false;
@@ -141,7 +141,7 @@ static double power_of_ten(int64_t n) /* 10^n for n of 0 to 22, where doubles ar
     return power;
 }
 
-/* mantissa · unit / 10^places, places > 0. */
+/* Computes mantissa × unit / 10^places, for places > 0. */
 static bool scale_fraction(const struct decimal *number, uint64_t unit, int64_t places,
                            uint64_t *out)
 {
@@ -172,7 +172,7 @@ static bool scale_fraction(const struct decimal *number, uint64_t unit, int64_t 
     return true;
 }
 
-static bool scale(struct decimal number, uint64_t unit, uint64_t *out)
+static bool scale_number(struct decimal number, uint64_t unit, uint64_t *out)
 {
     *out = 0;
     if (number.mantissa == 0)
@@ -197,7 +197,7 @@ static bool scale(struct decimal number, uint64_t unit, uint64_t *out)
 static bool parse_number(struct heft_str text, const char *what, struct decimal *number,
                          struct heft_str *unit, struct heft_error *err)
 {
-    struct heft_str rest = trim(text);
+    struct heft_str rest = trim_space(text);
 
     if (rest.n == 0)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "the %s is empty, expected a number",
@@ -206,7 +206,7 @@ static bool parse_number(struct heft_str text, const char *what, struct decimal 
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "%s '%.*s': expected a number such as 5 or 1.5", what,
                          (int)heft_min_u64(text.n, 100), text.p);
-    *unit = trim(rest);
+    *unit = trim_space(rest);
     return true;
 }
 
@@ -228,7 +228,7 @@ bool heft_parse_size(struct heft_str text, uint64_t *out, struct heft_error *err
         return false;
     if (!size_unit_of(rest, &unit))
         return refuse_unit(text, "size", rest, "KB, MB, GB, TB, KiB, MiB, GiB, TiB", err);
-    if (!scale(number, unit, &size))
+    if (!scale_number(number, unit, &size))
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "size '%.*s' is beyond 2^64 bytes",
                          (int)heft_min_u64(text.n, 100), text.p);
     *out = size;

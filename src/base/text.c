@@ -190,7 +190,7 @@ size_t heft_utf8_put(char *out, uint32_t point)
     return n;
 }
 
-/* ---- for terminals ------------------------------------------------------------------------- */
+/* ---- escaping for terminals ---------------------------------------------------------------- */
 
 static const char hex[] = "0123456789abcdef";
 
@@ -306,7 +306,7 @@ void heft_buf_escaped(struct heft_buf *buf, struct heft_str s)
     }
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------- */
+/* ---- escaping for JSON --------------------------------------------------------------------- */
 
 /* The letter of a two-character escape; 0 if there is none. */
 static char json_letter(uint32_t point)
@@ -377,7 +377,7 @@ void heft_buf_json(struct heft_buf *buf, struct heft_str s, bool ascii)
     heft_buf_char(buf, '"');
 }
 
-/* ---- numbers ----------------------------------------------------------------------------- */
+/* ---- formatting numbers ------------------------------------------------------------------ */
 
 /* All characters that "%g" writes for a finite number, except the decimal point, which may have
  * several bytes. */

@@ -17,8 +17,8 @@
 
 #include "base/checksum.h"
 
-#define PIECE       ((size_t)1 << 30) /* ISA-L counts in 32 bits */
-#define WINDOW_BITS 27                /* of a zstd frame: 128 MiB at most, as for zstd -d */
+#define PIECE       ((size_t)1 << 30) /* bytes per call: ISA-L counts in 32 bits */
+#define WINDOW_BITS 27 /* window of a zstd frame: 128 MiB at most, the default of zstd -d */
 
 enum part { PART_FIXED, PART_LENGTH, PART_EXTRA, PART_NAME, PART_COMMENT, PART_SUM, PART_DATA };
 
@@ -80,7 +80,7 @@ struct heft_unpack *heft_unpack_new(enum heft_pack pack, struct heft_error *err)
     return NULL;
 }
 
-/* ---- the head of a member ------------------------------------------------------------------- */
+/* ---- header of a gzip member ---------------------------------------------------------------- */
 
 static bool take_fixed(struct head *h, uint8_t c, struct heft_error *err)
 {
@@ -159,7 +159,7 @@ static bool step_head(struct heft_unpack *u, struct heft_bytes *in, struct heft_
     return true;
 }
 
-/* ---- data ----------------------------------------------------------------------------------- */
+/* ---- compressed data ------------------------------------------------------------------------ */
 
 /* Returns bytes that the bit reader took ahead and that belong to the next member. */
 static void give_back(struct heft_unpack *u)

@@ -25,7 +25,7 @@ enum { STEP = 64 };    /* elements of an inner loop */
 enum { INFINITE = 1 << 16 };
 typedef uint32_t cast_loop(const uint8_t *restrict src, uint8_t *restrict dst, size_t n);
 
-/* ---- bits -------------------------------------------------------------------------------- */
+/* ---- bit patterns ------------------------------------------------------------------------ */
 
 static inline bool host_is_little(void)
 {
@@ -70,7 +70,7 @@ static inline float float_of(uint32_t u)
 /* Widens the magnitude (bits without the sign) of a small float with `man` mantissa bits and
  * exponent bias `bias` to F32 bits. The caller handles infinities and NaN. Below `1 << man` the
  * value is subnormal: an integer times a power of two. */
-static inline uint32_t widen(uint32_t mag, unsigned man, unsigned bias)
+static inline uint32_t widen_float(uint32_t mag, unsigned man, unsigned bias)
 {
     const float ulp = float_of((128u - bias - man) << 23);
     const uint32_t tiny = bits_of((float)(int32_t)mag * ulp);
@@ -82,7 +82,7 @@ static inline uint32_t widen(uint32_t mag, unsigned man, unsigned bias)
 /* Narrows the magnitude of a finite F32 to such a float, rounded to nearest even. The result
  * exceeds the largest finite magnitude if the value overflows. Subnormal results are rounded by
  * adding a number whose unit in the last place is that of the result. */
-static inline uint32_t narrow(uint32_t mag, unsigned man, unsigned bias)
+static inline uint32_t narrow_float(uint32_t mag, unsigned man, unsigned bias)
 {
     const uint32_t magic = (127u + 1 - bias - man + 23) << 23;
     const uint32_t tiny = bits_of(float_of(mag) + float_of(magic)) - magic;
@@ -101,7 +101,7 @@ static inline uint32_t f32_of_f16(uint16_t h)
     const uint32_t quiet = mag > 0x7C00 ? 0x400000u : 0;
     const uint32_t special = F32_INF | mag << 13 | quiet;
 
-    return (uint32_t)(h & 0x8000u) << 16 | (mag >= 0x7C00 ? special : widen(mag, 10, 15));
+    return (uint32_t)(h & 0x8000u) << 16 | (mag >= 0x7C00 ? special : widen_float(mag, 10, 15));
 }
 
 static inline uint32_t f32_of_bf16(uint16_t h)
@@ -115,20 +115,20 @@ static inline uint32_t f32_of_e5m2(uint8_t b)
 
     const uint32_t special = F32_INF | mag << 21 | (mag > 0x7C ? 0x400000u : 0);
 
-    return (uint32_t)(b & 0x80u) << 24 | (mag >= 0x7C ? special : widen(mag, 2, 15));
+    return (uint32_t)(b & 0x80u) << 24 | (mag >= 0x7C ? special : widen_float(mag, 2, 15));
 }
 
 static inline uint32_t f32_of_e4m3(uint8_t b)
 {
     const uint32_t mag = b & 0x7Fu;
 
-    return (uint32_t)(b & 0x80u) << 24 | (mag == 0x7F ? 0x7FF00000u : widen(mag, 3, 7));
+    return (uint32_t)(b & 0x80u) << 24 | (mag == 0x7F ? 0x7FF00000u : widen_float(mag, 3, 7));
 }
 
 /* FNUZ dtypes have one zero, no infinity, and a single NaN at the code of minus zero. */
 static inline uint32_t f32_of_fnuz(uint8_t b, unsigned man, unsigned bias)
 {
-    const uint32_t value = (uint32_t)(b & 0x80u) << 24 | widen(b & 0x7Fu, man, bias);
+    const uint32_t value = (uint32_t)(b & 0x80u) << 24 | widen_float(b & 0x7Fu, man, bias);
 
     return b == 0x80 ? F32_INF + 1 : value;
 }
@@ -171,7 +171,7 @@ static inline uint16_t f16_of_f32(uint32_t u, uint32_t *over)
 {
     const uint32_t mag = u & F32_ABS;
     const uint32_t nan = 0x7E00u | (mag >> 13 & 0x3FF);
-    const uint32_t finite = mag >= 0x477FF000u ? 0x7C00 : narrow(mag, 10, 15);
+    const uint32_t finite = mag >= 0x477FF000u ? 0x7C00 : narrow_float(mag, 10, 15);
 
     *over = (uint32_t)(mag < F32_INF) & (uint32_t)(mag >= 0x477FF000u);
     return (uint16_t)((u >> 16 & 0x8000) | (mag > F32_INF ? nan : finite));
@@ -180,7 +180,8 @@ static inline uint16_t f16_of_f32(uint32_t u, uint32_t *over)
 static inline uint8_t e5m2_of_f32(uint32_t u, uint32_t *over)
 {
     const uint32_t mag = u & F32_ABS;
-    const uint32_t finite = mag >= 0x47700000u ? 0x7C : narrow(mag, 2, 15); /* 61440 */
+    const uint32_t finite =
+        mag >= 0x47700000u ? 0x7C : narrow_float(mag, 2, 15); /* 0x47700000 is 61440.0f */
 
     *over = (uint32_t)(mag < F32_INF) & (uint32_t)(mag >= 0x47700000u);
     return (uint8_t)((u >> 24 & 0x80) | (mag > F32_INF ? 0x7F : finite));
@@ -189,7 +190,8 @@ static inline uint8_t e5m2_of_f32(uint32_t u, uint32_t *over)
 static inline uint8_t e4m3_of_f32(uint32_t u, uint32_t *over)
 {
     const uint32_t mag = u & F32_ABS;
-    const uint32_t finite = mag > 0x43E80000u ? 0x7E : narrow(mag, 3, 7); /* 464 rounds to 448 */
+    const uint32_t finite =
+        mag > 0x43E80000u ? 0x7E : narrow_float(mag, 3, 7); /* 464 rounds to 448 */
 
     *over = (uint32_t)(mag < F32_INF) & (uint32_t)(mag > 0x43E80000u);
     *over += mag == F32_INF ? INFINITE : 0;
@@ -201,7 +203,7 @@ static inline uint8_t fnuz_of_f32(uint32_t u, uint32_t *over, unsigned man, unsi
                                   uint32_t top)
 {
     const uint32_t mag = u & F32_ABS;
-    const uint32_t value = narrow(mag, man, bias);
+    const uint32_t value = narrow_float(mag, man, bias);
     const uint32_t sign = value ? u >> 24 & 0x80 : 0;
 
     *over = (uint32_t)(mag < F32_INF) & (uint32_t)(mag >= top);
@@ -211,12 +213,12 @@ static inline uint8_t fnuz_of_f32(uint32_t u, uint32_t *over, unsigned man, unsi
 
 static inline uint8_t e4m3fnuz_of_f32(uint32_t u, uint32_t *over)
 {
-    return fnuz_of_f32(u, over, 3, 8, 0x43780000u); /* 248 */
+    return fnuz_of_f32(u, over, 3, 8, 0x43780000u); /* 0x43780000 is 248.0f */
 }
 
 static inline uint8_t e5m2fnuz_of_f32(uint32_t u, uint32_t *over)
 {
-    return fnuz_of_f32(u, over, 2, 16, 0x47700000u); /* 61440 */
+    return fnuz_of_f32(u, over, 2, 16, 0x47700000u); /* 0x47700000 is 61440.0f */
 }
 
 static inline float f32_of_f64(double d, uint32_t *over)
@@ -230,7 +232,7 @@ static inline float f32_of_f64(double d, uint32_t *over)
     return f;
 }
 
-/* ---- loops ------------------------------------------------------------------------------- */
+/* ---- loops over elements ----------------------------------------------------------------- */
 
 /* LOOP(name, from, to, expr) defines a function that computes `to y = expr` from `from x` for
  * each element; expr may count overflows in `uint32_t over`. The inner loop has a constant trip
@@ -310,8 +312,8 @@ LOOP(int_to_32, uint64_t, uint32_t, (uint32_t)x)
 /* Unpacks elements of fewer than 8 bits from a little-endian bit stream: the first element is in
  * the lowest bits, as torch packs F4. `man` mantissa bits; these dtypes have neither infinity
  * nor NaN. */
-static inline uint32_t unpack(const uint8_t *src, uint8_t *dst, size_t n, unsigned bits,
-                              unsigned man, unsigned bias)
+static inline uint32_t unpack_bits(const uint8_t *src, uint8_t *dst, size_t n, unsigned bits,
+                                   unsigned man, unsigned bias)
 {
     const uint32_t sign = 1u << (bits - 1);
 
@@ -320,7 +322,7 @@ static inline uint32_t unpack(const uint8_t *src, uint8_t *dst, size_t n, unsign
         const uint32_t low = src[at / 8];
         const uint32_t high = at % 8 + bits > 8 ? src[at / 8 + 1] : 0;
         const uint32_t x = (low | high << 8) >> at % 8;
-        const uint32_t u = (x & sign) << (32 - bits) | widen(x & (sign - 1), man, bias);
+        const uint32_t u = (x & sign) << (32 - bits) | widen_float(x & (sign - 1), man, bias);
 
         copy_le(dst + i * sizeof u, &u, sizeof u);
     }
@@ -329,17 +331,17 @@ static inline uint32_t unpack(const uint8_t *src, uint8_t *dst, size_t n, unsign
 
 static uint32_t f4_to_f32(const uint8_t *restrict src, uint8_t *restrict dst, size_t n)
 {
-    return unpack(src, dst, n, 4, 1, 1);
+    return unpack_bits(src, dst, n, 4, 1, 1);
 }
 
 static uint32_t f6_e2m3_to_f32(const uint8_t *restrict src, uint8_t *restrict dst, size_t n)
 {
-    return unpack(src, dst, n, 6, 3, 1);
+    return unpack_bits(src, dst, n, 6, 3, 1);
 }
 
 static uint32_t f6_e3m2_to_f32(const uint8_t *restrict src, uint8_t *restrict dst, size_t n)
 {
-    return unpack(src, dst, n, 6, 2, 3);
+    return unpack_bits(src, dst, n, 6, 2, 3);
 }
 
 LOOP(f16_to_f32, uint16_t, uint32_t, f32_of_f16(x))
@@ -360,7 +362,7 @@ LOOP(f32_to_e4m3, uint32_t, uint8_t, e4m3_of_f32(x, &over))
 LOOP(f32_to_e4m3fnuz, uint32_t, uint8_t, e4m3fnuz_of_f32(x, &over))
 LOOP(f32_to_e5m2fnuz, uint32_t, uint8_t, e5m2fnuz_of_f32(x, &over))
 
-/* ---- lanes and routes -------------------------------------------------------------------- */
+/* ---- choosing a conversion: widths and routes -------------------------------------------- */
 
 struct lane {
     cast_loop *to_f32, *to_f64, *from_f32; /* from_f32: for dtypes that F32 is narrowed to */

@@ -5,12 +5,12 @@
 #include "core/locate_parts.h"
 #include "core/reader.h"
 
-#define DEFAULT_SHARD 5000000000u /* the hub's "5GB" */
+#define DEFAULT_SHARD 5000000000u /* huggingface_hub's default, "5GB" */
 #define SUFFIX        "{suffix}"
 #define NAMES_SHOWN   8 /* names in a note */
 #define SHARD_DIGITS  "-00000-of-00000"
 
-/* ---- format and names -------------------------------------------------------------------- */
+/* ---- choosing format and file names ------------------------------------------------------ */
 
 static const char *base_name(const char *path)
 {
@@ -29,7 +29,7 @@ static bool names_folder(const struct heft_formats *formats,
     return options->sharded && !heft_registry_by_extension(formats, options->output);
 }
 
-/* What a directory is written as where nothing is asked for; NULL: no format says so. */
+/* Default format of an output that is a directory; NULL if no format declares itself the default. */
 static const char *folder_format(const struct heft_formats *formats)
 {
     for (size_t i = 0; i < formats->n; i++)
@@ -170,7 +170,7 @@ static const char *shard_name(struct heft_conversion *c, uint32_t shard, struct 
                              shard + 1, c->exports.n_shards, c->suffix);
 }
 
-/* ---- notes ------------------------------------------------------------------------------- */
+/* ---- notes of the conversion ------------------------------------------------------------- */
 
 bool heft_conversion_note(struct heft_conversion *c, const char *note, struct heft_error *err)
 {
@@ -180,7 +180,7 @@ bool heft_conversion_note(struct heft_conversion *c, const char *note, struct he
     return true;
 }
 
-/* ---- exports ------------------------------------------------------------------------------- */
+/* ---- loading the export list --------------------------------------------------------------- */
 
 /* Refuses extents of 2^63 and more, which an empty tensor may have, if the format stores them as
  * signed integers. */
@@ -363,7 +363,7 @@ static bool load_exports(struct heft_conversion *c, const struct heft_convert_op
            (keeps_tree(c, options) || refuse_dtypes(c, err));
 }
 
-/* ---- plan -------------------------------------------------------------------------------- */
+/* ---- planning the files ------------------------------------------------------------------ */
 
 static bool plan_index(struct heft_conversion *c, struct heft_error *err)
 {
@@ -467,7 +467,7 @@ bool heft_conversion_plan(struct heft_conversion *c, const struct heft_model *mo
     return take_notes(c, err) && heft_plan_check(&c->plan, err);
 }
 
-/* ---- run --------------------------------------------------------------------------------- */
+/* ---- running the plan -------------------------------------------------------------------- */
 
 /* Whether "-00001-of-00003" is at p, with five digits each, as in the hub's rule for stale
  * files. */

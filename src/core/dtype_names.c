@@ -75,7 +75,7 @@ static bool same_word(const char *a, const char *b)
     return *a == *b;
 }
 
-/* "torch.bfloat16" → "bfloat16" */
+/* Removes the module from a dtype's name: "torch.bfloat16" → "bfloat16". */
 static const char *without_module(const char *name)
 {
     static const char *const modules[] = {"torch.", "tf.", "np.", "numpy.", "jnp."};

@@ -76,7 +76,7 @@ static bool is_bookkeeping(const struct heft_value *value, const char *key)
            (value->kind == HEFT_VALUE_DICT && child && !child->next_sibling && has_key(child, key));
 }
 
-/* ---- values --------------------------------------------------------------------------------- */
+/* ---- excluding values ----------------------------------------------------------------------- */
 
 /* Level of the walk: the next child to visit, and the length of the parent's path. */
 struct level {

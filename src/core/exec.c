@@ -20,7 +20,7 @@
 #define CAST_CHUNK     (8u << 20)
 #define GATHER_THREADS 2
 
-/* ---- cutting ----------------------------------------------------------------------------- */
+/* ---- cutting files into chunks ----------------------------------------------------------- */
 
 static bool is_checkable(const struct heft_exec *x, uint32_t storage)
 {
@@ -155,7 +155,7 @@ static bool cut_storage(struct heft_exec *x, uint32_t storage, struct heft_error
     return true;
 }
 
-/* ---- one job ----------------------------------------------------------------------------- */
+/* ---- one chunk: read, cast, write -------------------------------------------------------- */
 
 static void note_losses(struct heft_exec *x, const struct heft_op *op,
                         const struct heft_cast_losses *lost)
@@ -433,7 +433,7 @@ static bool run_job(void *ctx, unsigned worker, uint64_t index, struct heft_erro
     return heft_exec_tell(x, chunk->len, err);
 }
 
-/* ---- running ----------------------------------------------------------------------------- */
+/* ---- running all chunks ------------------------------------------------------------------ */
 
 static bool casts_something(const struct heft_plan *plan)
 {

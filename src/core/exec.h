@@ -11,7 +11,7 @@ struct heft_exec_options {
     bool overwrite, no_sync, no_verify;
     const bool *wanted;        /* heft_exec_verify: flag for each storage to check; NULL: all */
     const char *folder;        /* directory to create if missing; NULL: none */
-    const char *const *retire; /* stale files, deleted after the renames */
+    const char *const *retire; /* paths of stale files, deleted after the renames */
     size_t n_retire;
     /* heft_exec_run: losses of each op of the plan; NULL: not wanted */
     struct heft_cast_losses *losses;

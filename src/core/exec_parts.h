@@ -18,8 +18,8 @@ struct heft_exec_chunk {
 
 /* CRCs of a piece, the bytes of one op in one chunk; set only if needed. */
 struct heft_exec_piece {
-    uint32_t stored; /* of the kind of the storage's stored checksum */
-    uint32_t summed; /* of the kind of the plan's sums */
+    uint32_t stored; /* CRC of the kind of the storage's stored checksum */
+    uint32_t summed; /* CRC of the kind of the plan's sums */
 };
 
 struct heft_exec {
@@ -34,7 +34,7 @@ struct heft_exec {
     bool *is_linked;  /* flag for each output file: written as a hard link, nothing is copied */
     uint8_t *buffers; /* one chunk for each thread, two if comparing */
     uint8_t *scratch; /* one chunk for each thread, if any op casts */
-    size_t chunk;     /* bytes of the largest chunk */
+    size_t chunk;     /* size of the largest chunk in bytes */
     struct heft_exec_chunk *chunks;
     struct heft_exec_piece *pieces; /* one for each op in each chunk */
     size_t n_chunks, cap_chunks, n_pieces;

@@ -113,7 +113,7 @@ void heft_exec_extend_piece(struct heft_exec *x, const struct heft_op *op, size_
         p->summed = heft_sum_combine(sum, p->summed, heft_sum_of(sum, bytes, n), n);
 }
 
-/* ---- sums -------------------------------------------------------------------------------- */
+/* ---- combining checksums of chunks ------------------------------------------------------- */
 
 static void combine_sums(const struct heft_exec *x, uint32_t *sums)
 {
@@ -133,7 +133,7 @@ static void combine_sums(const struct heft_exec *x, uint32_t *sums)
     }
 }
 
-/* ---- late bytes -------------------------------------------------------------------------- */
+/* ---- bytes that depend on checksums ------------------------------------------------------ */
 
 void heft_exec_blank_late(const struct heft_exec *x, const struct heft_exec_chunk *chunk,
                           uint8_t *bytes)

@@ -8,7 +8,7 @@
 #include "core/select.h"
 #include "core/tie_records.h"
 
-/* ---- loading ----------------------------------------------------------------------------- */
+/* ---- loading the list -------------------------------------------------------------------- */
 
 static bool has_wildcard(const char *glob)
 {
@@ -235,7 +235,7 @@ void heft_export_release(struct heft_export_list *exports)
     *exports = (struct heft_export_list){0};
 }
 
-/* ---- shards ------------------------------------------------------------------------------ */
+/* ---- splitting into shards --------------------------------------------------------------- */
 
 #define EMPTY_STORAGE (UINT64_MAX - 1) /* the hub treats all empty storages as one */
 

@@ -18,7 +18,7 @@ struct heft_export_item {
     /* 1 … n_items after split, by which the plan records offsets; 0 if it is not in the list, as
      * a range that several items share */
     uint32_t number;
-    uint32_t shard; /* 0 … n_shards-1, after split */
+    uint32_t shard; /* 0 … n_shards - 1; set by heft_export_split */
     uint8_t as;     /* dtype as written */
     bool is_apart;  /* comes after the rows of the source: a restored tie, a slice */
 };
@@ -47,7 +47,7 @@ struct heft_export_list {
     const size_t *begins;
     uint32_t n_shards;
     uint64_t (*weigh)(const struct heft_export_item *item); /* format->weigh, or NULL */
-    uint64_t total_size;                                    /* the hub's metadata.total_size */
+    uint64_t total_size; /* metadata.total_size of Hugging Face's index */
     bool untied;
     bool keeps_tree; /* the single output file preserves the nesting and the values of the source */
 };

@@ -255,7 +255,7 @@ static bool untie_all(struct untier *u, struct heft_error *err)
     return true;
 }
 
-/* ---- records ----------------------------------------------------------------------------- */
+/* ---- records of ties in metadata --------------------------------------------------------- */
 
 static bool has_item(const struct heft_strmap *items, struct heft_str name)
 {

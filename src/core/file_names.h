@@ -23,7 +23,7 @@ enum heft_file_rank {
     HEFT_FILE_PREFIX = 9000,    /* one of several checkpoints; the others are not mentioned */
     HEFT_FILE_GRAPH = 9100,     /* leads to such a checkpoint */
     HEFT_FILE_TEXT = 9300,      /* a graph as text */
-    HEFT_FILE_FOREIGN = 9500,   /* of a format that heft does not read */
+    HEFT_FILE_FOREIGN = 9500,   /* a file of a format that heft does not read */
     HEFT_FILE_COMPANION = 9900, /* written by a training run beside the model; not a model */
 };
 

@@ -30,7 +30,7 @@ const struct heft_format *heft_registry_named(const struct heft_formats *formats
     return format;
 }
 
-/* What to do instead of writing the format `word`; NULL if nothing is known. */
+/* Alternative to writing the format `word`, for an error message; NULL if none is known. */
 static const char *instead_of(const struct heft_formats *formats, const char *word)
 {
     for (size_t i = 0; i <= formats->n; i++) {

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "core/convert.h"
 
-/* ---- lookup ------------------------------------------------------------------------------ */
+/* ---- finding an option ------------------------------------------------------------------- */
 
 size_t heft_format_option_count(const struct heft_format *format)
 {
@@ -63,7 +63,7 @@ const struct heft_format *heft_format_options_imply(const struct heft_formats *f
     return NULL;
 }
 
-/* ---- values ------------------------------------------------------------------------------ */
+/* ---- parsing values ---------------------------------------------------------------------- */
 
 /* Whether the value is one of "a|b|c". */
 static bool is_choice(const char *choices, const char *value)

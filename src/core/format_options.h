@@ -8,8 +8,8 @@
 /* An option as it was given. All zero: not given. */
 struct heft_option_value {
     bool is_given;
-    uint64_t number;  /* of HEFT_OPTION_NUMBER: within its range; 0 if not given */
-    const char *text; /* of HEFT_OPTION_TEXT: the caller's; NULL if not given */
+    uint64_t number;  /* value of a HEFT_OPTION_NUMBER, within its range; 0 if not given */
+    const char *text; /* value of a HEFT_OPTION_TEXT, owned by the caller; NULL if not given */
 };
 
 /* Number of entries in the format's table. */

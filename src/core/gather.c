@@ -32,7 +32,7 @@ struct gather {
     uint64_t room; /* bytes of scratch: the span of the whole view, at most WINDOW */
 };
 
-/* ---- boxes ------------------------------------------------------------------------------- */
+/* ---- cutting a view into boxes ----------------------------------------------------------- */
 
 static void sort_by_stride(struct heft_dim *dims, unsigned n)
 {
@@ -139,7 +139,7 @@ static bool is_windowed(const struct gather *g, const struct heft_nd_view *box)
     return box->run == 0 && box->last[box->unit] + g->each > WINDOW;
 }
 
-/* ---- direct and packed ------------------------------------------------------------------- */
+/* ---- direct and packed reading ----------------------------------------------------------- */
 
 static bool read_bytes(const struct gather *g, uint64_t from, uint8_t *dst, uint64_t n,
                        struct heft_error *err)
@@ -224,7 +224,7 @@ static bool read_packed(const struct gather *g, struct heft_nd_view *box, struct
     return ok;
 }
 
-/* ---- windowed ------------------------------------------------------------------------------- */
+/* ---- windowed reading ----------------------------------------------------------------------- */
 
 /* Byte range of the storage that covers all windowed boxes of a call; empty if end is 0. */
 struct span {
@@ -307,7 +307,7 @@ bool heft_gather_box(struct heft_reader *reader, uint32_t storage, uint32_t each
     return ok;
 }
 
-/* ---- rows -------------------------------------------------------------------------------- */
+/* ---- gathering a row --------------------------------------------------------------------- */
 
 /* Dimension i of a row in units of blocks, with its stride in bytes. If a block has several
  * elements, the innermost dimension is contiguous and all other strides are whole blocks. */

@@ -220,8 +220,8 @@ static const struct heft_claim *claim_of(const struct heft_model *model, const s
     return e->which < model->n_claims ? &model->claims[e->which] : NULL;
 }
 
-static bool overlaps(const struct heft_model *model, const struct extent *e, uint64_t end,
-                     struct heft_error *err)
+static bool report_overlap(const struct heft_model *model, const struct extent *e, uint64_t end,
+                           struct heft_error *err)
 {
     const struct heft_claim *claim = claim_of(model, e);
 
@@ -246,7 +246,7 @@ static bool walk_source(struct layout *layout, uint32_t source, const struct ext
             if (in_claim && !claim && e->len <= at - e->off)
                 continue;
             if (claim || in_claim)
-                return overlaps(layout->model, e, at, err);
+                return report_overlap(layout->model, e, at, err);
         }
         if (e->off > at && !add_gap(layout, source, at, e->off - at, err))
             return false;

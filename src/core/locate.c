@@ -20,7 +20,7 @@ struct locating {
     struct heft_error *err;
 };
 
-/* ---- folders and lists ------------------------------------------------------------------- */
+/* ---- listing directories ----------------------------------------------------------------- */
 
 bool heft_folder_list(struct heft_folder *folder, const char *path, struct heft_arena *mem,
                       struct heft_error *err)
@@ -169,7 +169,7 @@ static bool refuse_folder(struct locating *l)
                      known ? known->expected : "a file that a format is known by");
 }
 
-/* ---- sets -------------------------------------------------------------------------------- */
+/* ---- sets of shards ---------------------------------------------------------------------- */
 
 struct numbered {
     uint32_t number;
@@ -310,7 +310,7 @@ static bool note_choice(struct locating *l, const struct heft_candidates *all)
     return keep_note(l, &text);
 }
 
-/* ---- folders ----------------------------------------------------------------------------- */
+/* ---- choosing in a directory ------------------------------------------------------------- */
 
 static bool choose_below(struct locating *l, bool *found)
 {
@@ -350,7 +350,7 @@ static bool choose_candidate(struct locating *l, bool *found)
     return choose_below(l, found);
 }
 
-/* ---- steps ------------------------------------------------------------------------------- */
+/* ---- requested steps --------------------------------------------------------------------- */
 
 /* Locator of the first format with steps; NULL if there is none. */
 static const struct heft_locator *step_locator(const struct locating *l)
@@ -385,7 +385,7 @@ static bool locate_inside(struct locating *l, const char *path, const char *step
     return choose_candidate(l, &found) && (found || refuse_folder(l));
 }
 
-/* ---- paths ------------------------------------------------------------------------------- */
+/* ---- resolving a path -------------------------------------------------------------------- */
 
 /* Checkpoint of a file whose name extends `base`: "ckpt-3" for "ckpt"; empty: none. */
 static struct heft_str related_to(const struct locating *l, const char *name, const char *base)

@@ -183,7 +183,7 @@ static bool judge_name(const struct heft_formats *formats, const char *name, str
     return true;
 }
 
-/* ---- sets -------------------------------------------------------------------------------- */
+/* ---- candidates and their sets ----------------------------------------------------------- */
 
 struct judging {
     const struct heft_formats *formats;
@@ -261,7 +261,7 @@ static bool drop_indexed_sets(struct judging *j)
     return true;
 }
 
-/* ---- choosing ---------------------------------------------------------------------------- */
+/* ---- choosing a candidate ---------------------------------------------------------------- */
 
 /* Whether two candidates are forms of the same model. */
 static bool are_forms(const struct heft_candidate *a, const struct heft_candidate *b)

@@ -6,10 +6,11 @@
 
 /* A checkpoint in a directory: a file, an index, or a numbered set of files without an index. */
 struct heft_candidate {
-    const char *name;     /* name of the file or index, or of the first file of a set */
-    struct heft_str stem; /* "model" of "model.fp16-00001-of-00003.safetensors" */
+    const char *name; /* name of the file or index, or of the first file of a set */
+    struct heft_str
+        stem; /* stem of the names: "model" in "model.fp16-00001-of-00003.safetensors" */
     const struct heft_file_name *rule; /* row of the format's table of names that it matches */
-    uint32_t rank;                     /* the lowest is chosen */
+    uint32_t rank;                     /* preference; the lowest is chosen */
     uint32_t files;                    /* number of files of the set that exist; 0: not a set */
     uint32_t of;                       /* expected number of files of the set */
     uint32_t least, most;              /* lowest and highest file number of the set */
@@ -18,7 +19,8 @@ struct heft_candidate {
 struct heft_candidates {
     struct heft_candidate *list; /* sorted by name */
     size_t n;
-    const struct heft_candidate *best; /* NULL: none, or several of the lowest rank */
+    const struct heft_candidate
+        *best;       /* best candidate; NULL if there is none, or if several have the lowest rank */
     bool several;    /* several candidates have the lowest rank and are not forms of one model */
     bool well_known; /* best has a well-known name */
 };

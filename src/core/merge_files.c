@@ -32,7 +32,7 @@ size_t heft_model_listed_differing(const struct heft_model *model)
     return heft_min_size(model->n_differing, MOST_LISTED);
 }
 
-/* ---- texts ------------------------------------------------------------------------------- */
+/* ---- metadata ---------------------------------------------------------------------------- */
 
 static bool list_differing_text(struct heft_model *model, enum heft_differing_kind kind,
                                 const struct heft_pair *pair, struct heft_error *err)
@@ -70,7 +70,7 @@ static bool merge_pairs(struct heft_model *model, struct heft_pair *pairs, size_
     return ok;
 }
 
-/* ---- values: equality -------------------------------------------------------------------- */
+/* ---- comparing values -------------------------------------------------------------------- */
 
 struct twin {
     const struct heft_value *a, *b;
@@ -154,7 +154,7 @@ static bool compare_values(const struct heft_value *a, const struct heft_value *
     return ok;
 }
 
-/* ---- values: merging --------------------------------------------------------------------- */
+/* ---- merging values ---------------------------------------------------------------------- */
 
 /* One of several dictionaries to merge. Those of one path form a linked list. */
 struct part {
@@ -325,7 +325,7 @@ static bool merge_values(struct heft_model *model, struct heft_error *err)
     return ok;
 }
 
-/* ---- all --------------------------------------------------------------------------------- */
+/* ---- merging models ---------------------------------------------------------------------- */
 
 bool heft_model_add_tree(struct heft_model *model, uint32_t source, const struct heft_value *root,
                          struct heft_error *err)

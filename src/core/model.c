@@ -107,7 +107,7 @@ void heft_model_release(struct heft_model *model)
     *model = (struct heft_model){0};
 }
 
-/* ---- appending --------------------------------------------------------------------------- */
+/* ---- adding files, storages, rows and notes ---------------------------------------------- */
 
 static struct heft_model_source *new_source(struct heft_model *model, const char *path,
                                             uint32_t *index, struct heft_error *err)
@@ -542,7 +542,7 @@ const struct heft_attachment *heft_model_attached(const struct heft_model *model
     return NULL;
 }
 
-/* ---- finding ----------------------------------------------------------------------------- */
+/* ---- finding rows ------------------------------------------------------------------------ */
 
 static uint32_t search_row(const struct heft_model *model, struct heft_str name)
 {
@@ -578,7 +578,7 @@ uint32_t heft_model_find(const struct heft_model *model, struct heft_str name)
     return tie == HEFT_MAP_NONE ? HEFT_NONE : heft_model_row(model, model->ties[tie].value);
 }
 
-/* ---- values ------------------------------------------------------------------------------- */
+/* ---- finding values ----------------------------------------------------------------------- */
 
 /* Child with the longest key that is a prefix of the path (keys may contain dots). */
 static const struct heft_value *find_longest_key(const struct heft_value *from, const char **path)

@@ -55,7 +55,7 @@ struct heft_storage {
     struct heft_str label; /* name of its record, "data/0", for errors and claims; may be empty */
     const struct heft_storage_more *more; /* NULL if not needed; see heft_model_add_more */
     uint32_t source;
-    uint32_t crc;   /* of the unpacked bytes, if sum is a CRC */
+    uint32_t crc;   /* CRC of the unpacked bytes, if sum is a CRC */
     uint32_t front; /* bytes of a header before the data, in a deflated array */
     uint8_t coding;
     uint8_t sum;        /* enum heft_sum: kind of the stored checksum; CRC-32 or none if deflated */
@@ -153,7 +153,7 @@ struct heft_model_source {
 
 struct heft_claim {
     uint64_t off, len;
-    const char *what;   /* "local header of " */
+    const char *what;   /* description, such as "local header of " */
     struct heft_str of; /* printed after `what`: "archive/data/0"; may be empty */
     uint32_t source;
 };
@@ -190,14 +190,14 @@ struct heft_model_blob {
 struct heft_attachment {
     const void *kind;     /* address of a constant of the format: tells its attachments apart */
     struct heft_str name; /* of a row or a dictionary, as the format likes; in the model's memory */
-    const void *data;     /* in the model's memory, or NULL */
+    const void *data;     /* allocated in model->mem; may be NULL */
 };
 
 struct heft_note {
     enum heft_severity severity;
     uint32_t source; /* HEFT_NONE: not about a file */
     uint64_t offset;
-    const char *text; /* escaped */
+    const char *text; /* the text, escaped for terminals */
     bool is_damage;   /* salvage: more than the named tensors may be lost */
     bool is_lack;     /* the files refer to missing tensors; conversions are refused */
     bool is_told;     /* also reported by conversions */
@@ -274,13 +274,13 @@ struct heft_model {
         };
     };
     uint64_t file_bytes; /* bytes of all files so far */
-    const char *format;  /* "torch", "safetensors": what info --json calls it */
-    const char *version; /* "zip, torch 2.1 to 2.6": free text for info; may be NULL */
+    const char *format;  /* name of the format in info --json: "torch", "safetensors" */
+    const char *version; /* description for people, "zip, torch 2.1 to 2.6"; may be NULL */
     struct heft_model_source *sources;
     struct heft_row *rows;
     struct heft_storage *storages;
     struct heft_claim *claims;
-    struct heft_pair *metadata; /* user metadata, in the file's order */
+    struct heft_pair *metadata; /* user metadata, in the order of the file */
     struct heft_pair *ties; /* recorded ties in safetensors metadata: dropped (key), kept (value) */
     /* tensors that a program takes from another file, without duplicates */
     struct heft_str *wanted;
@@ -326,7 +326,7 @@ struct heft_model {
     const char *step;
     bool object_names;   /* set before opening: rows are named by the object graph */
     bool constants;      /* set before opening: constants of graphs become rows, too */
-    bool standard_input; /* set before opening: an input "-" is standard input */
+    bool standard_input; /* the input "-" means standard input; set before opening */
     /* set before opening: readers continue after damage and report what is lost; see salvage.c
      * below */
     bool salvage;
@@ -472,7 +472,7 @@ void heft_model_expect(struct heft_model *model, uint32_t source, uint64_t bytes
 /* First step of validation when salvaging: invalid rows become unreadable tensors. */
 HEFT_CHECKED bool heft_model_drop_lost(struct heft_model *model, struct heft_error *err);
 
-/* ---- merge_files.c: several files say one thing ---- */
+/* ---- merge_files.c: combining metadata and values of several files ---- */
 
 /* Adds the values of a file. */
 HEFT_CHECKED bool heft_model_add_tree(struct heft_model *model, uint32_t source,

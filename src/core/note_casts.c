@@ -21,7 +21,7 @@ static void add_op(struct sum *sum, const struct heft_op *op, const struct heft_
     heft_buf_printf(&sum->names, " (%" PRIu64 ")", lost->finite + lost->infinite);
 }
 
-static const char *plural(uint64_t n, const char *one, const char *many)
+static const char *choose_plural(uint64_t n, const char *one, const char *many)
 {
     return n == 1 ? one : many;
 }
@@ -34,12 +34,13 @@ static const char *count_text(struct heft_conversion *c, const struct heft_cast_
 
     if (i == 0)
         return heft_arena_printf(&c->mem, err, "%" PRIu64 " finite %s", f,
-                                 plural(f, "value", "values"));
+                                 choose_plural(f, "value", "values"));
     if (f == 0)
         return heft_arena_printf(&c->mem, err, "%" PRIu64 " %s", i,
-                                 plural(i, "infinity", "infinities"));
+                                 choose_plural(i, "infinity", "infinities"));
     return heft_arena_printf(&c->mem, err, "%" PRIu64 " finite %s and %" PRIu64 " %s", f,
-                             plural(f, "value", "values"), i, plural(i, "infinity", "infinities"));
+                             choose_plural(f, "value", "values"), i,
+                             choose_plural(i, "infinity", "infinities"));
 }
 
 static bool note_sum(struct heft_conversion *c, struct sum *sum, enum heft_dtype to,

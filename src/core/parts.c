@@ -31,14 +31,14 @@ static uint64_t reduce_modulo(uint64_t x)
 static uint64_t multiply_modulo(uint64_t a, uint64_t b)
 {
     const uint64_t a1 = a >> 32, a0 = a & UINT32_MAX, b1 = b >> 32, b0 = b & UINT32_MAX;
-    const uint64_t middle = a1 * b0 + a0 * b1; /* below 2^62 */
+    const uint64_t middle = a1 * b0 + a0 * b1; /* no overflow: below 2^62 */
 
     /* modulo 2^61 - 1, 2^61 is 1 and 2^64 is 8 */
     return reduce_modulo(reduce_modulo(a1 * b1 * 8) + reduce_modulo(middle >> 29) +
                          reduce_modulo((middle & ((1U << 29) - 1)) << 32) + reduce_modulo(a0 * b0));
 }
 
-/* ---- measures ---------------------------------------------------------------------------- */
+/* ---- checking that parts tile the tensor ------------------------------------------------- */
 
 /* Prefix sum of the random weights: that of the indexes [0, index) of a dimension. */
 static uint64_t weight_below(uint64_t seed, unsigned dim, uint64_t index)
@@ -171,7 +171,7 @@ bool heft_parts_tile(const struct heft_model *model, const struct heft_row *row,
     return refuse_element(model, row, begin, err);
 }
 
-/* ---- order ------------------------------------------------------------------------------- */
+/* ---- order of the parts ------------------------------------------------------------------ */
 
 static int by_first(const void *a, const void *b)
 {
@@ -189,7 +189,8 @@ static void put_in_order(struct heft_row *row)
 
     for (uint32_t k = 0; k < row->parts->n; k++) {
         list[k].first = list[k].reach = 0;
-        for (unsigned d = 0; d < row->rank; d++) { /* products are below the tensor's elements */
+        for (unsigned d = 0; d < row->rank;
+             d++) { /* no overflow: the products are below the tensor's number of elements */
             list[k].first = list[k].first * row->shape[d] + list[k].start[d];
             list[k].reach =
                 list[k].reach * row->shape[d] + list[k].start[d] + list[k].extent[d] - 1;
@@ -272,7 +273,7 @@ bool heft_parts_validate(struct heft_model *model, struct heft_row *row, struct 
     return true;
 }
 
-/* ---- slices ------------------------------------------------------------------------------ */
+/* ---- slices of partitioned rows ---------------------------------------------------------- */
 
 struct slicer {
     const struct heft_row *row;

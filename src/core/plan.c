@@ -82,7 +82,7 @@ static uint64_t elements_of(const struct heft_part *part, unsigned rank)
     uint64_t n = 1;
 
     for (unsigned d = 0; d < rank; d++)
-        n *= part->extent[d]; /* at most the tensor's elements */
+        n *= part->extent[d]; /* no overflow: at most the tensor's elements */
     return n;
 }
 

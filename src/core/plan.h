@@ -12,7 +12,7 @@ enum heft_op_kind {
     HEFT_OP_PUT,  /* literal bytes in the plan's arena */
     HEFT_OP_MADE, /* bytes from a callback (struct heft_maker), made while writing: for long runs */
     HEFT_OP_COPY, /* a range of a RAW storage, copied unchanged */
-    HEFT_OP_ROW,  /* a row's logical elements in row-major order, little-endian, cast to `as` */
+    HEFT_OP_ROW,  /* elements of a row in row-major order, little-endian, cast to `as` */
     HEFT_OP_LATE, /* bytes of known length, computed from checksums after all others are written */
     HEFT_OP_FILE  /* a range of a file outside the model, opened when it is copied */
 };
@@ -24,7 +24,7 @@ typedef void heft_late_fn(const void *ctx, const uint32_t *sums, uint8_t *out, s
 /* Callback of a late op. */
 struct heft_late {
     heft_late_fn *fill;
-    const void *ctx; /* in the plan's arena */
+    const void *ctx; /* allocated in the plan's arena */
 };
 
 /* Makes bytes [from, from+n). Must be deterministic and thread-safe. */
@@ -50,7 +50,7 @@ struct heft_op {
         const uint8_t *bytes;
         struct {
             uint32_t storage;
-            uint64_t from; /* in the storage */
+            uint64_t from; /* offset in the storage */
         } copy;
         const struct heft_row *row;
         struct heft_late late;
@@ -59,7 +59,7 @@ struct heft_op {
             uint64_t from; /* offset in the bytes of the maker */
         } made;
         struct {
-            const char *path; /* in the plan's arena */
+            const char *path; /* allocated in the plan's arena */
             uint64_t from;
         } file;
     } u;

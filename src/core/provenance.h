@@ -9,7 +9,7 @@ struct heft_model;
 
 /* A persistent id that rows refer to: ("storage", type, key, location, elements). */
 struct heft_provenance_storage {
-    const char *type; /* "FloatStorage" */
+    const char *type; /* class of the storage: "FloatStorage" */
     struct heft_str key, location;
     int64_t elements;
     uint32_t storage; /* index in the model */

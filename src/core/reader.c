@@ -18,7 +18,7 @@ struct heft_inflated {
     atomic_bool ready;
 };
 
-/* ---- deflated storages ----------------------------------------------------------------------- */
+/* ---- reading deflated storages --------------------------------------------------------------- */
 
 static struct heft_stream stream_of(const struct heft_reader *reader, uint32_t storage)
 {
@@ -67,7 +67,7 @@ static bool read_deflated(struct heft_reader *reader, uint32_t storage, uint64_t
     return heft_spool_read(&reader->spool, it->at + off, dst, n, err);
 }
 
-/* ---- reader ---------------------------------------------------------------------------------- */
+/* ---- reading storages ------------------------------------------------------------------------ */
 
 bool heft_reader_init(struct heft_reader *reader, const struct heft_model *model, bool no_verify,
                       struct heft_error *err)
@@ -180,7 +180,7 @@ bool heft_reader_inflate(const struct heft_reader *reader, uint32_t storage,
            (!taking.failed && blame_storage(reader, storage, err));
 }
 
-/* ---- rows -------------------------------------------------------------------------------- */
+/* ---- reading rows ------------------------------------------------------------------------ */
 
 static void swap_words(uint8_t *p, size_t n, unsigned word)
 {

@@ -24,7 +24,7 @@ struct heft_reader {
 HEFT_CHECKED bool heft_reader_init(struct heft_reader *reader, const struct heft_model *model,
                                    bool no_verify, struct heft_error *err);
 void heft_reader_release(struct heft_reader *reader);
-/* Unpacked bytes [off, off+n) of a storage. */
+/* Reads bytes [off, off+n) of a storage, decompressed if it is deflated. */
 HEFT_CHECKED bool heft_reader_storage(struct heft_reader *reader, uint32_t storage, uint64_t off,
                                       void *dst, size_t n, struct heft_error *err);
 /* Fills err for a storage with is_missing: HEFT_IO, with the reason. Always returns false. */

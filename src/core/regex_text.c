@@ -40,7 +40,7 @@ static bool refuse_pattern(const struct translator *t, const char *why)
                      t->pattern, why);
 }
 
-/* ---- classes ----------------------------------------------------------------------------- */
+/* ---- character classes ------------------------------------------------------------------- */
 
 /* Members of the class \d, \w or \s; NULL for other letters. */
 static const char *class_of(char letter)
@@ -74,7 +74,7 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* ---- brackets ---------------------------------------------------------------------------- */
+/* ---- bracket expressions ----------------------------------------------------------------- */
 
 struct set {
     bool has[128];

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 
-#define HEFT_GROUPS 10 /* \0, the whole match, to \9 */
+#define HEFT_GROUPS 10 /* \0 (the whole match) to \9 */
 
 struct heft_regex {
     regex_t compiled;

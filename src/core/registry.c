@@ -32,7 +32,7 @@ const struct heft_format *heft_registry_by_extension(const struct heft_formats *
     return NULL;
 }
 
-/* ---- probe and open ---------------------------------------------------------------------- */
+/* ---- choosing the format of a file ------------------------------------------------------- */
 
 /* Reads head and tail of a file. The tail is on the heap and belongs to the model. */
 static bool read_probe(struct heft_model_source *file, uint8_t *head, struct heft_probe *out,
@@ -157,7 +157,7 @@ static bool open_stdin(struct heft_model *model, const char *format, struct heft
            heft_registry_open_source(model, index, format, err);
 }
 
-/* ---- files named by files ---------------------------------------------------------------- */
+/* ---- files that a file refers to --------------------------------------------------------- */
 
 static bool has_dotdot(struct heft_str path)
 {
@@ -286,9 +286,9 @@ bool heft_registry_add_sibling_bytes(struct heft_model *model, uint32_t source, 
     return true;
 }
 
-/* ---- opening ----------------------------------------------------------------------------- */
+/* ---- opening inputs ---------------------------------------------------------------------- */
 
-static bool join(struct heft_model *model, struct heft_error *err)
+static bool join_formats(struct heft_model *model, struct heft_error *err)
 {
     const struct heft_formats *const formats = model->formats;
 
@@ -332,7 +332,7 @@ bool heft_registry_open(struct heft_model *model, const char *const *paths, size
     for (size_t i = 0; i < n_paths; i++)
         if (!open_input(model, paths[i], format, err))
             return false;
-    return join(model, err);
+    return join_formats(model, err);
 }
 
 bool heft_registry_check_sources(const struct heft_model *model, struct heft_error *err)

@@ -12,8 +12,7 @@
 #define HEFT_PROBE_TAIL                                                                            \
     65557 /* bytes in which the end record of a zip lies: the record and the longest comment */
 
-/* The first 4 KiB and the last 64 KiB of a file, or all of it where it is smaller (then tail ==
- * head region). */
+/* The first 4 KiB and the last 64 KiB of a file. If the file is smaller, head and tail overlap. */
 struct heft_probe {
     struct heft_bytes head, tail;
     uint64_t size;
@@ -97,8 +96,7 @@ struct heft_format {
     const char *pattern;
     bool one_tensor;  /* stores exactly one tensor (npy, raw) */
     bool keeps_blobs; /* stores blobs beside tensors */
-    /* Options beside those of every target, ended by one without a name; NULL: none. What was given is in
-     * the plan, entry by entry: heft_plan_option. */
+    /* Options beside those that every target has; the last row has no name. NULL: none. The user's values are in the plan, in the same order: heft_plan_option. */
     const struct heft_format_option *options;
     /* The option without which a source with values or metadata is refused, as there is no place for
      * them; NULL: they are left out with a note, or have a place. */
@@ -133,7 +131,7 @@ struct heft_formats {
     const struct heft_format *const *list;
     size_t n;
     const struct heft_conventions *conventions; /* naming conventions of directories; NULL: none */
-    const struct heft_foreign *foreign;         /* NULL: none */
+    const struct heft_foreign *foreign;         /* formats that heft only recognises; may be NULL */
 };
 
 /* Whether the format can be written. */

@@ -17,7 +17,7 @@ struct rereading {
     struct heft_error *err;
 };
 
-/* ---- opening ----------------------------------------------------------------------------- */
+/* ---- opening the written files ----------------------------------------------------------- */
 
 /* Inputs to open: the output directory if it is a model as a whole, the indexes if there are
  * any, else all files. */
@@ -59,7 +59,7 @@ static bool open_written(struct rereading *r)
     return ok;
 }
 
-/* ---- comparing --------------------------------------------------------------------------- */
+/* ---- comparing with the source ----------------------------------------------------------- */
 
 static bool report_difference(const struct heft_export_item *item, struct heft_error *err,
                               const char *what)

@@ -48,7 +48,7 @@ void heft_model_expect(struct heft_model *model, uint32_t source, uint64_t bytes
     s->at_least = at_least;
 }
 
-/* ---- validation -------------------------------------------------------------------------- */
+/* ---- adapting rows and storages to the file's length ------------------------------------- */
 
 struct sorter {
     struct heft_model *model;

@@ -31,7 +31,7 @@ bool heft_conversion_lose_unreadable(struct heft_conversion *c,
     return ok;
 }
 
-/* ---- checksums --------------------------------------------------------------------------- */
+/* ---- damaged checksums ------------------------------------------------------------------- */
 
 struct check {
     struct heft_conversion *c;

@@ -133,7 +133,7 @@ void heft_selector_free(struct heft_selector *selector)
     heft_free(selector);
 }
 
-/* ---- renaming ---------------------------------------------------------------------------- */
+/* ---- renaming tensors -------------------------------------------------------------------- */
 
 static void put_replacement(struct heft_buf *out, const char *to, const char *text,
                             const regmatch_t *groups)
@@ -201,7 +201,7 @@ bool heft_rename_all(struct heft_str *names, size_t n, const struct heft_rule *r
     return ok;
 }
 
-/* ---- what rules do ----------------------------------------------------------------------- */
+/* ---- counting the matches of each rule --------------------------------------------------- */
 
 struct counting {
     const struct heft_rule *rules;

@@ -101,7 +101,7 @@ static unsigned cut_dims(const struct heft_row *row, const struct heft_range *ra
         if (range.drop)
             continue;
         shape[rank] = range.stop - range.start;
-        stride[rank++] = stride[i]; /* rank <= i */
+        stride[rank++] = stride[i]; /* in place: rank is at most i */
     }
     if (empty)
         *moved = 0;

@@ -23,7 +23,7 @@ bool heft_tie_is_reserved(struct heft_str key)
     return false;
 }
 
-/* ---- by the names --------------------------------------------------------------------------- */
+/* ---- ties that names suggest ---------------------------------------------------------------- */
 
 /* Splits a name at its last dot; false if it has none. */
 static bool cut_last(struct heft_str name, struct heft_str *front, struct heft_str *last)
@@ -77,7 +77,7 @@ bool heft_tie_is_plain(struct heft_str dropped, struct heft_str kept)
     return is_usual(&record) || (are_alike(&record, &siblings) && !siblings);
 }
 
-/* ---- of a file ------------------------------------------------------------------------------ */
+/* ---- ties that a file records --------------------------------------------------------------- */
 
 struct judge {
     struct heft_model *model;

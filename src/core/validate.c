@@ -83,7 +83,7 @@ static bool is_row_major(const struct heft_row *row)
             continue;
         if (row->stride[i] != want)
             return false;
-        want *= row->shape[i]; /* the product was checked */
+        want *= row->shape[i]; /* no overflow: the product was checked before */
     }
     return true;
 }

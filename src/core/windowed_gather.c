@@ -31,7 +31,7 @@ struct window_walk {
     struct leaf leaves[LEAVES];
 };
 
-/* ---- the list ---------------------------------------------------------------------------- */
+/* ---- dimensions that one window covers --------------------------------------------------- */
 
 static void list_leaves(struct window_walk *s)
 {
@@ -118,7 +118,7 @@ static void copy_leaves_inside(struct window_walk *s, uint64_t from, uint64_t to
         s->next = heft_min_u64(s->next, from + s->leaves[end].from);
 }
 
-/* ---- the other dimensions ---------------------------------------------------------------- */
+/* ---- the outer dimensions ---------------------------------------------------------------- */
 
 /* Node of the walk: a dimension and all dims inside it, at one index of those outside. Indexes
  * [i, end) have elements in the window; all elements of [in, out) are inside. */

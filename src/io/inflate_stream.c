@@ -10,7 +10,7 @@
 #include "base/checksum.h"
 #include "base/inflate.h"
 
-#define PIECE     ((size_t)256 << 10) /* of heft_stream_read */
+#define PIECE     ((size_t)256 << 10) /* bytes that heft_stream_read reads at a time */
 #define MAX_RATIO 1032 /* most bytes from one byte of a deflate stream: 258 from 2 bits */
 
 bool heft_stream_open(struct heft_stream_reader *r, const struct heft_stream *stream, size_t piece,
@@ -54,7 +54,7 @@ void heft_stream_restart(struct heft_stream_reader *r)
     r->is_done = false;
 }
 
-/* ---- bytes out ----------------------------------------------------------------------------- */
+/* ---- reading decompressed bytes ------------------------------------------------------------ */
 
 static bool inflate_some(struct heft_stream_reader *r, uint8_t *out, size_t *n,
                          struct heft_error *err)
@@ -119,7 +119,7 @@ bool heft_stream_take(struct heft_stream_reader *r, void *out, size_t n, struct 
     return heft_stream_take_some(r, out, &some, err) && (some == n || fail_early(r, err));
 }
 
-/* ---- the end ------------------------------------------------------------------------------- */
+/* ---- checking the end of a member ---------------------------------------------------------- */
 
 /* A decoder that has given its last byte may still have to read the end of its stream. */
 static bool check_deflate_end(struct heft_stream_reader *r, struct heft_error *err)
@@ -152,7 +152,7 @@ bool heft_stream_end(struct heft_stream_reader *r, struct heft_error *err)
                      "CRC-32 is %08" PRIx32 ", the file says %08" PRIx32, r->crc, r->of.crc);
 }
 
-/* ---- whole members ------------------------------------------------------------------------- */
+/* ---- reading whole members ----------------------------------------------------------------- */
 
 bool heft_stream_check_range(const struct heft_stream *stream, struct heft_error *err)
 {

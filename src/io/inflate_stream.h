@@ -32,7 +32,7 @@ struct heft_stream_reader {
     bool is_done;              /* the deflate stream has ended */
     struct heft_inflate *z;    /* NULL if stored */
     uint8_t *piece;            /* made by the first refill */
-    size_t room;               /* bytes of a piece */
+    size_t room;               /* size of a piece in bytes */
 };
 
 /* Deflated members are read by pieces of at most `piece` bytes, stored ones as they are taken. A reader that

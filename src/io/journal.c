@@ -20,7 +20,7 @@ struct heft_journal {
     bool no_sync;
 };
 
-/* ---- records -------------------------------------------------------------------------------- */
+/* ---- encoding records ----------------------------------------------------------------------- */
 
 void heft_journal_u64(struct heft_buf *record, uint64_t v)
 {
@@ -43,11 +43,11 @@ bool heft_journal_ends(const struct heft_cur *record, struct heft_error *err)
                      "the record of a journal was not written by this version of heft");
 }
 
-/* ---- reading -------------------------------------------------------------------------------- */
+/* ---- reading a journal ---------------------------------------------------------------------- */
 
 struct reading {
     struct heft_journal *j;
-    uint64_t size; /* of the file */
+    uint64_t size; /* size of the file */
     uint8_t *buf;
     size_t cap;
     size_t n;     /* bytes of the piece in the buffer; SIZE_MAX: none was complete */
@@ -138,7 +138,7 @@ bool heft_journal_read(struct heft_journal *j, heft_journal_fn *each, void *ctx,
         heft_fail_errno(err, "cannot be examined");
     else if (!heft_whole_read(j->fd, magic, sizeof magic, 0, &got, err))
         return heft_error_file(err, j->path);
-    else if (got < sizeof magic) /* killed before its first record */
+    else if (got < sizeof magic) /* the writer was killed before its first record */
         return true;
     else if (memcmp(magic, MAGIC, sizeof MAGIC) != 0)
         heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "not a journal of this version of heft");
@@ -148,9 +148,9 @@ bool heft_journal_read(struct heft_journal *j, heft_journal_fn *each, void *ctx,
     return heft_error_file(err, j->path);
 }
 
-/* ---- writing -------------------------------------------------------------------------------- */
+/* ---- appending records ---------------------------------------------------------------------- */
 
-static bool put(struct heft_journal *j, const void *p, size_t n, struct heft_error *err)
+static bool append_bytes(struct heft_journal *j, const void *p, size_t n, struct heft_error *err)
 {
     if (!heft_whole_write(j->fd, p, n, j->end, err))
         return false;
@@ -170,7 +170,7 @@ static bool put_piece(struct heft_journal *j, const struct heft_buf *piece, bool
                          "the record of a journal has 2 GiB, which is too large");
     heft_put_le32(head, (uint32_t)piece->n | (goes_on ? GOES_ON : 0));
     heft_put_le32(head + 4, heft_crc32c(0, piece->p, piece->n));
-    return put(j, head, HEAD, err) && put(j, piece->p, piece->n, err);
+    return append_bytes(j, head, HEAD, err) && append_bytes(j, piece->p, piece->n, err);
 }
 
 bool heft_journal_begin(struct heft_journal *j, const struct heft_buf *piece,
@@ -188,9 +188,9 @@ bool heft_journal_append(struct heft_journal *j, const struct heft_buf *piece,
            heft_error_file(err, j->path);
 }
 
-/* ---- life ----------------------------------------------------------------------------------- */
+/* ---- opening and closing -------------------------------------------------------------------- */
 
-static bool hold(struct heft_journal *j, struct heft_error *err)
+static bool take_lock(struct heft_journal *j, struct heft_error *err)
 {
     if (heft_os->lock(j->fd) == 0)
         return true;
@@ -199,12 +199,12 @@ static bool hold(struct heft_journal *j, struct heft_error *err)
     return heft_fail_errno(err, "cannot be locked");
 }
 
-static bool begin(struct heft_journal *j, bool make, struct heft_error *err)
+static bool open_locked(struct heft_journal *j, bool make, struct heft_error *err)
 {
     j->fd = make ? heft_os->create(j->path, 0666) : heft_os->open_write(j->path);
     if (j->fd < 0)
         return heft_fail_errno(err, make ? "cannot be created" : "cannot be opened");
-    return hold(j, err) && (!make || put(j, MAGIC, sizeof MAGIC, err));
+    return take_lock(j, err) && (!make || append_bytes(j, MAGIC, sizeof MAGIC, err));
 }
 
 bool heft_journal_open(const char *path, bool make, bool no_sync, struct heft_journal **out,
@@ -229,7 +229,7 @@ bool heft_journal_open(const char *path, bool make, bool no_sync, struct heft_jo
     j->path = heft_alloc(n, err);
     if (j->path) {
         memcpy(j->path, path, n);
-        if (begin(j, make, err)) {
+        if (open_locked(j, make, err)) {
             j->end = sizeof MAGIC;
             *out = j;
             return true;
@@ -245,7 +245,7 @@ void heft_journal_close(struct heft_journal *j, bool remove)
     if (!j)
         return;
     if (remove)
-        (void)heft_os->unlink(j->path); /* while the lock is held */
+        (void)heft_os->unlink(j->path); /* deleted while the lock is still held */
     if (j->fd >= 0)
         (void)heft_os->close(j->fd);
     heft_free(j->path);

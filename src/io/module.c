@@ -13,7 +13,7 @@
 
 #include "io/os.h"
 
-#define ROOM 4096 /* bytes of a path */
+#define ROOM 4096 /* longest path in bytes */
 
 struct search {
     const char *file, *needs;

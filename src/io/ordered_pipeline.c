@@ -25,7 +25,7 @@ struct heft_pipeline {
     struct heft_pipeline_work work;
     struct slot *slots;
     struct hand *hands;
-    unsigned n_hands; /* threads that were started */
+    unsigned n_hands; /* number of threads started */
     pthread_mutex_t mutex;
     pthread_cond_t filled; /* threads wait for jobs … */
     pthread_cond_t freed;  /* … and the caller waits for their end, if there is no job for it */
@@ -39,7 +39,7 @@ static struct slot *slot_of(struct heft_pipeline *line, uint64_t job)
     return &line->slots[job % line->work.slots];
 }
 
-/* ---- workers (the mutex is held but within work and take) ---------------------------------- */
+/* ---- worker threads (the mutex is released only during work() and take()) ------------------ */
 
 static void fail_line(struct heft_pipeline *line, const struct heft_error *err)
 {
@@ -116,7 +116,7 @@ static bool work_on_next(struct heft_pipeline *line, unsigned worker)
     return true;
 }
 
-static void *labour(void *ctx)
+static void *run_worker(void *ctx)
 {
     const struct hand *hand = ctx;
     struct heft_pipeline *line = hand->line;
@@ -130,14 +130,14 @@ static void *labour(void *ctx)
     return NULL;
 }
 
-/* ---- the caller ---------------------------------------------------------------------------- */
+/* ---- the calling thread -------------------------------------------------------------------- */
 
 /* The caller is worker 0. If a thread cannot be started, fewer are used. */
 static void start_hands(struct heft_pipeline *line)
 {
     for (unsigned i = 0; i + 1 < line->work.threads; i++) {
         line->hands[i] = (struct hand){.line = line, .worker = i + 1};
-        if (!heft_thread_start(&line->hands[i].thread, labour, &line->hands[i]))
+        if (!heft_thread_start(&line->hands[i].thread, run_worker, &line->hands[i]))
             break;
         line->n_hands++;
     }
@@ -167,7 +167,7 @@ struct heft_pipeline *heft_pipeline_new(const struct heft_pipeline_work *work,
     return line;
 }
 
-static bool answer(struct heft_pipeline *line, struct heft_error *err)
+static bool finish_call(struct heft_pipeline *line, struct heft_error *err)
 {
     const bool ok = !line->failed;
 
@@ -190,7 +190,7 @@ bool heft_pipeline_slot(struct heft_pipeline *line, unsigned *slot, struct heft_
     while (!line->failed && line->submitted - line->taken == line->work.slots)
         lend_hand(line);
     *slot = (unsigned)(line->submitted % line->work.slots);
-    return answer(line, err);
+    return finish_call(line, err);
 }
 
 bool heft_pipeline_submit(struct heft_pipeline *line, bool is_next, struct heft_error *err)
@@ -202,7 +202,7 @@ bool heft_pipeline_submit(struct heft_pipeline *line, bool is_next, struct heft_
     slot->stage = FILLED;
     slot->is_next = is_next;
     pthread_cond_signal(&line->filled);
-    return answer(line, err);
+    return finish_call(line, err);
 }
 
 bool heft_pipeline_finish(struct heft_pipeline *line, struct heft_error *err)
@@ -210,7 +210,7 @@ bool heft_pipeline_finish(struct heft_pipeline *line, struct heft_error *err)
     pthread_mutex_lock(&line->mutex);
     while (!line->failed && line->taken < line->submitted)
         lend_hand(line);
-    return answer(line, err);
+    return finish_call(line, err);
 }
 
 void heft_pipeline_free(struct heft_pipeline *line)

@@ -19,10 +19,10 @@ struct heft_os_stat {
  * except in open_stream and read, which may wait for ever. */
 struct heft_os {
     int (*open_read)(const char *path);
-    int (*open_stream)(const char *path);           /* waits for the writer of a FIFO */
-    int (*create)(const char *path, uint32_t mode); /* O_EXCL | O_RDWR */
-    int (*open_write)(const char *path);            /* an existing file, O_RDWR */
-    int (*temp)(void);                              /* an unlinked file in TMPDIR */
+    int (*open_stream)(const char *path); /* like open_read, but waits for the writer of a FIFO */
+    int (*create)(const char *path, uint32_t mode); /* a new file: O_EXCL | O_RDWR */
+    int (*open_write)(const char *path);            /* an existing file: O_RDWR */
+    int (*temp)(void);                              /* an unlinked temporary file in TMPDIR */
     int (*close)(int fd);
     int (*stat_fd)(int fd, struct heft_os_stat *out);
     int (*stat_path)(const char *path, struct heft_os_stat *out);
@@ -43,7 +43,7 @@ struct heft_os {
     int (*lock)(int fd);               /* held until the descriptor is closed; EWOULDBLOCK if
                                           another process holds it */
     int (*rename)(const char *from, const char *to);
-    int (*rename_new)(const char *from, const char *to); /* fails with EEXIST where `to` exists */
+    int (*rename_new)(const char *from, const char *to); /* fails with EEXIST if `to` exists */
     int (*link)(const char *from, const char *to);       /* a hard link; never replaces a file */
     int (*unlink)(const char *path);
     int (*mkdir)(const char *path);
@@ -67,7 +67,7 @@ struct heft_os {
 };
 
 extern const struct heft_os
-    *heft_os; /* never NULL; replaced only by tests, before any thread starts */
+    *heft_os; /* never NULL; only tests replace it, before threads are started */
 extern const struct heft_os heft_os_posix;
 
 /* Functions that cannot fail, and therefore are not in the table. */

@@ -1,7 +1,7 @@
 /* os_posix.c: the system calls for POSIX, with Linux extensions where they exist. The only file of
  * the library that includes system headers for files and memory. Its names begin with os_, because
  * POSIX reserves posix_ (posix_close is in musl's unistd.h). */
-#define _GNU_SOURCE /* copy_file_range, fallocate, renameat2, sync_file_range, O_NOATIME, O_TMPFILE */
+#define _GNU_SOURCE /* for copy_file_range, fallocate, renameat2, sync_file_range, O_NOATIME and O_TMPFILE */
 #include "io/os.h"
 
 #include "base/endian.h"
@@ -35,12 +35,12 @@
  * 1.5 to 2.2 s, writes as much at a time as this. */
 #define MAX_WRITE ((size_t)128 << 10)
 
-static size_t transfer(size_t n)
+static size_t cap_transfer(size_t n)
 {
     return n < MAX_TRANSFER ? n : MAX_TRANSFER;
 }
 
-/* ---- descriptors --------------------------------------------------------------------------- */
+/* ---- opening files ------------------------------------------------------------------------- */
 
 static int open_retrying(const char *path, int flags, mode_t mode)
 {
@@ -121,7 +121,7 @@ static int os_close(int fd)
     return close(fd) == 0 || errno == EINTR ? 0 : -1;
 }
 
-/* ---- what stands there --------------------------------------------------------------------- */
+/* ---- file types and sizes ------------------------------------------------------------------ */
 
 static int stat_result(int result, const struct stat *st, struct heft_os_stat *out)
 {
@@ -161,7 +161,7 @@ static int os_stat_link(const char *path, struct heft_os_stat *out)
     return stat_result(lstat(path, &st), &st, out);
 }
 
-/* ---- bytes --------------------------------------------------------------------------------- */
+/* ---- reading and writing ------------------------------------------------------------------- */
 
 /* Offsets become off_t here; larger ones are refused rather than wrapped. */
 static bool offset_fits(uint64_t off, size_t n)
@@ -177,7 +177,7 @@ static int64_t os_read(int fd, void *dst, size_t n)
 {
     for (;;) {
         struct pollfd wanted = {.fd = fd, .events = POLLIN};
-        const ssize_t got = read(fd, dst, transfer(n));
+        const ssize_t got = read(fd, dst, cap_transfer(n));
 
         if (got >= 0 || errno != EAGAIN)
             return got;
@@ -193,7 +193,7 @@ static int64_t os_pread(int fd, void *dst, size_t n, uint64_t off)
     if (!offset_fits(off, n))
         return -1;
     do
-        got = pread(fd, dst, transfer(n), (off_t)off);
+        got = pread(fd, dst, cap_transfer(n), (off_t)off);
     while (got < 0 && errno == EINTR);
     return got;
 }
@@ -230,7 +230,7 @@ static int64_t os_copy_range(int from, uint64_t off, int to, uint64_t at, uint64
 #endif
 }
 
-static int resize(int fd, uint64_t size)
+static int resize_file(int fd, uint64_t size)
 {
     int result;
 
@@ -242,7 +242,7 @@ static int resize(int fd, uint64_t size)
 
 static int os_cut(int fd, uint64_t size)
 {
-    return offset_fits(size, 0) ? resize(fd, size) : -1;
+    return offset_fits(size, 0) ? resize_file(fd, size) : -1;
 }
 
 static int os_lock(int fd)
@@ -270,7 +270,7 @@ static int os_reserve(int fd, uint64_t size)
     if (errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL && errno != EPERM)
         return -1;
 #endif
-    return resize(fd, size);
+    return resize_file(fd, size);
 }
 
 static int os_flush_range(int fd, uint64_t off, uint64_t n)
@@ -295,7 +295,7 @@ static int os_sync(int fd)
     return result;
 }
 
-/* ---- names --------------------------------------------------------------------------------- */
+/* ---- names and directories ----------------------------------------------------------------- */
 
 static int os_rename(const char *from, const char *to)
 {
@@ -447,7 +447,7 @@ static int os_list_dir(const char *path, bool (*each)(void *ctx, const char *nam
     return errno ? -1 : 0;
 }
 
-/* ---- memory -------------------------------------------------------------------------------- */
+/* ---- mapping memory ------------------------------------------------------------------------ */
 
 static void *os_map(int fd, uint64_t off, size_t n)
 {
@@ -464,7 +464,7 @@ static int os_unmap(void *p, size_t n)
     return munmap(p, n);
 }
 
-/* ---- modules -------------------------------------------------------------------------------- */
+/* ---- loading modules ------------------------------------------------------------------------ */
 
 static const void *os_module(const char *path, const char *symbol)
 {
@@ -473,7 +473,7 @@ static const void *os_module(const char *path, const char *symbol)
     return handle ? dlsym(handle, symbol) : NULL;
 }
 
-/* ---- charsets ------------------------------------------------------------------------------- */
+/* ---- character sets ------------------------------------------------------------------------- */
 
 /* The character of a single byte; 0 if it has none. The second call of iconv flushes a letter that
  * a charset with combining marks (cp1255) holds back. */
@@ -536,7 +536,7 @@ const struct heft_os heft_os_posix = {
 
 const struct heft_os *heft_os = &heft_os_posix;
 
-/* ---- the machine --------------------------------------------------------------------------- */
+/* ---- properties of the machine and the process --------------------------------------------- */
 
 unsigned heft_os_cores(void)
 {
@@ -585,7 +585,8 @@ bool heft_os_is_alive(uint64_t process)
 #ifdef __linux__
 struct own_object {
     uintptr_t address;
-    const char *path; /* "": the program itself; NULL: not found */
+    const char *
+        path; /* path that contains heft; "" if heft is part of the program itself, NULL if not found */
     bool is_first;
 };
 

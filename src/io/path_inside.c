@@ -23,7 +23,7 @@ static bool lies_below(struct heft_buf *at, const struct heft_os_stat *home)
         if (same_folder(&here, home))
             return true;
         if (i > 0 && same_folder(&here, &last))
-            return false; /* the root */
+            return false; /* the root directory has no parent */
         last = here;
     }
     return false;

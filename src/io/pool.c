@@ -59,7 +59,7 @@ struct member {
     pthread_t thread;
 };
 
-static void report(struct crew *crew, const struct heft_error *err)
+static void keep_error(struct crew *crew, const struct heft_error *err)
 {
     heft_lock_take(crew->lock);
     if (!atomic_load(&crew->failed)) {
@@ -69,7 +69,7 @@ static void report(struct crew *crew, const struct heft_error *err)
     heft_lock_drop(crew->lock);
 }
 
-static void *labour(void *ctx)
+static void *run_worker(void *ctx)
 {
     const struct member *member = ctx;
     struct crew *crew = member->crew;
@@ -82,7 +82,7 @@ static void *labour(void *ctx)
         if (index >= work->jobs)
             break;
         if (!work->job(work->ctx, member->worker, index, &err)) {
-            report(crew, &err);
+            keep_error(crew, &err);
             break;
         }
     }
@@ -102,9 +102,10 @@ static void run_crew(struct member *members, unsigned n)
 {
     unsigned started = 1;
 
-    while (started < n && heft_thread_start(&members[started].thread, labour, &members[started]))
+    while (started < n &&
+           heft_thread_start(&members[started].thread, run_worker, &members[started]))
         started++;
-    labour(&members[0]);
+    run_worker(&members[0]);
     for (unsigned i = 1; i < started; i++)
         (void)pthread_join(members[i].thread, NULL);
 }

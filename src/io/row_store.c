@@ -37,7 +37,8 @@ static bool read_page(struct heft_row_store *rows, uint64_t number, struct heft_
 
 /* Loads the page of row `first` and returns the row's address; *n is cut to the rows on this page.
  * NULL on failure. */
-static uint8_t *find(struct heft_row_store *rows, uint64_t first, size_t *n, struct heft_error *err)
+static uint8_t *find_rows(struct heft_row_store *rows, uint64_t first, size_t *n,
+                          struct heft_error *err)
 {
     const uint64_t each = PAGE / rows->width, number = first / each, row = first % each;
     bool ok = true;
@@ -61,7 +62,7 @@ bool heft_row_store_put(struct heft_row_store *rows, uint64_t first, size_t n, c
         uint8_t *to;
 
         some = n - done;
-        to = find(rows, first + done, &some, err);
+        to = find_rows(rows, first + done, &some, err);
         if (!to)
             return false;
         memcpy(to, p + done * rows->width, some * rows->width);
@@ -79,7 +80,7 @@ bool heft_row_store_get(struct heft_row_store *rows, uint64_t first, size_t n, v
         const uint8_t *from;
 
         some = n - done;
-        from = find(rows, first + done, &some, err);
+        from = find_rows(rows, first + done, &some, err);
         if (!from)
             return false;
         memcpy(p + done * rows->width, from, some * rows->width);

@@ -19,7 +19,7 @@ struct heft_row_store {
     const char *what; /* what the rows are, for errors */
     uint8_t *page;    /* NULL until the first put */
     uint64_t number;  /* number of the page in memory */
-    int fd;           /* of the temporary file */
+    int fd;           /* descriptor of the temporary file */
     bool has_file;
     bool is_new; /* dirty: the page differs from the file */
 };

@@ -54,9 +54,9 @@ struct heft_sink *heft_sink_new(const struct heft_sink_options *options, struct 
     return NULL;
 }
 
-/* ---- names --------------------------------------------------------------------------------- */
+/* ---- directories and temporary names ------------------------------------------------------- */
 
-/* Splits "a/b" into "a/" and "b"; "b" into "" and "b". */
+/* Splits a path at its last slash: "a/b" into "a/" and "b"; "b" into "" and "b". */
 void heft_sink_split(struct heft_str path, struct heft_str *folder, struct heft_str *name)
 {
     size_t n = path.n;
@@ -222,7 +222,7 @@ bool heft_sink_whole(struct heft_sink *sink, const char *path, struct heft_error
            heft_sink_note_folder(sink, copy, err) && make_whole(sink, copy, err);
 }
 
-/* ---- descriptors --------------------------------------------------------------------------- */
+/* ---- open descriptors ---------------------------------------------------------------------- */
 
 bool heft_sink_close_file(struct heft_sink *sink, struct heft_sink_file *file,
                           struct heft_error *err)
@@ -281,8 +281,8 @@ static struct heft_sink_file *check_write(const struct heft_sink *sink, uint32_t
 }
 
 /* Opens the file's descriptor for this thread, until release. */
-static struct heft_sink_file *acquire(struct heft_sink *sink, uint32_t index, uint64_t off,
-                                      uint64_t n, struct heft_error *err)
+static struct heft_sink_file *acquire_file(struct heft_sink *sink, uint32_t index, uint64_t off,
+                                           uint64_t n, struct heft_error *err)
 {
     struct heft_sink_file *file;
 
@@ -298,7 +298,8 @@ static struct heft_sink_file *acquire(struct heft_sink *sink, uint32_t index, ui
 
 /* Releases the file after n bytes were written at `off`. Flushing is a hint; a failure is found by
  * the sync at the end. */
-static void release(struct heft_sink *sink, struct heft_sink_file *file, uint64_t off, uint64_t n)
+static void release_file(struct heft_sink *sink, struct heft_sink_file *file, uint64_t off,
+                         uint64_t n)
 {
     bool flush;
 
@@ -322,7 +323,7 @@ static void release(struct heft_sink *sink, struct heft_sink_file *file, uint64_
     heft_lock_drop(sink->lock);
 }
 
-/* ---- adding -------------------------------------------------------------------------------- */
+/* ---- adding files -------------------------------------------------------------------------- */
 
 /* Refuses an existing target, or keeps its permissions. */
 bool heft_sink_check_target(const struct heft_sink *sink, const char *path, uint32_t *mode,
@@ -505,7 +506,7 @@ bool heft_sink_retire(struct heft_sink *sink, const char *path, struct heft_erro
 bool heft_sink_write(struct heft_sink *sink, uint32_t file, uint64_t off, const void *p, size_t n,
                      struct heft_error *err)
 {
-    struct heft_sink_file *target = acquire(sink, file, off, n, err);
+    struct heft_sink_file *target = acquire_file(sink, file, off, n, err);
     bool ok;
 
     if (!target)
@@ -513,14 +514,14 @@ bool heft_sink_write(struct heft_sink *sink, uint32_t file, uint64_t off, const 
     heft_lock_take(sink->writing);
     ok = heft_whole_write(target->fd, p, n, off, err) || heft_error_file(err, target->path);
     heft_lock_drop(sink->writing);
-    release(sink, target, off, n);
+    release_file(sink, target, off, n);
     return ok;
 }
 
 bool heft_sink_copy(struct heft_sink *sink, uint32_t file, uint64_t off, int from,
                     uint64_t from_off, uint64_t n, bool *copied, struct heft_error *err)
 {
-    struct heft_sink_file *target = acquire(sink, file, off, n, err);
+    struct heft_sink_file *target = acquire_file(sink, file, off, n, err);
     uint64_t done = 0;
     int64_t put = 1;
 
@@ -530,12 +531,12 @@ bool heft_sink_copy(struct heft_sink *sink, uint32_t file, uint64_t off, int fro
         put = heft_os->copy_range(from, from_off + done, target->fd, off + done, n - done);
         done += put > 0 ? (uint64_t)put : 0;
     }
-    release(sink, target, off, done);
+    release_file(sink, target, off, done);
     *copied = done == n;
     return true;
 }
 
-/* ---- the end ------------------------------------------------------------------------------- */
+/* ---- release ------------------------------------------------------------------------------- */
 
 static void abandon_file(const struct heft_sink *sink, struct heft_sink_file *file)
 {

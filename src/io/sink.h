@@ -38,7 +38,7 @@
 
 struct heft_sink;
 struct heft_sink_options {
-    bool overwrite; /* replace existing targets */
+    bool overwrite; /* existing targets are replaced */
     bool no_sync;   /* for scratch files: skip fsync */
 };
 HEFT_CHECKED struct heft_sink *heft_sink_new(const struct heft_sink_options *options,

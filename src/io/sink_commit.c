@@ -37,9 +37,9 @@ static bool close_files(struct heft_sink *sink, struct heft_error *err)
     return true;
 }
 
-/* ---- old files ----------------------------------------------------------------------------- */
+/* ---- moving old files out of the way ------------------------------------------------------- */
 
-/* Renames the file at `path`, if there is one, to a temporary name beside it. */
+/* Renames the file at `path`, if it exists, to a temporary name in the same directory. */
 static bool set_aside(struct heft_sink *sink, const char *path, struct heft_error *err)
 {
     struct heft_sink_aside *aside;
@@ -111,14 +111,14 @@ static void delete_old(struct heft_sink *sink)
     sink->n_aside = 0;
 }
 
-/* ---- new files ----------------------------------------------------------------------------- */
+/* ---- renaming new files -------------------------------------------------------------------- */
 
 static bool rename_files(struct heft_sink *sink, struct heft_error *err)
 {
     for (size_t i = 0; i < sink->n_files; i++) {
         struct heft_sink_file *file = sink->files[i];
 
-        if (file->in_whole || file->renamed) /* before a crash */
+        if (file->in_whole || file->renamed) /* already done, before a crash */
             continue;
         file->replaces = sink->options.overwrite && is_replaced(file);
         if (sink->options.overwrite)
@@ -172,7 +172,7 @@ static void take_back(struct heft_sink *sink)
     }
 }
 
-/* ---- folders ------------------------------------------------------------------------------- */
+/* ---- syncing directories, commit ----------------------------------------------------------- */
 
 /* in_whole: syncs the directories in the whole one, before it is renamed; else all others,
  * afterwards. */

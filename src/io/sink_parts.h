@@ -32,23 +32,24 @@ struct heft_sink_names {
     size_t n, cap;
 };
 
-/* An old file under a temporary name, until the new files are in place. */
+/* An old file that has a temporary name until the new files are in place. */
 struct heft_sink_aside {
     const char *path, *temp;
 };
 
 struct heft_sink {
     struct heft_sink_options options;
-    struct heft_arena arena;       /* of names */
+    struct heft_arena arena;       /* owns the names */
     struct heft_sink_file **files; /* the files are in the arena, so that their addresses stay
                                       valid while the list grows */
     size_t n_files, files_cap;
     struct heft_sink_names made_folders, retired, to_sync;
     struct heft_sink_aside *aside;
     size_t n_aside, aside_cap;
-    struct heft_strmap targets, folders; /* path → index of files; folder → index of to_sync */
-    struct heft_lock *lock;              /* guards the list of files and their users */
-    struct heft_lock *writing;           /* held by the one thread that writes */
+    struct heft_strmap targets,
+        folders; /* targets: path → index in files; folders: directory → index in to_sync */
+    struct heft_lock *lock;    /* guards the list of files and their users */
+    struct heft_lock *writing; /* held by the thread that writes */
     size_t open_files, hand;
     const char *whole, *whole_temp; /* the directory that appears as a whole, and its temporary
                                        name */
@@ -57,7 +58,7 @@ struct heft_sink {
     bool committed, keep;
 };
 
-/* "a/b" → "a/" and "b"; "b" → "" and "b". */
+/* Splits a path at its last slash: "a/b" → "a/" and "b"; "b" → "" and "b". */
 void heft_sink_split(struct heft_str path, struct heft_str *folder, struct heft_str *name);
 bool heft_sink_fails(struct heft_error *err, const char *what, const char *path);
 HEFT_CHECKED bool heft_sink_add_name(struct heft_sink_names *list, const char *name,

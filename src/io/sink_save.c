@@ -9,7 +9,7 @@
 #include "io/pool.h"
 #include "io/sink_parts.h"
 
-static void describe(struct heft_buf *record, const struct heft_sink_file *file, size_t index)
+static void put_file(struct heft_buf *record, const struct heft_sink_file *file, size_t index)
 {
     struct heft_str folder, name;
 
@@ -33,7 +33,7 @@ bool heft_sink_save(struct heft_sink *sink, struct heft_buf *record, struct heft
     heft_journal_u64(record, count);
     for (size_t i = 0; i < sink->n_files; i++)
         if (sink->files[i]->is_new)
-            describe(record, sink->files[i], i);
+            put_file(record, sink->files[i], i);
     if (!heft_sink_sync_files(sink, err) || (has_new && !heft_sink_sync_folders(sink, false, err)))
         return false;
     for (size_t i = 0; i < sink->n_files; i++) {

@@ -7,7 +7,7 @@
 #include "io/os.h"
 #include "io/whole.h"
 
-/* ---- files --------------------------------------------------------------------------------- */
+/* ---- sources of files ---------------------------------------------------------------------- */
 
 static bool file_read(const struct heft_source *src, uint64_t off, void *dst, size_t n,
                       struct heft_error *err)
@@ -51,7 +51,7 @@ bool heft_source_open_file(struct heft_source *out, const char *path, struct hef
     uint64_t size = 0;
 
     if (fd < 0) {
-        /* A socket or a device without a driver. */
+        /* ENXIO: a socket; ENODEV: a device without a driver. */
         if (errno == ENXIO || errno == ENODEV)
             heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "not a regular file");
         else
@@ -71,7 +71,7 @@ void heft_source_open_fd(struct heft_source *out, int fd, uint64_t size, const c
     *out = (struct heft_source){.ops = &file_ops, .size = size, .fd = fd, .label = label};
 }
 
-/* ---- memory -------------------------------------------------------------------------------- */
+/* ---- sources in memory --------------------------------------------------------------------- */
 
 static bool memory_read(const struct heft_source *src, uint64_t off, void *dst, size_t n,
                         struct heft_error *err)
@@ -88,14 +88,14 @@ void heft_source_open_memory(struct heft_source *out, struct heft_bytes bytes, c
 {
     *out = (struct heft_source){
         .ops = &memory_ops,
-        .self = (void *)(uintptr_t)bytes.p, /* never written to */
+        .self = (void *)(uintptr_t)bytes.p, /* the bytes are never written to */
         .size = bytes.n,
         .fd = -1,
         .label = label,
     };
 }
 
-/* ---- slices -------------------------------------------------------------------------------- */
+/* ---- slices of sources --------------------------------------------------------------------- */
 
 /* `self` is the root source: a slice of a slice refers to the same root, with the offsets added
  * up. */
@@ -104,8 +104,8 @@ static bool slice_read(const struct heft_source *src, uint64_t off, void *dst, s
 {
     const struct heft_source *root = src->self;
 
-    return root->ops->read(root, src->base + off, dst, n, err); /* within the range: checked when
-                                                                   the slice was opened */
+    return root->ops->read(root, src->base + off, dst, n,
+                           err); /* no overflow: the range was checked when the slice was opened */
 }
 
 static const struct heft_source_ops slice_ops = {slice_read, NULL};
@@ -296,7 +296,7 @@ void heft_mapping_release(struct heft_mapping *map)
     *map = (struct heft_mapping){0};
 }
 
-/* ---- paths --------------------------------------------------------------------------------- */
+/* ---- paths and directories ----------------------------------------------------------------- */
 
 enum heft_path_kind heft_path_kind(const char *path)
 {
@@ -318,7 +318,7 @@ size_t heft_path_folder(const char *path)
 
 struct listing {
     struct heft_arena *arena;
-    const char **names; /* on the heap while it grows */
+    const char **names; /* on the heap until the list is complete */
     size_t count, cap;
     struct heft_error *err;
     bool failed;

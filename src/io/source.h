@@ -40,7 +40,7 @@ HEFT_CHECKED bool heft_source_open_stream(struct heft_source *out, const char *p
                                           struct heft_error *err);
 /* Takes over an open descriptor of `size` bytes. */
 void heft_source_open_fd(struct heft_source *out, int fd, uint64_t size, const char *label);
-/* Borrowed memory. */
+/* Opens borrowed memory as a source. */
 void heft_source_open_memory(struct heft_source *out, struct heft_bytes bytes, const char *label);
 /* [off, off+len) of another source, which must outlive the slice. */
 HEFT_CHECKED bool heft_source_open_slice(struct heft_source *out, const struct heft_source *parent,
@@ -70,7 +70,7 @@ struct heft_spool {
     struct heft_lock *lock; /* guards the fields below, while regions are placed */
     struct heft_source file;
     uint8_t *memory;
-    uint64_t in_memory, in_file; /* bytes placed */
+    uint64_t in_memory, in_file; /* bytes placed in memory and in the file */
 };
 HEFT_CHECKED bool heft_spool_init(struct heft_spool *spool, struct heft_error *err);
 void heft_spool_release(struct heft_spool *spool);

@@ -17,7 +17,7 @@ static bool fail_read(struct heft_error *err)
     return heft_fail_errno(err, "read failed");
 }
 
-static bool copy(int from, int to, uint64_t *size, struct heft_error *err)
+static bool copy_stream(int from, int to, uint64_t *size, struct heft_error *err)
 {
     uint8_t *piece = heft_alloc(PIECE, err);
     int64_t got = piece ? 1 : 0;
@@ -40,7 +40,7 @@ static bool open_copy(struct heft_source *out, int from, const char *label, stru
 
     if (fd < 0)
         return heft_error_file(err, label);
-    if (!copy(from, fd, &size, err)) {
+    if (!copy_stream(from, fd, &size, err)) {
         (void)heft_os->close(fd);
         return heft_error_file(err, label);
     }

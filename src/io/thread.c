@@ -4,7 +4,7 @@
 #include <signal.h>
 
 /* Signals raised by the thread's own faults stay unblocked. */
-static void fill(sigset_t *signals)
+static void fill_signals(sigset_t *signals)
 {
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 
@@ -18,7 +18,7 @@ bool heft_thread_start(pthread_t *thread, void *(*work)(void *), void *ctx)
     sigset_t signals, before;
     bool ok;
 
-    fill(&signals);
+    fill_signals(&signals);
     if (pthread_sigmask(SIG_BLOCK, &signals, &before) != 0)
         return false;
     ok = pthread_create(thread, NULL, work, ctx) == 0;

@@ -1,4 +1,4 @@
-/* whole.c: loops around pread and pwrite. */
+/* whole.c: reads and writes whole ranges: repeats pread and pwrite until all bytes are transferred. */
 #include "io/whole.h"
 
 #include "io/os.h"
@@ -19,7 +19,7 @@ bool heft_whole_write(int fd, const void *from, size_t n, uint64_t off, struct h
             return heft_fail(err, HEFT_IO, off, "write failed: the system accepts no more bytes");
         p += put;
         off += (uint64_t)put;
-        n -= (size_t)put; /* put <= n */
+        n -= (size_t)put; /* no overflow: put is at most n */
     }
     return true;
 }
@@ -38,7 +38,7 @@ bool heft_whole_read(int fd, void *to, size_t n, uint64_t off, size_t *got, stru
         }
         if (more == 0)
             break;
-        *got += (size_t)more; /* more <= n - *got */
+        *got += (size_t)more; /* no overflow: more is at most n - got */
     }
     return true;
 }

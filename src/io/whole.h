@@ -8,7 +8,7 @@
 /* The offset of an error is the number of bytes written. */
 HEFT_CHECKED bool heft_whole_write(int fd, const void *p, size_t n, uint64_t off,
                                    struct heft_error *err);
-/* *got is less than n only at the end of the file. */
+/* Reads n bytes; *got is less than n only at the end of the file. */
 HEFT_CHECKED bool heft_whole_read(int fd, void *to, size_t n, uint64_t off, size_t *got,
                                   struct heft_error *err);
 
