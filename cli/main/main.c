@@ -74,7 +74,7 @@ static int run_verb(const struct options *options, const struct verb *verb)
     if (out_close(&out))
         return status;
     errno = out.error;
-    if (out.error != EPIPE) { /* a reader that closed the pipe is no error */
+    if (out.error != EPIPE) { /* not an error: the reader has closed the pipe */
         system_error(&err, "standard output", "cannot write");
         report_error(&err);
     }

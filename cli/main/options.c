@@ -186,7 +186,7 @@ static bool parse_long(struct parser *p, char *word)
     return set_option(p, &o, value);
 }
 
-/* "-fn", "-j4", "-o out" */
+/* Parses short options: "-fn", "-j4", "-o out". */
 static bool parse_letters(struct parser *p, char *letters)
 {
     for (; *letters; letters++) {

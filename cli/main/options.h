@@ -19,29 +19,30 @@ struct options {
     bool json, jsonl, tsv, all;
     bool trace, state;
     bool strict, overwrite, no_sync, no_verify, dry_run, verify, salvage;
-    bool constants, signature; /* of SavedModels */
+    bool constants, signature; /* for SavedModels */
     const char *tag_set;
     const char *color, *from, *io, *root, *sort, *output, *to, *slice, *pattern, *fail_on;
     const char *cast;                /* get --cast: a dtype */
     const char *record, *at, *range; /* explain --trace */
     const char *tokens;              /* explain --tokens */
     bool restore;                    /* explain --restore */
-    const char *step, *names;        /* of TensorFlow checkpoints; names: "keys" or "objects" */
+    const char *step, *names;        /* for TensorFlow checkpoints; names: "keys" or "objects" */
     /* encode and count */
     const char *vocab, *model, *format, *encoding, *errors, *eot, *jsonl_key;
     const char *rejects, *split_pattern, *eot_token,
-        *id_dtype; /* --pattern; --eot-token; --dtype */
+        *id_dtype; /* options --pattern, --eot-token, --dtype */
     const char *val_fraction;
     bool eot_each, eot_before, sort_inputs, allow_empty, each;
     bool has_combine; /* whether combine was given */
     bool resume;
     uint64_t combine, shard_tokens, checkpoint;
-    uint64_t threads;        /* 0: not given */
-    uint64_t max_unpacked;   /* 0: not given */
-    uint64_t memory;         /* -M, bytes; 0: not given */
+    uint64_t threads;        /* 0 if not given */
+    uint64_t max_unpacked;   /* 0 if not given */
+    uint64_t memory;         /* -M in bytes; 0 if not given */
     uint64_t max_shard_size; /* set if sharded is true */
     bool sharded;
-    struct heft_option *format_options; /* of the target; has room for one more */
+    struct heft_option
+        *format_options; /* options of the target's format; the array has room for one more */
     size_t n_format_options;
     struct heft_rule *rules; /* -g -e --rename --cast --metadata, in order */
     size_t n_rules;
@@ -53,25 +54,25 @@ struct options {
 };
 
 enum option_kind {
-    OPTION_FLAG,    /* bool */
-    OPTION_TEXT,    /* const char * */
+    OPTION_FLAG,    /* sets a bool */
+    OPTION_TEXT,    /* sets a const char * */
     OPTION_NUMBER,  /* uint64_t, parsed by heft_parse_count: threads */
     OPTION_COUNT,   /* the same from 1 to 10^18 */
-    OPTION_COMBINE, /* the same from 0: combine, and has_combine */
+    OPTION_COMBINE, /* the same from 0; sets combine and has_combine */
     OPTION_SIZE,    /* uint64_t, parsed by heft_parse_bytes */
-    OPTION_SHARD,   /* max_shard_size, and sharded */
-    OPTION_LIST,    /* struct text_list */
-    OPTION_RULE,    /* appended to rules: left, or left and right around `split` */
+    OPTION_SHARD,   /* sets max_shard_size and sharded */
+    OPTION_LIST,    /* appends to a struct text_list */
+    OPTION_RULE,    /* appends to rules: left, or left and right of `split` */
     OPTION_FORMAT   /* appended to format_options, as the library's table of `format` allows it */
 };
 
 struct option_spec {
-    char letter;      /* 0: none */
-    const char *name; /* without the dashes */
+    char letter;      /* short option; 0 if there is none */
+    const char *name; /* long option, without the dashes */
     enum option_kind kind;
     size_t field;        /* offsetof(struct options, …) */
     const char *value;   /* name of its value in help; NULL if it takes none */
-    const char *help;    /* one line */
+    const char *help;    /* one line of help */
     const char *choices; /* "auto|pread"; NULL: any. "@reads", "@writes": names of formats */
     enum heft_rule_kind rule;
     const char *split;  /* "=>": separates left and right; NULL: only left */
@@ -82,7 +83,7 @@ enum { MAX_GROUPS = 9 };
 
 struct verb {
     const char *name;
-    const char *summary;                          /* one line, for heft help */
+    const char *summary;                          /* one line for `heft help` */
     const char *synopsis;                         /* arguments of the verb */
     const char *examples;                         /* lines that begin with two spaces */
     const char *details;                          /* paragraphs after the options; may be NULL */

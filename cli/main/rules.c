@@ -1,4 +1,4 @@
-/* rules.c: how many names each rule matches. */
+/* rules.c: counts how many names each rule matches, and reports rules without a match. */
 #include "main/rules.h"
 #include "output/report.h"
 

@@ -15,7 +15,7 @@ size_t near_tensors(const struct heft_checkpoint *c, const char *name, size_t ne
 /* Replacement for an option that the verb does not have. At most one member is set. */
 struct suggestion {
     const char *option;  /* option of the verb, without dashes */
-    const char *instead; /* "--cast '*=F16'" */
+    const char *instead; /* option that has the wanted effect, such as "--cast '*=F16'" */
     const char *verb;    /* another verb that has this option */
 };
 struct suggestion suggest_option(const struct verb *verb, const char *name, size_t n);

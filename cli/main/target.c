@@ -38,7 +38,7 @@ bool target_open(struct target *target, const struct options *options, struct he
         return no_memory(err, "the name");
     snprintf(target->temporary, room, "%.*s.%.180s.heft-%ld-0", (int)(name - options->output),
              options->output, name, (long)getpid());
-    progress_catch(); /* a signal must not leave the temporary file behind */
+    progress_catch(); /* so that a signal does not leave the temporary file behind */
     target->fd = open(target->temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
     fine = target->fd >= 0;
     if (!fine)

@@ -6,7 +6,7 @@
 #include "output/output.h"
 
 struct target {
-    const struct options *options; /* output, overwrite, no_sync */
+    const struct options *options; /* uses output, overwrite and no_sync */
     char *temporary;
     struct out out;
     int fd;

@@ -54,7 +54,7 @@ static void print_value(struct out *out, const struct heft_value *value, bool al
         out_text(out, whole ? "" : "…");
     } else if (!value->first_child) {
         out_text(out, " = ");
-        (void)json_value(out, value); /* without children it needs no memory */
+        (void)json_value(out, value); /* cannot fail: a value without children needs no memory */
         out->separate = false;
     } else {
         out_text(out, " differs");

@@ -66,7 +66,7 @@ void out_fill(struct out *out, char c, size_t n)
     }
 }
 
-/* ---- numbers -------------------------------------------------------------------------------- */
+/* ---- formatting numbers --------------------------------------------------------------------- */
 
 size_t u64_digits(uint64_t number)
 {
@@ -198,7 +198,7 @@ void out_plain(struct out *out)
         out_text(out, "\033[0m");
 }
 
-/* ---- text of files -------------------------------------------------------------------------- */
+/* ---- escaping text from files --------------------------------------------------------------- */
 
 int32_t utf8_next(const char *text, size_t n, size_t *size)
 {
@@ -328,7 +328,7 @@ size_t name_width(const char *text, size_t n)
     return put_name(NULL, text, n);
 }
 
-/* ---- JSON ----------------------------------------------------------------------------------- */
+/* ---- writing JSON --------------------------------------------------------------------------- */
 
 static void json_comma(struct out *out)
 {

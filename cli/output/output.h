@@ -59,9 +59,9 @@ void out_u64(struct out *out, uint64_t number);
 void out_u64_in(struct out *out, uint64_t number, size_t width);
 /* Prints 0x and at least `digits` digits. */
 void out_hex(struct out *out, uint64_t number, size_t digits);
-/* 1234567 → "1 234 567" */
+/* Writes 1234567 as "1 234 567". */
 void out_grouped(struct out *out, uint64_t number);
-/* "12.6 GiB", "512 B" */
+/* Writes a number of bytes as "12.6 GiB" or "512 B". */
 void out_size(struct out *out, uint64_t bytes);
 void out_style(struct out *out, enum out_style style);
 void out_plain(struct out *out);
@@ -86,7 +86,7 @@ char *put_hex(char *to, uint64_t number, size_t digits);
 
 size_t u64_digits(uint64_t number);
 size_t hex_digits(uint64_t number);
-/* "12.6 GiB" into at least 32 bytes. */
+/* Formats "12.6 GiB" into at least 32 bytes of room. */
 char *format_size(char *text, size_t room, uint64_t bytes);
 
 /* Prints text from a file with control characters (C0, DEL, C1, line separators, bidirectional

@@ -74,7 +74,8 @@ void progress_catch(void)
     action.sa_handler = on_signal;
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        if (!sigaction(signals[i], NULL, &old) && old.sa_handler != SIG_IGN) /* nohup */
+        if (!sigaction(signals[i], NULL, &old) &&
+            old.sa_handler != SIG_IGN) /* stays ignored, as nohup sets it */
             sigaction(signals[i], &action, NULL);
 }
 

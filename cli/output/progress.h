@@ -5,7 +5,7 @@
 #include "main/options.h"
 
 struct progress {
-    const char *what; /* "convert" */
+    const char *what; /* name of the activity: "convert" */
     double began, drawn_at;
     uint64_t done, total;
     uint64_t from; /* bytes done by an earlier run (--resume) */
@@ -28,7 +28,7 @@ bool progress_step_on(void *ctx, uint64_t done, uint64_t total);
 void progress_end(struct progress *progress);
 /* Whether one of these signals has arrived. */
 bool progress_interrupted(void);
-double progress_seconds(const struct progress *progress); /* since progress_begin */
+double progress_seconds(const struct progress *progress); /* seconds since progress_begin */
 double clock_seconds(void);
 /* Peak resident memory of this process, in bytes. */
 uint64_t peak_memory(void);

@@ -170,7 +170,7 @@ static void out_shape(struct out *out, const struct heft_value *shape)
     out_text(out, out_dims(out, shape) == 1 ? ",)" : ")");
 }
 
-/* TensorShape([None, 2]) */
+/* Writes TensorShape([None, 2]). */
 static void out_shape_repr(struct out *out, const struct heft_value *shape)
 {
     const bool is_known = shape && shape->kind != HEFT_VALUE_NULL;
@@ -183,7 +183,7 @@ static void out_shape_repr(struct out *out, const struct heft_value *shape)
     out_char(out, ')');
 }
 
-/* TensorSpec(shape=(None, 2), dtype=tf.float32, name='x') */
+/* Writes TensorSpec(shape=(None, 2), dtype=tf.float32, name='x'). */
 static void out_spec(struct out *out, const struct heft_value *spec)
 {
     const struct heft_value *const name = value_member(spec, "name");
@@ -222,7 +222,7 @@ static void out_float(struct out *out, double number)
         snprintf(text, sizeof text, "%.*e", digits++, number);
     while (digits < 17 && strtod(text, NULL) != number);
     e = strchr(text, 'e');
-    power = e ? (int)strtol(e + 1, NULL, 10) : 16; /* inf, nan */
+    power = e ? (int)strtol(e + 1, NULL, 10) : 16; /* no exponent: inf or nan */
     if (power >= -4 && power < 16)
         snprintf(text, sizeof text, "%.*f", digits - 1 > power ? digits - 1 - power : 1, number);
     else

@@ -13,7 +13,7 @@
 const char *tensorflow_label(const struct heft_value *dtype);
 /* Whether a value is a TensorSpec or a BoundedTensorSpec: it has a name, a dtype and a shape. */
 bool is_tensor_spec(const struct heft_value *v);
-/* type(v).__name__ */
+/* The Python type's name: type(v).__name__. */
 const char *python_type(const struct heft_value *v);
 /* Value whose children are the items of a list, tuple or named tuple; NULL for any other value. */
 const struct heft_value *python_items(const struct heft_value *v);

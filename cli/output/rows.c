@@ -64,7 +64,7 @@ static union sort_key key_of(const struct heft_tensor *t, const char *sort)
     if (!strcmp(sort, "name"))
         key.name = t->name;
     else if (!strcmp(sort, "size"))
-        key.number.major = UINT64_MAX - t->bytes; /* largest first */
+        key.number.major = UINT64_MAX - t->bytes; /* inverted, so that the largest comes first */
     else if (!strcmp(sort, "offset"))
         key.number.minor = t->offset;
     return key;

@@ -85,7 +85,7 @@ static void show_signature(struct out *out, const struct heft_value *signature)
     out_char(out, '\n');
 }
 
-/* 'a', 'b' */
+/* Writes a list of names: 'a', 'b'. */
 static void show_list(struct out *out, const struct heft_value *list, const char *quote)
 {
     for (const struct heft_value *v = list ? list->first_child : NULL; v; v = v->next_sibling) {

@@ -29,7 +29,7 @@ struct held_file {
 
 static const char *const classes[] = {"allowed", "unknown", "danger"};
 
-/* ---- lines ------------------------------------------------------------------------------- */
+/* ---- lines of the report ----------------------------------------------------------------- */
 
 static void put_name(struct out *out, const char *name)
 {

@@ -13,10 +13,10 @@ struct scan_report {
     struct out *out;
     bool json, hide_allowed;
     struct held_item *items; /* text: unknown and allowed items, until the end */
-    struct held_file *files; /* JSON: all; text: those that were not judged */
+    struct held_file *files; /* for JSON all files, for text those that were not judged */
     size_t n_items, cap_items, n_files, cap_files;
     size_t held_bytes;  /* bytes of the texts in items */
-    uint64_t counts[3]; /* items by enum heft_danger */
+    uint64_t counts[3]; /* number of items, indexed by enum heft_danger */
     uint64_t all_files, not_judged;
     bool broken;    /* scanning stopped early somewhere, or failed to start */
     bool no_memory; /* the report is incomplete */

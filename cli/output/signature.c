@@ -18,7 +18,7 @@ bool is_signature(const struct heft_checkpoint *c, const char *name)
            value_member(heft_file_info(c), "metagraphs") != NULL;
 }
 
-/* ---- choosing -------------------------------------------------------------------------------- */
+/* ---- choosing a signature -------------------------------------------------------------------- */
 
 static bool has_tag(const struct heft_value *graph, const char *tag, size_t n)
 {

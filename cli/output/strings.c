@@ -4,7 +4,7 @@
 struct writer {
     struct out *out;
     struct heft_tensor tensor;
-    uint64_t at; /* strings so far */
+    uint64_t at; /* number of strings so far */
 };
 
 /* Number of dimensions in which the string at this index is the first element. */
@@ -13,7 +13,8 @@ static unsigned dims_begun(const struct writer *w)
     uint64_t block = 1;
     unsigned n = 0;
     while (n < w->tensor.rank) {
-        block *= w->tensor.shape[w->tensor.rank - 1 - n]; /* below 2^63 */
+        block *=
+            w->tensor.shape[w->tensor.rank - 1 - n]; /* no overflow: the product is below 2^63 */
         if (w->at % block)
             break;
         n++;

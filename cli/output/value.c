@@ -7,8 +7,8 @@
 
 struct frame {
     const struct heft_value *node, *next; /* next: the next child to print */
-    size_t index;                         /* of it */
-    size_t mark;                          /* each_blob: length of the path so far */
+    size_t index;                         /* index of `next` */
+    size_t mark;                          /* for each_blob: length of the path so far */
 };
 
 struct stack {
@@ -152,7 +152,7 @@ bool json_value(struct out *out, const struct heft_value *value)
     return fine;
 }
 
-/* ---- for people ------------------------------------------------------------------------------ */
+/* ---- text for people ------------------------------------------------------------------------- */
 
 /* Limits of the output for people, unless --all: the rest is "…" and a count. */
 enum { MAX_TEXT = 72, MAX_INLINE = 8, MAX_CHILDREN = 16, MAX_LEVELS = 6, MAX_LINES = 120 };
@@ -414,7 +414,7 @@ bool print_values(struct out *out, const struct heft_value *root, size_t indent,
     return fine;
 }
 
-/* ---- bytes ----------------------------------------------------------------------------------- */
+/* ---- values that are bytes ------------------------------------------------------------------- */
 
 struct path {
     char *text;

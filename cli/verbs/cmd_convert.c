@@ -26,7 +26,7 @@ static void report_notes(const struct options *options, const struct heft_conver
         report_note(options, "%s", heft_convert_note(conversion, i));
 }
 
-/* ---- the plan ------------------------------------------------------------------------------- */
+/* ---- printing the plan ---------------------------------------------------------------------- */
 
 static void plan_text(struct out *out, const struct heft_conversion *conversion,
                       const struct rule_report *rules)
@@ -117,7 +117,7 @@ static void plan_json(struct out *out, const struct heft_conversion *conversion,
     out_char(out, '\n');
 }
 
-/* ---- execution ------------------------------------------------------------------------------ */
+/* ---- running the conversion ----------------------------------------------------------------- */
 
 static void print_text(struct out *out, const struct heft_conversion *conversion)
 {

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_RANK = 64 }; /* as struct heft_limits has it */
+enum { MAX_RANK = 64 }; /* at most this many dimensions, as in the library */
 
 struct request {
     const struct options *options;
@@ -256,7 +256,7 @@ static bool get_blob(struct request *r, struct heft_error *err)
     return to_stdout(o) ? put_blob(r, r->out, err) : write_blob(r, err);
 }
 
-/* ---- by name -------------------------------------------------------------------------------- */
+/* ---- finding what a name means -------------------------------------------------------------- */
 
 /* Reports a tensor that cannot be read. There may be values of the same name, such as scales, but
  * the tensor was asked for. */

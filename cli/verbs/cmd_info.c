@@ -25,7 +25,7 @@ struct view {
 
 /* Tensors below one top-level key: in a training checkpoint the model, the optimizer … */
 struct group {
-    const char *key; /* within a tensor's name */
+    const char *key; /* component of a tensor's name */
     size_t key_len;
     struct tally tally;
 };
@@ -35,8 +35,8 @@ struct summary {
     struct group groups[MAX_BELOW];
     size_t n_groups; /* MAX_BELOW + 1: too many to list */
     uint64_t shared_storages, shared_tensors, saved;
-    uint64_t storage_bytes, used_bytes; /* of the whole checkpoint */
-    struct view *views;                 /* of tensors that share their storage */
+    uint64_t storage_bytes, used_bytes; /* bytes of the whole checkpoint */
+    struct view *views;                 /* views of tensors that share their storage */
     size_t n_views;
 };
 
@@ -241,7 +241,7 @@ static bool info_json(struct out *out, const struct heft_checkpoint *c, const st
     return fine;
 }
 
-/* ---- for people ------------------------------------------------------------------------------ */
+/* ---- text for people ------------------------------------------------------------------------- */
 
 static void put_label(struct out *out, const char *text)
 {

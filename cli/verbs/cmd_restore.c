@@ -23,7 +23,7 @@ struct restoring {
     struct heft_checkpoint *c;
     struct heft_restore *r;
     size_t digits;
-    uint64_t number; /* of the step */
+    uint64_t number; /* number of the step */
 };
 
 static const char *const kinds[] = {

@@ -16,9 +16,9 @@
 #include <string.h>
 
 enum {
-    NAME_WIDTH = 16,     /* SHORT_BINUNICODE */
-    ARGUMENT_WIDTH = 25, /* 00 00 D0 07 → 131072000 */
-    PART_WIDTH = 14      /* metastack[10] */
+    NAME_WIDTH = 16,     /* width of SHORT_BINUNICODE */
+    ARGUMENT_WIDTH = 25, /* width of "00 00 D0 07 → 131072000" */
+    PART_WIDTH = 14      /* width of "metastack[10]" */
 };
 
 enum style { TRACE_TEXT, TRACE_JSON, TRACE_LINES };
@@ -28,12 +28,12 @@ struct trace {
     struct heft_trace_options how;
     struct out *out;
     enum style style;
-    size_t digits;          /* of a position */
+    size_t digits;          /* digits of a position */
     const char *array;      /* JSON: name of the open array; NULL if none */
-    bool in_step, in_state; /* JSON: these are open, too */
+    bool in_step, in_state; /* JSON: which containers are open */
     bool has_tensors;
     enum heft_trace_part part; /* text: part of the last entry */
-    uint64_t level;            /* … */
+    uint64_t level;            /* text: its level */
 };
 
 /* Stops if the reader has closed the pipe. */
@@ -512,7 +512,7 @@ static bool take_tensor(void *ctx, const struct heft_trace_tensor *tensor)
     return go_on(t);
 }
 
-/* ---- options ----------------------------------------------------------------------------- */
+/* ---- parsing options --------------------------------------------------------------------- */
 
 /* Parses a decimal number, or a hexadecimal one with 0x. */
 static bool read_number(const char **text, uint64_t *number)

@@ -153,7 +153,7 @@ struct heft_tensor {
     uint64_t bytes;          /* number of elements × element size */
     /* The following members describe the first part if the tensor is stored in parts:
      * heft_tensor_part_count. */
-    size_t file;     /* index of heft_file_at */
+    size_t file;     /* index for heft_file_at */
     uint64_t offset; /* byte offset in that file: of the first element if stored
                       * plainly, else of the record */
     enum heft_stored stored;
@@ -172,9 +172,9 @@ HEFT_API bool heft_tensor_at(const struct heft_checkpoint *c, size_t index,
  * converted like any others. */
 struct heft_tensor_part {
     const uint64_t *start;   /* array of rank numbers; the box is [start, start + extent) */
-    const uint64_t *extent;  /* rank numbers */
+    const uint64_t *extent;  /* one number per dimension */
     const uint64_t *strides; /* strides of the box, in elements; NULL if row-major and contiguous */
-    uint64_t bytes;          /* logical */
+    uint64_t bytes;          /* bytes of its elements */
     size_t file;             /* the following members are as in struct heft_tensor */
     uint64_t offset;
     enum heft_stored stored;
@@ -208,9 +208,9 @@ HEFT_API bool heft_unread_at(const struct heft_checkpoint *c, size_t index,
 struct heft_blob {
     const char *name; /* UTF-8, NUL-terminated */
     size_t name_len;
-    const char *kind; /* for people: "blob" */
+    const char *kind; /* description for people, such as "blob" */
     uint64_t bytes;
-    size_t file; /* as in struct heft_tensor */
+    size_t file; /* index for heft_file_at */
     uint64_t offset;
     enum heft_stored stored;
     uint64_t stored_bytes;
@@ -320,9 +320,10 @@ HEFT_API bool heft_blob_check(struct heft_checkpoint *c, size_t index, struct he
 struct heft_segment {
     size_t file;
     uint64_t offset, bytes;
-    const char *what; /* "zip central directory", "storage data/0: layer.weight, layer.tied" */
-    bool claimed;     /* false if heft does not know the meaning of the range */
-    bool overlaps;    /* begins before the end of an earlier segment */
+    const char *
+        what; /* description, such as "zip central directory" or "storage data/0: layer.weight, layer.tied" */
+    bool claimed;  /* false if heft does not know the meaning of the range */
+    bool overlaps; /* begins before the end of an earlier segment */
 };
 struct heft_map;
 HEFT_API struct heft_map *heft_map_new(struct heft_checkpoint *c, struct heft_error *err);
@@ -395,7 +396,7 @@ struct heft_scan_item {
                            be read; "code": Python code, or a reference to it, in a
                            configuration; "op" of a TensorFlow graph or a TorchScript program;
                            "native" code */
-    const char *name;   /* "module.name", or a sentence */
+    const char *name;   /* "module.name", or a sentence that describes the finding */
 };
 /* Scans one file by its content, whatever its name: reports what executing its pickles would import
  * and call (also pickles in zips, .npy, tars, gzip and zlib data and in byte strings of pickles),
@@ -455,8 +456,8 @@ struct heft_trace_options {
 
 /* The pickle of the following steps. */
 struct heft_trace_pickle {
-    const char *record;     /* "archive/data.pkl"; "" if the file is not an archive */
-    const char *what;       /* for people: "state_dict", "keys of the storages"; may be "" */
+    const char *record; /* "archive/data.pkl"; "" if the file is not an archive */
+    const char *what; /* description for people: "state_dict", "keys of the storages"; may be "" */
     unsigned number, count; /* 1 of 1, 4 of 5 */
     uint64_t offset;        /* byte offset in the file; HEFT_NO_OFFSET if it is deflated */
     uint64_t bytes;         /* size including STOP, or up to the truncation */
@@ -479,8 +480,8 @@ struct heft_trace_step {
     const uint8_t *argument; /* all bytes of the argument, after the opcode */
     size_t argument_bytes;
     const char *value;            /* value of the argument, NUL-terminated; "" if there is none */
-    const char *effect;           /* "push \"tok_embeddings.weight\"", NUL-terminated */
-    size_t value_len, effect_len; /* without the NUL */
+    const char *effect;           /* for example "push \"tok_embeddings.weight\""; NUL-terminated */
+    size_t value_len, effect_len; /* lengths without the NUL */
 };
 
 enum heft_trace_part { HEFT_TRACE_STACK, HEFT_TRACE_METASTACK, HEFT_TRACE_MEMO };
@@ -495,7 +496,7 @@ struct heft_trace_entry {
     uint64_t count;    /* number of entries of this stack, or of the memo */
     uint64_t left_out; /* if not 0: number of omitted entries (METASTACK with count 0: of stacks) */
     const char *text;  /* NUL-terminated */
-    size_t text_len;   /* without the NUL */
+    size_t text_len;   /* length without the NUL */
 };
 
 /* A tensor, and how the pickle leads to its bytes. */
@@ -704,10 +705,10 @@ struct heft_convert_options {
      * values and nesting: there selection judges values by their paths, too. */
     const struct heft_rule *rules;
     size_t n_rules;
-    uint64_t max_shard_size;         /* bytes; 0: not given */
+    uint64_t max_shard_size;         /* in bytes; 0 if not given */
     bool sharded;                    /* max_shard_size is set, and may be 0 */
     const char *filename_pattern;    /* contains {suffix}; NULL: that of the format */
-    const struct heft_range *ranges; /* --slice, for one tensor */
+    const struct heft_range *ranges; /* ranges of --slice; only for a single tensor */
     size_t n_ranges;
     unsigned threads; /* 0: one per core, at most 4 */
     bool overwrite;   /* replace existing files; otherwise they are HEFT_USAGE */

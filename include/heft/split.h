@@ -34,7 +34,7 @@ struct heft_split_items {
 struct heft_split_file {
     const char *name;    /* "model-00001-of-00002.safetensors"; a single file:
                           * "model.safetensors" */
-    const size_t *items; /* in the order of the index */
+    const size_t *items; /* indexes of the items, in the order of the index file */
     size_t n;
 };
 struct heft_split_plan;
@@ -46,7 +46,8 @@ HEFT_API struct heft_split_plan *heft_split_with(const struct heft_split_items *
 /* Files of the plan: none if there are no items. The model is sharded if there is a second file. */
 HEFT_API bool heft_split_file_at(const struct heft_split_plan *plan, size_t index,
                                  struct heft_split_file *out);
-HEFT_API uint64_t heft_split_total(const struct heft_split_plan *plan); /* metadata.total_size */
+HEFT_API uint64_t heft_split_total(
+    const struct heft_split_plan *plan); /* Total size, metadata.total_size in the index file. */
 HEFT_API void heft_split_free(struct heft_split_plan *plan);
 
 #ifdef __cplusplus

@@ -163,14 +163,15 @@ HEFT_API bool heft_explain_text(const struct heft_vocab *v, const char *unicode,
 enum heft_eot {
     HEFT_EOT_DEFAULT, /* default: text; for megatron: none */
     HEFT_EOT_TEXT,    /* "<|endoftext|>" as 13 characters of text, as in the original */
-    HEFT_EOT_ID,      /* the id heft_vocab_end */
+    HEFT_EOT_ID,      /* the vocabulary's end-of-text id, heft_vocab_end */
     HEFT_EOT_NONE
 };
 
 struct heft_encode_options {
-    const char *output;    /* NULL: only count tokens; DIR/: files in that directory; "-": no
+    const char *output; /* NULL: only count tokens; DIR/: files in that directory; "-": no
                               file, `written` receives the bytes */
-    const char *format;    /* "npz" "npy" "bin" "llmc" "megatron" "ids"; NULL: by the extension */
+    const char *
+        format; /* "npz", "npy", "bin", "llmc", "megatron" or "ids"; NULL: by the output's extension */
     const char *encoding;  /* encoding of the text; NULL: "utf-8" */
     const char *jsonl_key; /* each line is a JSON object; its text is the string with this key */
     const char *unicode;   /* as in heft_encoder_options */
@@ -188,7 +189,7 @@ struct heft_encode_options {
     uint64_t shard_tokens; /* tokens after which a new file begins; 0: one file */
     double val_fraction;   /* fraction of the documents (or arrays) for a separate validation
                               file; of two or more documents each file gets at least one; 0: none */
-    unsigned threads;      /* 0: one a core, at most 4 */
+    unsigned threads;      /* 0: one per core, at most 4 */
     unsigned width;        /* bytes of an id (bin, npy, llmc, megatron): 2, 4; 0: 2 if all fit */
     /* Progress: bytes read so far and in all (0 if unknown, for pipes). The first call reports the
      * bytes of an earlier run. Returning false stops the run (HEFT_CANCELLED, "interrupted"). */
@@ -206,7 +207,7 @@ struct heft_encode_options {
 
 struct heft_encode_summary {
     uint64_t inputs, documents, arrays; /* arrays: written to npz */
-    uint64_t tokens, bytes;             /* bytes: read */
+    uint64_t tokens, bytes;             /* bytes: number of bytes read */
     uint64_t resumed;                   /* bytes of these read by an earlier run */
     uint64_t rejected;                  /* skipped JSON lines */
     uint64_t val_tokens;                /* tokens in the validation file */
@@ -293,13 +294,13 @@ struct heft_train_options {
     const char *unicode;    /* as in heft_encoder_options */
     uint64_t memory;        /* approximate limit of the memory for words and pairs, in bytes; 0: 4
                              * GiB; see below */
-    unsigned threads;       /* 0: one a core */
+    unsigned threads;       /* 0: one per core */
     bool overwrite, no_sync;
 };
 struct heft_train_report {
     uint64_t files, bytes, words, different; /* different: number of distinct words */
     const char *looks_like;                  /* as in struct heft_encode_summary */
-    uint32_t merges, ids;                    /* ids: 0 for subword-nmt, which has none */
+    uint32_t merges, ids;                    /* ids: 0 for subword-nmt, whose files have no ids */
 };
 
 /* Trains a vocabulary on texts. Paths are inputs as in heft_encode_plan, but line ends are not

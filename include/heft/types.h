@@ -37,7 +37,7 @@ enum heft_code {
     HEFT_OK = 0,
     HEFT_NOMEM,       /* memory ran out */
     HEFT_IO,          /* a system call failed: missing file, full disk, read error */
-    HEFT_MALFORMED,   /* the file is wrong */
+    HEFT_MALFORMED,   /* the file is invalid */
     HEFT_UNSUPPORTED, /* the file may be valid, but uses a feature that heft lacks */
     HEFT_LIMIT,       /* a limit of struct heft_limits is exceeded */
     HEFT_UNSAFE,      /* a dangerous path or construct, which is never followed */
@@ -84,8 +84,8 @@ enum heft_dtype {
     HEFT_F64,
     HEFT_I64,
     HEFT_U64,
-    HEFT_C32,  /* two F16 */
-    HEFT_C128, /* two F64 */
+    HEFT_C32,  /* a pair of F16 */
+    HEFT_C128, /* a pair of F64 */
     HEFT_F8_E4M3B11FNUZ,
     /* Quantized integers, as stored. A quantized tensor w of torch has the values w.scale and
        w.zero_point; if it is quantized by channel, the tensors w.scales and w.zero_points and
@@ -142,7 +142,7 @@ enum heft_value_kind {
     HEFT_VALUE_BIGINT, /* text: "0x…", more than 64 bits */
     HEFT_VALUE_FLOAT,
     HEFT_VALUE_STRING, /* text: UTF-8 */
-    HEFT_VALUE_BYTES,  /* text: raw */
+    HEFT_VALUE_BYTES,  /* text: raw bytes */
     HEFT_VALUE_LIST,
     HEFT_VALUE_TUPLE,
     HEFT_VALUE_SET,

@@ -15,7 +15,7 @@
 #include "io/os.h"
 #include "core/registry.h"
 
-/* ---- one file ---------------------------------------------------------------------------- */
+/* ---- scanning one file ------------------------------------------------------------------- */
 
 /* label: name of the source in reports; "standard input" for "-". */
 static bool open_input(struct heft_source *out, const char *path, struct heft_error *err)
@@ -50,7 +50,7 @@ bool heft_scan(const char *path, const struct heft_limits *limits,
     return ok;
 }
 
-/* ---- the walk ---------------------------------------------------------------------------- */
+/* ---- walking a directory ----------------------------------------------------------------- */
 
 /* A directory being walked. */
 struct level {
@@ -311,7 +311,7 @@ static void release_walk(struct walk *w)
     heft_arena_release(&w->mem);
 }
 
-/* ---- an index ---------------------------------------------------------------------------- */
+/* ---- files that an index lists ----------------------------------------------------------- */
 
 /* Visits one shard of an index, by its name in the index. */
 static bool judge_shard(void *ctx, const char *directory, struct heft_str name,
@@ -345,7 +345,7 @@ static bool scan_input(struct walk *w, const char *path, struct heft_error *err)
         return false;
     ok = judge_source(w, &source, source.label, err) &&
          (strcmp(path, "-") == 0 || heft_scan_index(&source, path, judge_shard, w, err)) &&
-         walk_levels(w, err) && report_links(w); /* an index may name a directory */
+         walk_levels(w, err) && report_links(w); /* an index may refer to directories */
     heft_source_close(&source);
     return ok;
 }

@@ -16,7 +16,7 @@
 
 #define HEAD 512 /* bytes that are read to find the kind of a place */
 
-/* ---- which of the others looks at it ----------------------------------------------------- */
+/* ---- choosing the kind of a file --------------------------------------------------------- */
 
 static bool read_head(const struct heft_scan_place *place, uint8_t room[HEAD],
                       struct heft_bytes *head, struct heft_error *err)

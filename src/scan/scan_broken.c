@@ -39,7 +39,7 @@ struct loose {
     struct heft_error *err;
 };
 
-/* ---- directories ------------------------------------------------------------------------- */
+/* ---- central directories ----------------------------------------------------------------- */
 
 static bool has_magic(const struct heft_source *src, uint64_t at, const char *magic)
 {
@@ -141,7 +141,7 @@ static bool find_directories(struct loose *l)
     return ok;
 }
 
-/* ---- entries ----------------------------------------------------------------------------- */
+/* ---- their entries ----------------------------------------------------------------------- */
 
 /* Reports a trick of one record, up to MOST_REPORTED in an archive. */
 static bool report_trick(struct loose *l, const struct heft_zip_entry *e, const char *sentence)
@@ -314,7 +314,7 @@ static bool read_directory(struct loose *l, const struct directory *d)
     return ok;
 }
 
-/* ---- overlap ----------------------------------------------------------------------------- */
+/* ---- overlapping entries ----------------------------------------------------------------- */
 
 static int by_header(const void *a, const void *b)
 {
@@ -398,7 +398,7 @@ bool heft_scan_zip_row(struct heft_scan *s, const struct heft_scan_place *place,
     return ok;
 }
 
-/* ---- archives ---------------------------------------------------------------------------- */
+/* ---- damaged archives -------------------------------------------------------------------- */
 
 static bool scan_directories(struct loose *l)
 {
@@ -441,7 +441,8 @@ static bool carve_record(struct heft_scan *s, const struct heft_scan_place *plac
     return heft_scan_pickle(s, &record, local.data, &run, err);
 }
 
-static bool carve(struct heft_scan *s, const struct heft_scan_place *place, struct heft_error *err)
+static bool carve_records(struct heft_scan *s, const struct heft_scan_place *place,
+                          struct heft_error *err)
 {
     uint8_t window[65536];
     size_t carved = 0;
@@ -472,7 +473,7 @@ bool heft_scan_broken_zip(struct heft_scan *s, const struct heft_scan_place *pla
         return false;
     if (l.n_dirs == 0) {
         heft_scan_report_failure(s, why);
-        return carve(s, place, err) &&
+        return carve_records(s, place, err) &&
                heft_scan_pickles(s, place, 0, err); /* as a pickle, "PK\3\4" begins with PERSID */
     }
     if (l.n_dirs > 1 &&

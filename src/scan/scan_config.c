@@ -12,7 +12,7 @@
 #include "scan/scan_names.h"
 #include "wire/json.h"
 
-/* ---- objects ----------------------------------------------------------------------------- */
+/* ---- frames of open objects -------------------------------------------------------------- */
 
 static void keep_text(struct heft_config_text *to, struct heft_str from)
 {
@@ -47,7 +47,7 @@ static bool push_frame(struct heft_config *c, bool is_array, struct heft_error *
     return true;
 }
 
-/* ---- strings ----------------------------------------------------------------------------- */
+/* ---- judging strings --------------------------------------------------------------------- */
 
 static int digit_of(char c)
 {
@@ -156,7 +156,7 @@ static bool judge_any(struct heft_config *c, struct heft_str text, struct heft_e
     return !is_packed(head, n) || scan_decoded(c, text, err);
 }
 
-/* ---- keys -------------------------------------------------------------------------------- */
+/* ---- judging members by their keys ------------------------------------------------------- */
 
 /* Keys of jsonpickle whose value is the name of a class or function, which it imports. */
 static const char *const imports[] = {"py/function", "py/object", "py/type", "py/class"};
@@ -271,7 +271,7 @@ static bool take_string(struct heft_config *c, struct heft_error *err)
     return true;
 }
 
-/* ---- tokens ------------------------------------------------------------------------------ */
+/* ---- walking the document ---------------------------------------------------------------- */
 
 static bool take_key(struct heft_config *c, struct heft_error *err)
 {

@@ -33,7 +33,7 @@ struct heft_config {
     struct heft_arena mem; /* messages of findings */
     struct heft_config_frame *frames;
     size_t n_frames, cap_frames;
-    bool is_index;  /* model_index.json of diffusers */
+    bool is_index;  /* the file is a model_index.json of diffusers */
     bool templates; /* the configuration has Jinja templates */
     bool full;      /* too many findings, or budget used up: the rest is not scanned */
     uint32_t reported;

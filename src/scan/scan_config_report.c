@@ -1,7 +1,7 @@
 /* scan_config_report.c: reports findings in configurations and limits their number. */
 #include "scan/scan_config.h"
 
-#define MOST_REPORTED 10000 /* findings of one configuration */
+#define MOST_REPORTED 10000 /* most findings of one configuration */
 
 enum heft_danger heft_config_path(struct heft_config *c, struct heft_str path)
 {

@@ -48,7 +48,7 @@ static const char *native_sentence(struct heft_bytes head)
     return is_pe(head) ? "a Windows library or program" : NULL;
 }
 
-/* ---- Python ------------------------------------------------------------------------------ */
+/* ---- Python source ----------------------------------------------------------------------- */
 
 /* Prefixes of names of files that frameworks import or run from a model's directory. */
 static const char *const imported[] = {
@@ -115,7 +115,7 @@ static const char *other_kind(struct heft_bytes head)
     return is_text(head) ? "text" : "unknown";
 }
 
-/* ---- which it is ------------------------------------------------------------------------- */
+/* ---- choosing the kind ------------------------------------------------------------------- */
 
 /* Finds the format with the highest score. *best is NULL if no format recognises the file. */
 static bool probe_format(const struct heft_scan_place *place, const struct heft_format **best,
@@ -218,7 +218,7 @@ static bool scan_text(struct heft_scan *s, const struct heft_scan_place *place, 
     return ok;
 }
 
-/* ---- all of them ------------------------------------------------------------------------- */
+/* ---- scanning content -------------------------------------------------------------------- */
 
 static bool is_graph_name(struct heft_str name)
 {

@@ -102,7 +102,7 @@ static bool encode_latin1(struct heft_str text, struct heft_arena *mem, struct h
         const uint8_t c = (uint8_t)text.p[i];
 
         if (c >= 0x80 && (c > 0xC3 || i + 1 == text.n))
-            return true; /* a character above 255: Python would not encode it */
+            return true; /* a character above 255: Python cannot encode it as Latin-1 */
         bytes[n++] = c;
         if (c >= 0x80) /* two bytes in UTF-8: C2 or C3, then six bits */
             bytes[n - 1] = (uint8_t)((c & 3) << 6 | ((uint8_t)text.p[++i] & 0x3F));

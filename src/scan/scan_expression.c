@@ -10,7 +10,7 @@
 
 #include "scan/scan_names.h"
 
-/* Functions of sympy, torch.utils._sympy, math and torch, and methods of tensors. */
+/* Known functions of sympy, torch.utils._sympy, math and torch, and methods of tensors. */
 static const char *const functions[] = {
     "Abs",
     "Add",

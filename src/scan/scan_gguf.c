@@ -13,7 +13,7 @@
 #include "base/text.h"
 
 #define MOST    ((uint64_t)64 << 20) /* bytes of entries; large vocabularies need a tenth of it */
-#define DEEPEST 8                    /* arrays within arrays */
+#define DEEPEST 8                    /* most levels of nested arrays */
 
 enum { TEXT = 8, ARRAY = 9, TYPES = 13 };
 

@@ -32,7 +32,7 @@ static const struct heft_proto_field keras_metadata_fields[] = {
 static const struct heft_proto_message keras_metadata =
     HEFT_PROTO_MESSAGE("SavedMetadata", keras_metadata_fields);
 
-#define LONGEST       256   /* bytes of a name that are shown */
+#define LONGEST       256   /* most bytes of a name in a finding */
 #define MOST_REPORTED 50000 /* operations reported for one graph, each once a function */
 
 struct text {
@@ -62,7 +62,7 @@ struct graph {
     struct pending_node *unregistered;
     size_t n_unregistered, cap_unregistered;
     struct text function;              /* function being read; empty in the graph itself */
-    struct text name, op, key, stream; /* of the current node */
+    struct text name, op, key, stream; /* texts of the current node */
     uint64_t where;                    /* offset of the current node in the place, in bytes */
     bool full;                         /* MOST_REPORTED operations are reported */
     bool saves;                        /* the current node uses an output of the saver */
@@ -89,7 +89,7 @@ static struct heft_str text_of(const struct text *text)
     return (struct heft_str){text->bytes, text->n};
 }
 
-/* ---- reporting --------------------------------------------------------------------------- */
+/* ---- reporting operations ---------------------------------------------------------------- */
 
 static bool report_op(struct graph *g, const struct pending_node *at, enum heft_danger danger,
                       const char *why, struct heft_error *err)
@@ -206,7 +206,7 @@ static bool copy_node(struct graph *g, struct pending_node *out, struct heft_err
     return out->op.p && out->node.p;
 }
 
-/* ---- one node ---------------------------------------------------------------------------- */
+/* ---- judging a node ---------------------------------------------------------------------- */
 
 static bool is_table(struct heft_str op)
 {
@@ -291,7 +291,7 @@ static bool judge_node(struct graph *g, struct heft_error *err)
            copy_node(g, &g->unregistered[g->n_unregistered++], err);
 }
 
-/* ---- the walk ---------------------------------------------------------------------------- */
+/* ---- walking the document ---------------------------------------------------------------- */
 
 static bool add_function(struct graph *g, struct heft_error *err)
 {
@@ -550,7 +550,7 @@ static bool try_root(struct heft_scan *s, const struct heft_scan_place *place,
     return ok;
 }
 
-/* ---- which message it is ------------------------------------------------------------------ */
+/* ---- finding the type of the message ------------------------------------------------------ */
 
 /* Returns the type of the message, NULL if unknown. Readers go by file names: saved_model.pb is
  * a SavedModel, whatever its first bytes are. */

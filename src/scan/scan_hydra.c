@@ -90,7 +90,7 @@ static bool report_path(struct targets *t, size_t at, enum heft_danger danger, c
     return true;
 }
 
-/* ---- values ------------------------------------------------------------------------------ */
+/* ---- judging values ---------------------------------------------------------------------- */
 
 static size_t skip_white(const struct targets *t, size_t at)
 {
@@ -142,7 +142,7 @@ static bool judge_value(struct targets *t, size_t at, size_t key)
     return report_path(t, at, danger, keys[key].sentence, path);
 }
 
-/* ---- keys -------------------------------------------------------------------------------- */
+/* ---- finding keys ------------------------------------------------------------------------ */
 
 /* Returns the position after a quote, blanks and the colon of a key; 0 if the word is not a key. */
 static size_t after_colon(const struct targets *t, size_t at)

@@ -26,10 +26,10 @@ struct judged {
     const struct heft_scan_place *place;
     uint64_t at; /* offset of the pickle in the place, in bytes */
     const struct heft_pickle *pickle;
-    struct heft_strmap *seen; /* "import module.name" → danger + 1 */
+    struct heft_strmap *seen; /* "import module.name" → danger + 1, for names already reported */
     struct heft_strmap own;
     struct heft_buf key;         /* key of the current node */
-    struct heft_buf name, label; /* of bytes within the pickle */
+    struct heft_buf name, label; /* buffers for bytes within the pickle */
     struct heft_arena mem;
     struct heft_arena *names; /* owner of the keys: lives as long as `seen` */
     uint32_t *inner; /* per node: the GLOBAL that starts a chain of calls; or HEFT_PICKLE_NIL */
@@ -37,7 +37,7 @@ struct judged {
     uint8_t *uses;   /* per node: HANDED or CALLED, or both, of a GLOBAL */
 };
 
-/* ---- names ------------------------------------------------------------------------------- */
+/* ---- judging names ----------------------------------------------------------------------- */
 
 static bool is_kind(const struct heft_pickle *pickle, uint32_t node, enum heft_pickle_kind kind)
 {
@@ -153,14 +153,14 @@ bool heft_scan_acts(const struct heft_scan_place *place, const struct heft_pickl
         if (node->kind != HEFT_PICKLE_GLOBAL)
             continue;
         if (!is_computed(pickle, i) && !may_be_there(module_of(pickle, i)))
-            return false; /* CPython stops here */
+            return false; /* CPython fails here, so nothing after it runs */
         if (is_patched(node) || is_danger(place, pickle, i))
             return true;
     }
     return false;
 }
 
-/* ---- reports ----------------------------------------------------------------------------- */
+/* ---- findings ---------------------------------------------------------------------------- */
 
 static void begin_key(struct judged *j, const char *what)
 {
@@ -227,7 +227,7 @@ static bool report_node(struct judged *j, uint32_t node, const char *what, enum 
     return true;
 }
 
-/* ---- bytes within ------------------------------------------------------------------------ */
+/* ---- bytes that may be packed code ------------------------------------------------------- */
 
 /* True if the value was changed after its creation, by added elements or a state. */
 static bool is_changed(const struct heft_pickle_node *node)
@@ -297,7 +297,7 @@ static bool judge_bytes(struct judged *j, uint32_t node, struct heft_bytes bytes
     return place.record && heft_scan_memory(j->scan, &place, bytes, err);
 }
 
-/* ---- calls ------------------------------------------------------------------------------- */
+/* ---- judging calls ----------------------------------------------------------------------- */
 
 /* Danger of getattr(object, name). */
 static enum heft_danger getattr_danger(const struct judged *j, uint32_t args)
@@ -466,7 +466,7 @@ static bool judge_node(struct judged *j, uint32_t node, struct heft_error *err)
     }
 }
 
-/* ---- all of them ------------------------------------------------------------------------- */
+/* ---- judging all nodes ------------------------------------------------------------------- */
 
 static void mark_use(struct judged *j, uint32_t node, unsigned how)
 {
@@ -512,7 +512,7 @@ static bool prepare_nodes(struct judged *j, struct heft_error *err)
     j->uses = heft_arena_zero(&j->mem, n, 1, err);
     if (!j->inner || !j->danger || !j->uses)
         return false;
-    memset(j->inner, 0xFF, n * sizeof *j->inner); /* HEFT_PICKLE_NIL */
+    memset(j->inner, 0xFF, n * sizeof *j->inner); /* every entry becomes HEFT_PICKLE_NIL */
     if (needs_uses(j->pickle))
         find_uses(j);
     return true;

@@ -16,7 +16,7 @@ static bool is_word(const struct heft_config_text *text, const char *word)
     return text->is_set && heft_str_is(heft_config_str(text), word);
 }
 
-/* ---- modules ----------------------------------------------------------------------------- */
+/* ---- modules that Keras imports ---------------------------------------------------------- */
 
 /* Packages that contain layers. The name must end there or continue with a dot. */
 static const char *const packages[] = {
@@ -104,7 +104,7 @@ static bool judge_module(struct heft_config *c, const struct heft_config_frame *
     return heft_config_report(c, HEFT_UNKNOWN, "Keras needs the class or function", path, err);
 }
 
-/* ---- classes ----------------------------------------------------------------------------- */
+/* ---- classes that Keras creates ---------------------------------------------------------- */
 
 /* True for a name in TensorFlow's Python interface, which is what a TFOpLambda calls. */
 static bool is_plain_op(struct heft_str function)
@@ -177,7 +177,7 @@ bool heft_config_judge(struct heft_config *c, const struct heft_config_frame *f,
     return judge_class(c, f, err) && (!f->module.is_set || judge_module(c, f, err));
 }
 
-/* ---- diffusers --------------------------------------------------------------------------- */
+/* ---- classes in diffusers' model_index.json ---------------------------------------------- */
 
 /* Libraries of components, and modules of diffusers' own pipelines, which occur in the same
  * position. */

@@ -13,7 +13,7 @@
 #include "base/endian.h"
 
 #define BLOCK   512
-#define LONGEST (1 << 16) /* bytes of a long name */
+#define LONGEST (1 << 16) /* longest long name in bytes */
 
 /* ---- tar: headers ------------------------------------------------------------------------ */
 

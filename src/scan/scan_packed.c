@@ -155,7 +155,7 @@ static bool begin_stream(struct unpacking *u, bool first, bool *some, struct hef
     return !*some || !u->gzip || skip_header(u, some, err);
 }
 
-/* ---- streams ----------------------------------------------------------------------------- */
+/* ---- decompressing streams --------------------------------------------------------------- */
 
 /* Unpacks until the stream ends, is malformed, or HEFT_SCAN_UNPACKED bytes are reached. */
 static bool unpack_stream(struct unpacking *u, struct heft_error *err)
@@ -178,7 +178,7 @@ static bool unpack_stream(struct unpacking *u, struct heft_error *err)
     return false;
 }
 
-static bool unpack(struct unpacking *u, struct heft_error *err)
+static bool unpack_all(struct unpacking *u, struct heft_error *err)
 {
     bool some = true;
 
@@ -230,7 +230,7 @@ static bool inflate_place(struct heft_scan *s, const struct heft_scan_place *pla
     const uint64_t n = place->src->size;
     const struct heft_stream all = {.parent = place->src, .packed = n, .size = UINT64_MAX};
     struct unpacking u = {.gzip = gzip};
-    bool ok = heft_stream_open(&u.r, &all, PIECE, err) && unpack(&u, err);
+    bool ok = heft_stream_open(&u.r, &all, PIECE, err) && unpack_all(&u, err);
 
     heft_stream_close(&u.r);
     *real = ok && u.out.n > 0;

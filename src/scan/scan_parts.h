@@ -37,7 +37,7 @@
 
 #define HEFT_SCAN_DEPTH    3 /* file, record, content of the record, content of that */
 #define HEFT_SCAN_DEEP     "packed more than three levels deep, not scanned"
-#define HEFT_SCAN_UNPACKED ((uint64_t)32 << 20) /* bytes of one place that are held in memory */
+#define HEFT_SCAN_UNPACKED ((uint64_t)32 << 20) /* most bytes of one place in memory */
 
 struct heft_scan;
 struct heft_scan_place;
@@ -56,11 +56,11 @@ struct heft_scan {
     size_t pickles;             /* pickles judged so far */
     enum heft_danger worst;     /* worst finding since it was last reset */
     uint64_t budget;            /* bytes that may still be read or unpacked */
-    uint64_t nodes;             /* values of pickles that may still be held */
-    struct heft_error *err;     /* the first failure */
+    uint64_t nodes;             /* budget left for values of pickles */
+    struct heft_error *err;     /* receives the first failure */
     struct heft_arena mem;      /* owns sentences and names of records */
     struct heft_scan_kind kind; /* kind of the file */
-    struct heft_strmap keys;    /* records that are storages: ROOT/data/KEY */
+    struct heft_strmap keys;    /* names of records that are storages: ROOT/data/KEY */
 };
 
 /* A range of bytes to scan. */
@@ -128,7 +128,7 @@ static inline bool heft_scan_is_start(const uint8_t *p)
 
 /* ---- scan_pickle.c ---- */
 
-/* Runs and judges the pickle at `at`. */
+/* Runs the pickle at `at` and judges it. */
 HEFT_CHECKED bool heft_scan_pickle(struct heft_scan *s, const struct heft_scan_place *place,
                                    uint64_t at, struct heft_scan_run *run, struct heft_error *err);
 /* Runs and judges all consecutive pickles from `at` on, and scans the bytes after them. */
@@ -191,7 +191,7 @@ HEFT_CHECKED bool heft_scan_graph(struct heft_scan *s, const struct heft_scan_pl
 /* Result of scanning JSON: layers of Keras, references to code. */
 struct heft_scan_json {
     bool is_json;   /* all of it is well-formed */
-    bool templates; /* it has Jinja templates, which are not judged */
+    bool templates; /* the configuration has Jinja templates, which are not judged */
 };
 /* True if bytes begin as JSON, after a byte-order mark and white space. */
 bool heft_scan_begins_json(struct heft_bytes head);

@@ -17,9 +17,10 @@
 #include "format/torch/pickle/torch_globals.h"
 
 #define FIRST_WINDOW ((uint64_t)1 << 20)
-#define NEXT_WINDOW  ((uint64_t)64 << 10) /* after a pickle: usually there is nothing */
-#define ONE_WINDOW   ((uint64_t)1 << 10)  /* of one pickle among other data: usually it is short */
-#define MOST_IN_ROW  10000
+#define NEXT_WINDOW  ((uint64_t)64 << 10) /* first window after a pickle: usually nothing follows */
+#define ONE_WINDOW                                                                                 \
+    ((uint64_t)1 << 10) /* first window for one pickle among other data: usually short */
+#define MOST_IN_ROW 10000
 
 /* Consecutive pickles of a place. */
 struct row {
@@ -270,7 +271,7 @@ static bool scan_legacy(struct heft_scan *s, const struct heft_scan_place *place
     struct heft_scan_run run = {.ctx = &legacy, .done = true};
     bool ok = true;
 
-    rest.named = true; /* all of them must be pickles */
+    rest.named = true; /* every following item must be a pickle */
     for (size_t i = 0; ok && run.done && i < HEFT_COUNT(visits); i++) {
         run.visit = visits[i];
         ok = heft_scan_pickle(s, &rest, at, &run, err);

@@ -60,7 +60,7 @@ static const struct {
     {"prim", "rpc_remote", "communicates with other processes", HEFT_UNKNOWN},
 };
 
-/* ---- words ------------------------------------------------------------------------------- */
+/* ---- words of the source ----------------------------------------------------------------- */
 
 static bool is_word(char c)
 {
@@ -87,7 +87,7 @@ static bool take_mark(struct heft_str text, size_t *at, const char *mark)
     return true;
 }
 
-/* ---- judging ----------------------------------------------------------------------------- */
+/* ---- judging operations ------------------------------------------------------------------ */
 
 struct script {
     struct heft_scan *s;

@@ -86,7 +86,7 @@ bool heft_scan_is_tar(struct heft_bytes head)
     return sum == stored || signed_sum == stored;
 }
 
-/* ---- pax --------------------------------------------------------------------------------- */
+/* ---- pax records ------------------------------------------------------------------------- */
 
 static bool plain_number(struct heft_str text, uint64_t *value)
 {

@@ -40,7 +40,7 @@ static bool is_at(struct heft_bytes text, size_t at, const char *word)
     return heft_within(at, n, text.n) && memcmp(text.p + at, word, n) == 0;
 }
 
-/* ---- tags -------------------------------------------------------------------------------- */
+/* ---- YAML tags --------------------------------------------------------------------------- */
 
 /* True if a tag contains an escape. A tag extends from '!' to the next character that is not
  * allowed in a URI. */

@@ -19,16 +19,16 @@ bool heft_scan_is_named(struct heft_str name)
     return heft_str_ends(name, ".pkl") || heft_str_ends(name, ".pickle");
 }
 
-/* ---- the archive as a whole -------------------------------------------------------------- */
+/* ---- properties of the archive ----------------------------------------------------------- */
 
 struct archive {
-    const struct heft_zip_entry *data;  /* the first data.pkl */
+    const struct heft_zip_entry *data;  /* first entry named data.pkl */
     const struct heft_zip_entry *other; /* another one, in another directory; NULL if absent */
-    bool script;                        /* has constants.pkl or model.json */
+    bool script;                        /* TorchScript: has constants.pkl or model.json */
     bool package;                       /* torch.package: its importer runs the Python in it */
     bool exported, has_version;         /* torch.export: has archive_format; archive_version */
-    bool program;                       /* has models/….json or data/aotinductor/ */
-    bool weights, has_config;           /* Keras: has model.weights.h5 or .npz; config.json */
+    bool program;             /* a compiled program: has models/….json or data/aotinductor/ */
+    bool weights, has_config; /* Keras: has model.weights.h5 or .npz; config.json */
 };
 
 /* True for the name of the record that torch.package reads first, in upper or lower case, as
@@ -154,9 +154,9 @@ static bool is_worth(struct heft_bytes head)
         "(c)]}NKMJIGFLSTUVXCBPi\x80\x82\x83\x84\x88\x89\x8a\x8b\x8c\x8d\x8e"
         "\x8f\x95\x96\x97";
 
-    return head.n >= 2 &&
-           (memchr(opcodes, head.p[0], sizeof opcodes - 1) || head.p[0] == 0x93 /* npy */ ||
-            heft_scan_is_packed(head) || heft_scan_is_tar(head));
+    return head.n >= 2 && (memchr(opcodes, head.p[0], sizeof opcodes - 1) ||
+                           head.p[0] == 0x93 /* 0x93: begin of an array of NumPy */ ||
+                           heft_scan_is_packed(head) || heft_scan_is_tar(head));
 }
 
 /* Scans a record in memory. Reports a wrong checksum only if it contains a pickle: other readers
@@ -264,7 +264,7 @@ static bool scan_record(struct heft_scan *s, const struct heft_scan_place *zip,
     return ok;
 }
 
-/* ---- all of them ------------------------------------------------------------------------- */
+/* ---- all records ------------------------------------------------------------------------- */
 
 static bool scan_entries(struct heft_scan *s, const struct heft_scan_place *place,
                          const struct heft_zip *zip, const struct archive *archive,
