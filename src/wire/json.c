@@ -41,36 +41,7 @@ void heft_json_begin(struct heft_json *json, struct heft_bytes data, uint64_t ba
                                .deepest = HEFT_JSON_DEPTH};
 }
 
-const char *heft_json_token_name(enum heft_json_token token)
-{
-    static const char *const names[] = {
-        [HEFT_JSON_ERROR] = "an error",
-        [HEFT_JSON_OBJECT] = "an object",
-        [HEFT_JSON_OBJECT_END] = "the end of an object",
-        [HEFT_JSON_ARRAY] = "an array",
-        [HEFT_JSON_ARRAY_END] = "the end of an array",
-        [HEFT_JSON_KEY] = "a key",
-        [HEFT_JSON_STRING] = "a string",
-        [HEFT_JSON_NUMBER] = "a number",
-        [HEFT_JSON_TRUE] = "true",
-        [HEFT_JSON_FALSE] = "false",
-        [HEFT_JSON_NULL] = "null",
-        [HEFT_JSON_END] = "the end of the text",
-    };
-
-    return (size_t)token < HEFT_COUNT(names) ? names[token] : "?";
-}
-
 /* ---- failing ---- */
-
-bool heft_json_refuse(const struct heft_json *json, enum heft_json_token found, const char *what,
-                      const char *allowed)
-{
-    if (found == HEFT_JSON_ERROR)
-        return false;
-    return heft_fail(json->err, HEFT_MALFORMED, json->where, "%s is %s, must be %s", what,
-                     heft_json_token_name(found), allowed);
-}
 
 /* The caller has filled err; all later calls return an error. */
 static enum heft_json_token give_up(struct heft_json *json)
@@ -630,6 +601,40 @@ static HEFT_NOINLINE enum heft_json_token number(struct heft_json *json, int dig
     json->at += json->text.n;
     json->expect = json->after;
     return HEFT_JSON_NUMBER;
+}
+
+/* Parses the digits at p, at most SURE_DIGITS of them and followed by a comma or a bracket. Returns
+ * their number; 0 if the text has any other form. */
+static inline size_t plain_integer(const uint8_t *p, size_t n, uint64_t *value)
+{
+    const size_t most = heft_min_size(n, SURE_DIGITS + 1);
+    size_t at = 0;
+
+    *value = 0;
+    for (; at < most && is_digit(p[at]); at++)
+        *value = *value * 10 + (uint64_t)(p[at] - '0');
+    if (at == most || (p[0] == '0' && at > 1) || (p[at] != ',' && p[at] != ']'))
+        return 0;
+    return at;
+}
+
+size_t heft_json_integers(struct heft_json *json, uint64_t *out, size_t most)
+{
+    const uint8_t *const p = json->data.p;
+    const size_t n = json->data.n;
+    size_t at = json->at, count = 0, digits;
+
+    if (json->expect != FIRST_ITEM)
+        return 0;
+    while (count < most && (digits = plain_integer(p + at, n - at, &out[count])) > 0) {
+        json->expect = AFTER_ITEM;
+        json->at = at + digits;
+        count++;
+        if (p[json->at] != ',')
+            break;
+        at = json->at + 1;
+    }
+    return count;
 }
 
 /* ---- the machine ---- */

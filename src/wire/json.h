@@ -93,6 +93,10 @@ static inline void heft_json_in_place(struct heft_json *json)
     json->in_place = true;
 }
 enum heft_json_token heft_json_next(struct heft_json *json);
+/* Directly after HEFT_JSON_ARRAY: reads unsigned integers written without white space, as most files
+ * have them, in one call. Returns their number, at most `most`; heft_json_next goes on after the last
+ * one and reads, or refuses, all that has another form. */
+size_t heft_json_integers(struct heft_json *json, uint64_t *out, size_t most);
 /* Skips the value that begins with the next token. */
 HEFT_CHECKED bool heft_json_skip(struct heft_json *json);
 /* The last NUMBER as an unsigned integer: digits only, no sign, fraction, exponent or leading zero,

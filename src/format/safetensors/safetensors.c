@@ -23,24 +23,16 @@
 #define MIN_ENTRY  51                 /* "":{"dtype":"U8","shape":[],"data_offsets":[0,0]}, */
 #define MANY_TEXTS ((uint64_t)8 << 20) /* bytes of a header, of which names may be half */
 
-/* Location of a tensor's description and data. */
-struct place {
-    uint64_t begin; /* in the byte buffer */
-    uint32_t where; /* of the name: bytes in the header */
-};
-
 struct reader {
     struct heft_model *model;
     struct heft_error *err;
     uint32_t source;
     uint64_t header_n, data_n; /* size of the header and of the byte buffer */
     struct heft_json json;
-    size_t first;          /* index of this file's first row in the model, … */
-    size_t first_storage;  /* … its first storage: each tensor has its own, … */
-    size_t first_metadata; /* … and its first metadata entry */
-    size_t n;              /* tensors */
-    struct place *places;  /* of the tensors, in the order of the header; on the heap */
-    size_t cap_places;
+    size_t first;                /* index of this file's first row in the model, … */
+    size_t first_storage;        /* … its first storage: each tensor has its own, … */
+    size_t first_metadata;       /* … and its first metadata entry */
+    size_t n;                    /* tensors, in the order of the header until put_in_order */
     struct heft_buf key;         /* of the metadata entry whose value is being read */
     struct heft_strmap names;    /* → index of the tensor; filled only where it is needed */
     struct heft_strmap metadata; /* keys, to find duplicates */
@@ -51,7 +43,7 @@ struct reader {
 /* A tensor as the header describes it. */
 struct entry {
     uint64_t begin, end; /* data_offsets: bytes in the byte buffer */
-    uint32_t where;      /* of the name: bytes in the header */
+    uint64_t where;      /* of the name: file offset */
     struct heft_row row;
 };
 
@@ -134,6 +126,7 @@ static bool read_shape(struct reader *r, struct entry *entry)
 
     if (token != HEFT_JSON_ARRAY)
         return heft_json_refuse(&r->json, token, "shape", "an array");
+    entry->row.rank = (uint8_t)heft_json_integers(&r->json, extents, (size_t)most_dimensions(r));
     while ((token = heft_json_next(&r->json)) == HEFT_JSON_NUMBER) {
         if (entry->row.rank == most_dimensions(r))
             return heft_fail(r->err, HEFT_LIMIT, r->json.where,
@@ -150,18 +143,21 @@ static bool read_shape(struct reader *r, struct entry *entry)
 
 static bool read_offsets(struct reader *r, struct entry *entry)
 {
-    uint64_t *const offsets[] = {&entry->begin, &entry->end};
     enum heft_json_token token = heft_json_next(&r->json);
+    uint64_t offsets[2];
 
     if (token != HEFT_JSON_ARRAY)
         return heft_json_refuse(&r->json, token, "data_offsets", "an array");
-    for (size_t i = 0; i < HEFT_COUNT(offsets); i++) {
+    for (size_t i = heft_json_integers(&r->json, offsets, HEFT_COUNT(offsets));
+         i < HEFT_COUNT(offsets); i++) {
         token = heft_json_next(&r->json);
         if (token != HEFT_JSON_NUMBER)
             return heft_json_refuse(&r->json, token, "data offset", "a number: two are expected");
-        if (!take_u64(r, "data offset", offsets[i]))
+        if (!take_u64(r, "data offset", &offsets[i]))
             return false;
     }
+    entry->begin = offsets[0];
+    entry->end = offsets[1];
     token = heft_json_next(&r->json);
     return token == HEFT_JSON_ARRAY_END ||
            heft_json_refuse(&r->json, token, "what follows two data offsets",
@@ -214,8 +210,8 @@ static bool read_fields(struct reader *r, struct entry *entry)
     }
     for (unsigned i = 0; token != HEFT_JSON_ERROR && i < UNKNOWN; i++)
         if (!(seen >> i & 1))
-            return heft_fail(r->err, HEFT_MALFORMED, PREFIX + (uint64_t)entry->where,
-                             "entry has no %s", field_names[i]);
+            return heft_fail(r->err, HEFT_MALFORMED, entry->where, "entry has no %s",
+                             field_names[i]);
     return token != HEFT_JSON_ERROR;
 }
 
@@ -230,9 +226,7 @@ static bool add_tensor(struct reader *r, struct entry *entry)
                                          .source = r->source,
                                          .coding = HEFT_CODING_RAW};
 
-    if (!heft_grow(&r->places, &r->cap_places, r->n, 1, sizeof *r->places, r->err))
-        return false;
-    r->places[r->n++] = (struct place){entry->begin, entry->where};
+    r->n++;
     return heft_model_add_storage(r->model, &storage, &entry->row.storage, r->err) &&
            heft_model_add_row(r->model, &entry->row, r->err);
 }
@@ -240,7 +234,7 @@ static bool add_tensor(struct reader *r, struct entry *entry)
 /* Reads the entry of the tensor whose name is the last key. */
 static bool read_tensor(struct reader *r)
 {
-    struct entry entry = {.where = (uint32_t)(r->json.where - PREFIX), .row.name = r->json.text};
+    struct entry entry = {.where = r->json.where, .row.name = r->json.text};
 
     entry.row.name.p = heft_arena_text(&r->model->mem, entry.row.name, r->err);
     if (!entry.row.name.p)
@@ -389,30 +383,53 @@ static bool read_header(struct reader *r)
 
 /* ---- checks --------------------------------------------------------------------------------- */
 
-/* File offset of the name of tensor i. */
+/* First byte of tensor i in the byte buffer. */
+static uint64_t begin_of(const struct reader *r, size_t i)
+{
+    return r->model->storages[r->first_storage + i].off - PREFIX - r->header_n;
+}
+
+/* File offset of the name of tensor i. Only for errors: the header is read once more up to there. */
 static uint64_t where_of(const struct reader *r, size_t i)
 {
-    return PREFIX + (uint64_t)r->places[i].where;
+    const struct heft_source src = r->model->sources[r->source].source;
+    struct heft_arena scratch = {0};
+    struct heft_error ignored = {0};
+    struct heft_json json;
+    uint64_t where = PREFIX;
+    bool ok = heft_json_open(&json, &src, PREFIX, r->header_n, WINDOW, &scratch, &ignored) &&
+              heft_json_next(&json) == HEFT_JSON_OBJECT;
+
+    for (size_t seen = 0; ok && seen <= i && heft_json_next(&json) == HEFT_JSON_KEY;) {
+        seen += !heft_str_is(json.text, METADATA);
+        where = json.where;
+        ok = heft_json_skip(&json);
+    }
+    heft_json_close(&json);
+    heft_arena_release(&scratch);
+    return where;
 }
 
 /* Checks that dtype × shape is whole bytes, and as many as data_offsets have. The reference counts
  * bits in 64 bits, and multiplies from left to right: a zero does not excuse an overflow before it. */
-static bool check_size(struct reader *r, const struct heft_row *row, uint64_t len, uint64_t where)
+static bool check_size(struct reader *r, size_t i, uint64_t len)
 {
+    const struct heft_row *row = &r->model->rows[r->first + i];
     const enum heft_dtype dtype = (enum heft_dtype)row->dtype;
     bool fits = true;
     uint64_t n = 1, size = 0;
 
-    for (unsigned i = 0; i < row->rank; i++)
-        fits = fits && heft_mul(n, row->shape[i], &n);
+    for (unsigned k = 0; k < row->rank; k++)
+        fits = fits && heft_mul(n, row->shape[k], &n);
     if (fits && n % heft_dtype_block_elements(dtype) != 0)
-        return heft_fail(r->err, HEFT_MALFORMED, where,
+        return heft_fail(r->err, HEFT_MALFORMED, where_of(r, i),
                          "element count %" PRIu64 " is not a multiple of %u, a block of %s", n,
                          heft_dtype_block_elements(dtype), heft_dtype_name(dtype));
     if (!fits || !heft_dtype_bytes(dtype, n, &size) || size > UINT64_MAX / 8)
-        return heft_fail(r->err, HEFT_MALFORMED, where, "size in bits is more than 64 bits");
+        return heft_fail(r->err, HEFT_MALFORMED, where_of(r, i),
+                         "size in bits is more than 64 bits");
     return size == len ||
-           heft_fail(r->err, HEFT_MALFORMED, where,
+           heft_fail(r->err, HEFT_MALFORMED, where_of(r, i),
                      "dtype and shape need %" PRIu64 " bytes, data_offsets have %" PRIu64, size,
                      len);
 }
@@ -430,17 +447,16 @@ static bool check_tensor(struct reader *r, size_t i, struct progress *at)
 {
     const struct heft_row *row = &r->model->rows[r->first + i];
     const struct heft_storage *storage = &r->model->storages[r->first_storage + i];
-    const uint64_t begin = r->places[i].begin, end = begin + storage->len;
-    const uint64_t where = where_of(r, i);
+    const uint64_t begin = begin_of(r, i), end = begin + storage->len;
 
     if (end < begin || (begin != at->next && (begin != end || begin != at->begun))) {
-        heft_fail(r->err, HEFT_MALFORMED, where,
+        heft_fail(r->err, HEFT_MALFORMED, where_of(r, i),
                   "data_offsets [%" PRIu64 ", %" PRIu64 "] do not continue at %" PRIu64
                   ", where the tensor before ends",
                   begin, end, at->next);
         return heft_error_about(r->err, "tensor", row->name);
     }
-    if (!check_size(r, row, end - begin, where))
+    if (!check_size(r, i, end - begin))
         return heft_error_about(r->err, "tensor", row->name);
     if (end > begin)
         at->begun = begin;
@@ -460,12 +476,13 @@ static bool is_cut(struct reader *r, uint64_t end)
     return true;
 }
 
+/* `order` as of sort_tensors. */
 static bool check_tensors(struct reader *r, const uint32_t *order)
 {
     struct progress at = {0, 0};
 
     for (size_t i = 0; i < r->n; i++)
-        if (!check_tensor(r, order[i], &at))
+        if (!check_tensor(r, order ? order[i] : i, &at))
             return false;
     if (at.next > r->data_n && !is_cut(r, at.next))
         return heft_fail(r->err, HEFT_MALFORMED, PREFIX + r->header_n + r->data_n,
@@ -525,18 +542,22 @@ static bool add_ties(struct reader *r)
 
 static bool begins_after(const void *ctx, uint32_t a, uint32_t b)
 {
-    const struct place *const places = ctx;
-
-    return places[a].begin > places[b].begin;
+    return begin_of(ctx, a) > begin_of(ctx, b);
 }
 
-static bool is_in_order(const uint32_t *order, size_t n)
+/* Sorts the tensors' indices by the begin of their data. *order is NULL if they are in order already,
+ * as in nearly every file. */
+static bool sort_tensors(struct reader *r, uint32_t **order)
 {
-    size_t i = 0;
+    uint32_t sorted = 1;
 
-    while (i < n && order[i] == i)
-        i++;
-    return i == n;
+    while (sorted < r->n && !begins_after(r, sorted - 1, sorted))
+        sorted++;
+    *order = NULL;
+    if (sorted >= r->n)
+        return true;
+    *order = heft_sort_indices(r->n, begins_after, r, &r->scratch, r->err);
+    return *order != NULL;
 }
 
 /* Permutes rows and storages in place, cycle by cycle; `order` is overwritten. */
@@ -568,9 +589,9 @@ static void put_in_order(struct reader *r, uint32_t *order)
 
 static bool check_all(struct reader *r)
 {
-    uint32_t *const order = heft_sort_indices(r->n, begins_after, r->places, &r->scratch, r->err);
+    uint32_t *order;
 
-    if (!order)
+    if (!sort_tensors(r, &order))
         return false;
     if (!check_tensors(r, order)) {
         if (r->err->code == HEFT_MALFORMED)
@@ -579,7 +600,7 @@ static bool check_all(struct reader *r)
     }
     if (!add_ties(r))
         return false;
-    if (!is_in_order(order, r->n))
+    if (order)
         put_in_order(r, order);
     return heft_safetensors_read_boxes(r->model, r->source, r->first, r->first_metadata, r->err) &&
            heft_model_claim(r->model, r->source, 0, PREFIX, "header length", r->err) &&
@@ -598,7 +619,6 @@ static bool open_file(struct heft_model *model, uint32_t source, struct heft_err
 
     if (ok && !model->format)
         model->format = "safetensors";
-    heft_free(r.places);
     heft_buf_release(&r.key);
     heft_strmap_release(&r.names);
     heft_strmap_release(&r.metadata);

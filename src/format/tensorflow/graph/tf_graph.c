@@ -11,6 +11,7 @@
 #include "format/tensorflow/graph/tf_graph.h"
 
 #include "core/model.h"
+#include "io/pages.h"
 
 enum {
     META_INFO = 1,
@@ -22,6 +23,7 @@ enum {
     META_OBJECTS
 };
 enum { MOST_VERSIONS = 1000 };
+enum { NODE_BYTES = 64, MANY_BYTES = 8 << 20 }; /* usual size of a node; size of a large graph */
 enum { INFO_VERSION = 1, INFO_TAGS = 4, INFO_TENSORFLOW, INFO_GIT };
 enum { GRAPH_NODE = 1, GRAPH_LIBRARY = 2 };
 enum { NODE_NAME = 1, NODE_OP = 2, NODE_ATTR = 5 };
@@ -241,6 +243,20 @@ static bool read_library(struct heft_tf_graph *g, struct heft_proto *p)
     return !p->failed;
 }
 
+/* Reserves memory for the nodes and their names of a large graph of n bytes, on huge pages. Untouched
+ * pages cost nothing; more nodes take ordinary memory. */
+static bool reserve_nodes(struct heft_tf_graph *g, uint64_t n, struct heft_error *err)
+{
+    const size_t most = (size_t)(n / NODE_BYTES);
+
+    if (n < MANY_BYTES || g->n_nodes > 0)
+        return true;
+    if (!heft_grow(&g->nodes, &g->cap_nodes, 0, most, sizeof *g->nodes, err))
+        return false;
+    heft_pages_large(g->nodes, g->cap_nodes * sizeof *g->nodes);
+    return heft_pages_reserve(&g->texts, (size_t)(n / 8), err);
+}
+
 static bool read_graph_def(struct heft_tf_graph *g, struct heft_proto *p)
 {
     struct nodes nodes = {&g->nodes, &g->cap_nodes, &g->n_nodes};
@@ -316,7 +332,7 @@ static bool read_part(struct heft_tf_graph *g, struct heft_proto *p, uint32_t nu
     case META_INFO:
         return read_info(g, p);
     case META_GRAPH:
-        return read_graph_def(g, p);
+        return reserve_nodes(g, p->len, p->err) && read_graph_def(g, p);
     case META_SAVER:
         return heft_tf_saver_read(g, p);
     case META_COLLECTION:
@@ -358,7 +374,7 @@ bool heft_tf_graph_read_def(struct heft_tf_graph *g, struct heft_proto *p, struc
                             struct heft_tf_parts *parts)
 {
     begin_graph(g, p, mem, parts);
-    if (!read_graph_def(g, p))
+    if (!reserve_nodes(g, p->doc->is_text ? 0 : p->doc->size, p->err) || !read_graph_def(g, p))
         return false;
     g->at = (struct heft_tf_range){p->off, p->len};
     return true;
