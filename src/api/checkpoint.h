@@ -32,7 +32,7 @@ const struct heft_row *heft_checkpoint_row(const struct heft_checkpoint *c, size
                                            struct heft_error *err);
 
 struct heft_provenance;
-/* heft_open_many; the readers record provenance (core/provenance.h) if `provenance` is not NULL. */
+/* heft_open_many; the readers record provenance (format/torch/pickle/torch_provenance.h) if `provenance` is not NULL. */
 HEFT_CHECKED struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_paths,
                                                           const struct heft_open_options *options,
                                                           struct heft_provenance *provenance,

@@ -305,7 +305,7 @@ struct heft_model {
     /* the pickled object is more than a flat dictionary of tensors, and a writer of its kind can
      * preserve it */
     bool has_tree;
-    /* filled while opening (core/provenance.h); NULL: not wanted */
+    /* filled while opening (format/torch/pickle/torch_provenance.h); NULL: not wanted */
     struct heft_provenance *provenance;
     struct heft_model_blob *blobs;
     struct heft_attachment *attachments;

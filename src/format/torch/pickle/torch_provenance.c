@@ -1,8 +1,8 @@
-/* torch_provenance.c: records which opcodes made each row, on request (core/provenance.h).
+/* torch_provenance.c: records which opcodes made each row, on request (format/torch/pickle/torch_provenance.h).
  *
  *    X "tok.weight"  c torch._utils … ( ( X "storage" … t Q K 0 … t R
  *    key_at                            └─ the provenance's storage ─┘     made_at */
-#include "core/provenance.h"
+#include "format/torch/pickle/torch_provenance.h"
 #include "format/torch/pickle/torch_parts.h"
 
 #define LOCATION 64 /* bytes kept of a location such as "cuda:0" */

@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "api/checkpoint.h"
 #include "core/registry.h"
-#include "core/provenance.h"
+#include "format/torch/pickle/torch_provenance.h"
 #include "format/torch/trace/torch_trace.h"
 #include "heft/heft.h"
 

@@ -1,7 +1,7 @@
-/* provenance.h: the part of a pickle that each row comes from, for programs that explain a file.
+/* torch_provenance.h: the part of a pickle that each row comes from, for programs that explain a file.
  * Recorded by the torch readers if model->provenance is set before opening. */
-#ifndef HEFT_PROVENANCE_H
-#define HEFT_PROVENANCE_H
+#ifndef HEFT_TORCH_PROVENANCE_H
+#define HEFT_TORCH_PROVENANCE_H
 
 #include "base/mem.h"
 

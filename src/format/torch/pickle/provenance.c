@@ -1,5 +1,5 @@
-/* provenance.c: see provenance.h. */
-#include "core/provenance.h"
+/* provenance.c: see torch_provenance.h. */
+#include "format/torch/pickle/torch_provenance.h"
 
 void heft_provenance_release(struct heft_provenance *provenance)
 {
