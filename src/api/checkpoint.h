@@ -31,11 +31,10 @@ struct heft_place heft_checkpoint_place(const struct heft_checkpoint *c, uint32_
 const struct heft_row *heft_checkpoint_row(const struct heft_checkpoint *c, size_t index,
                                            struct heft_error *err);
 
-struct heft_provenance;
-/* heft_open_many; the readers record provenance (format/torch/pickle/torch_provenance.h) if `provenance` is not NULL. */
+/* heft_open_many with a request to the readers of one format; NULL: none. */
 HEFT_CHECKED struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_paths,
                                                           const struct heft_open_options *options,
-                                                          struct heft_provenance *provenance,
+                                                          const struct heft_open_request *request,
                                                           struct heft_error *err);
 
 /* Path of the first file of an input, in `mem` or `path` itself. NULL on failure. */

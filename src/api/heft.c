@@ -61,7 +61,7 @@ static bool list_files(struct heft_checkpoint *c, struct heft_error *err)
 
 struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_paths,
                                              const struct heft_open_options *options,
-                                             struct heft_provenance *provenance,
+                                             const struct heft_open_request *request,
                                              struct heft_error *err)
 {
     static const struct heft_open_options usual = {0};
@@ -73,7 +73,8 @@ struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_
         return NULL;
     heft_error_begin(err);
     heft_model_init(&c->model, o->limits, &heft_formats);
-    c->model.provenance = provenance;
+    if (request)
+        c->model.request = *request;
     c->model.salvage = o->salvage;
     c->model.step = o->step;
     c->model.object_names = o->object_names;

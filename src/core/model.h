@@ -126,7 +126,6 @@ static inline bool heft_row_uses(const struct heft_row *row, uint32_t storage)
 struct heft_format;
 struct heft_formats;
 struct heft_node;
-struct heft_tree_taker;
 
 struct heft_model_source {
     struct heft_source source;
@@ -191,6 +190,13 @@ struct heft_attachment {
     const void *kind;     /* address of a constant of the format: tells its attachments apart */
     struct heft_str name; /* of a row or a dictionary, as the format likes; in the model's memory */
     const void *data;     /* allocated in model->mem; may be NULL */
+};
+
+/* What the caller asks of the readers of one format, beyond rows and values; core does not look
+ * into it. */
+struct heft_open_request {
+    const void *kind; /* address of a constant of the format; NULL: nothing is asked */
+    const void *data; /* struct of the format; must exist while files are opened */
 };
 
 struct heft_note {
@@ -299,14 +305,10 @@ struct heft_model {
     /* further information about the files: a dict whose members are those of info --json
      * (core/tree.h), created by heft_model_file_info; NULL: none */
     struct heft_node *file_info;
-    /* set before opening by a writer that needs the object graph of the pickle
-     * (format/torch/pickle/torch_walk.h); else NULL */
-    struct heft_tree_taker *taker;
-    /* the pickled object is more than a flat dictionary of tensors, and a writer of its kind can
-     * preserve it */
+    struct heft_open_request request; /* set before opening */
+    /* the file nests its tensors or has other objects than tensors, and a writer of its format can
+     * preserve both (keeps_tree) */
     bool has_tree;
-    /* filled while opening (format/torch/pickle/torch_provenance.h); NULL: not wanted */
-    struct heft_provenance *provenance;
     struct heft_model_blob *blobs;
     struct heft_attachment *attachments;
     size_t n_sources;

@@ -6,6 +6,7 @@
 #ifndef FAILURES_H
 #define FAILURES_H
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/mem.h"

@@ -43,7 +43,7 @@ struct heft_torch_storage {
     const char *
         lost; /* salvage: the reason; then only key, type and bytes are known, and none of them if type is NULL */
     uint32_t id;         /* first PERSID node that refers to it, plus 1; 0 if there is none */
-    uint32_t provenance; /* its number in the model's provenance, plus 1; 0 if there is none */
+    uint32_t provenance; /* its number in the recorded provenance, plus 1; 0 if there is none */
     bool used;           /* a row uses it */
 };
 
@@ -54,6 +54,18 @@ struct heft_torch_span {
 
 #define HEFT_TORCH_NAMES                                                                           \
     (UINT64_C(16) << 20) /* limit for bytes of names, in addition to four times the pickle */
+
+/* What a caller can ask of the torch readers: see heft_torch_ask. */
+struct heft_torch_request {
+    struct heft_provenance *provenance; /* receives the origin of each row; NULL: not asked */
+    struct heft_tree_taker *taker; /* receives the tree of the pickled object; NULL: not asked */
+};
+extern const char heft_torch_request_kind;
+/* The value of model->request for it. */
+static inline struct heft_open_request heft_torch_ask(const struct heft_torch_request *request)
+{
+    return (struct heft_open_request){&heft_torch_request_kind, request};
+}
 
 struct heft_torch;
 struct heft_torch_made;
@@ -111,7 +123,9 @@ struct heft_torch {
     bool is_object;              /* the pickle is the whole object passed to torch.save */
     bool
         is_item; /* one of several objects of a checkpoint: budget and names are what the others left, and t->values is the object itself, even if it is not a dict */
-    struct heft_value *values; /* non-tensor values found by heft_torch_walk, or NULL */
+    struct heft_value *values;          /* non-tensor values found by heft_torch_walk, or NULL */
+    struct heft_provenance *provenance; /* during the walk, as requested; NULL: not asked */
+    struct heft_tree_taker *taker;      /* the same; NULL also for pickles without is_object */
 };
 
 static inline const struct heft_pickle_node *heft_torch_node(const struct heft_torch *t,
@@ -308,7 +322,7 @@ bool heft_torch_is_plain(const struct heft_torch *t);
 
 /* ---- torch_provenance.c ---- */
 
-/* Records that the row just added was made by `node` under `key` (HEFT_NONE if it has no key). Only if model->provenance is set. */
+/* Records that the row just added was made by `node` under `key` (HEFT_NONE if it has no key). Only if t->provenance is set. */
 HEFT_CHECKED bool heft_torch_keep_provenance(struct heft_torch *t, uint32_t key, uint32_t node,
                                              const struct heft_torch_made *made,
                                              struct heft_error *err);

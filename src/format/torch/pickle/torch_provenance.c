@@ -1,4 +1,4 @@
-/* torch_provenance.c: records which opcodes made each row, on request (format/torch/pickle/torch_provenance.h).
+/* torch_provenance.c: records which opcodes made each row, on request (torch_provenance.h).
  *
  *    X "tok.weight"  c torch._utils … ( ( X "storage" … t Q K 0 … t R
  *    key_at                            └─ the provenance's storage ─┘     made_at */
@@ -71,7 +71,7 @@ static bool fill_storage(struct heft_torch *t, const struct heft_torch_storage *
 static bool storage_of(struct heft_torch *t, const struct heft_torch_made *made, uint32_t *number,
                        struct heft_error *err)
 {
-    struct heft_provenance *provenance = t->model->provenance;
+    struct heft_provenance *provenance = t->provenance;
     const uint32_t args = id_of(t, made);
     struct heft_torch_storage *from;
     struct heft_provenance_storage *s;
@@ -96,7 +96,7 @@ static bool storage_of(struct heft_torch *t, const struct heft_torch_made *made,
 bool heft_torch_keep_provenance(struct heft_torch *t, uint32_t key, uint32_t node,
                                 const struct heft_torch_made *made, struct heft_error *err)
 {
-    struct heft_provenance *provenance = t->model->provenance;
+    struct heft_provenance *provenance = t->provenance;
     struct heft_provenance_row row = {.pickle_at = t->pickle_at,
                                       .row =
                                           (uint32_t)t->model->n_rows - 1, /* fits: at most 2^32 */
@@ -113,4 +113,11 @@ bool heft_torch_keep_provenance(struct heft_torch *t, uint32_t key, uint32_t nod
         return false;
     provenance->rows[provenance->n_rows++] = row;
     return true;
+}
+
+void heft_provenance_release(struct heft_provenance *provenance)
+{
+    heft_free(provenance->storages);
+    heft_free(provenance->rows);
+    *provenance = (struct heft_provenance){0};
 }

@@ -1,11 +1,9 @@
 /* torch_provenance.h: the part of a pickle that each row comes from, for programs that explain a file.
- * Recorded by the torch readers if model->provenance is set before opening. */
+ * Recorded by the torch readers if it is asked for: struct heft_torch_request in torch_parts.h. */
 #ifndef HEFT_TORCH_PROVENANCE_H
 #define HEFT_TORCH_PROVENANCE_H
 
 #include "base/mem.h"
-
-struct heft_model;
 
 /* A persistent id that rows refer to: ("storage", type, key, location, elements). */
 struct heft_provenance_storage {

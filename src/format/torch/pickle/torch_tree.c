@@ -88,19 +88,13 @@ static bool attach_opaque(struct heft_torch_walk *w, const struct place *at, con
     return true;
 }
 
-/* The taker of the tree; NULL if there is none. */
-static const struct heft_tree_taker *taker_of(const struct heft_torch_walk *w)
-{
-    return w->t->is_object ? w->t->model->taker : NULL;
-}
-
 /* Records, on request, which opcodes made the row just added. */
 static bool keep_provenance(struct heft_torch_walk *w, uint32_t node,
                             const struct heft_torch_made *made)
 {
     const uint32_t key = w->entries[top_frame(w)->next - 1].key;
 
-    return !w->t->model->provenance || heft_torch_keep_provenance(w->t, key, node, made, w->err);
+    return !w->t->provenance || heft_torch_keep_provenance(w->t, key, node, made, w->err);
 }
 
 /* ---- walking the graph ------------------------------------------------------------------- */
@@ -129,7 +123,7 @@ static bool push_frame(struct heft_torch_walk *w, const struct place *at, bool i
     f.end = w->n_entries;
     w->marks[node] |= HEFT_TORCH_MARK_OPEN;
     w->frames[w->n_frames++] = f;
-    return !taker_of(w) || taker_of(w)->open(w);
+    return !w->t->taker || w->t->taker->open(w);
 }
 
 const char heft_torch_ordered_kind = 0;
@@ -168,7 +162,7 @@ static bool pop_frame(struct heft_torch_walk *w)
     const bool is_opaque = f.value->kind == HEFT_VALUE_OPAQUE;
     const bool only_tensors = f.has_tensor && !f.has_other && !is_opaque;
 
-    if (taker_of(w) && !taker_of(w)->close(w))
+    if (w->t->taker && !w->t->taker->close(w))
         return false;
     w->n_frames--;
     if (f.node != HEFT_PICKLE_NIL)
@@ -235,7 +229,7 @@ static bool visit_outsider(struct heft_torch_walk *w, const struct place *at,
         return false;
     attach_value(top_frame(w), value);
     top_frame(w)->has_other = true;
-    return !taker_of(w) || taker_of(w)->value(w);
+    return !w->t->taker || w->t->taker->value(w);
 }
 
 static bool visit_tensor(struct heft_torch_walk *w, const struct place *at,
@@ -256,8 +250,8 @@ static bool visit_tensor(struct heft_torch_walk *w, const struct place *at,
         (!heft_torch_add_row(w, at->node, made, &name) || !keep_provenance(w, at->node, made) ||
          !heft_torch_remember_row(w->t, at->node, w->err)))
         return false;
-    if (taker_of(w) && made->found != HEFT_TORCH_PARTS &&
-        !taker_of(w)->tensor(w, made->found == HEFT_TORCH_ROW ? (uint32_t)w->t->model->n_rows - 1
+    if (w->t->taker && made->found != HEFT_TORCH_PARTS &&
+        !w->t->taker->tensor(w, made->found == HEFT_TORCH_ROW ? (uint32_t)w->t->model->n_rows - 1
                                                               : HEFT_NONE))
         return false;
     w->n_recast += made->is_recast;
@@ -323,7 +317,7 @@ static bool visit_node(struct heft_torch_walk *w, struct place *at)
     *value = leaf;
     attach_value(top_frame(w), value);
     top_frame(w)->has_other = true;
-    return !taker_of(w) || taker_of(w)->value(w);
+    return !w->t->taker || w->t->taker->value(w);
 }
 
 /* Names of entries whose key is not a node. */
@@ -443,7 +437,7 @@ static bool walk_tensor(struct heft_torch_walk *w, uint32_t root)
         return false;
     f.value->kind = HEFT_VALUE_DICT;
     w->frames[w->n_frames++] = f;
-    return (!taker_of(w) || taker_of(w)->open(w)) && walk_frames(w);
+    return (!w->t->taker || w->t->taker->open(w)) && walk_frames(w);
 }
 
 /* Names a root that is a tensor or a plain value: the prefix, or "tensor" or "value". */
@@ -497,12 +491,26 @@ static bool note_tensors(struct heft_torch_walk *w)
                            w->n_doubts);
 }
 
+const char heft_torch_request_kind = 0;
+
+/* Copies what the model's request asks of the torch readers. */
+static void take_request(struct heft_torch *t)
+{
+    const struct heft_open_request *asked = &t->model->request;
+    const struct heft_torch_request *request =
+        asked->kind == &heft_torch_request_kind ? asked->data : NULL;
+
+    t->provenance = request ? request->provenance : NULL;
+    t->taker = request && t->is_object ? request->taker : NULL;
+}
+
 bool heft_torch_walk(struct heft_torch *t, struct heft_error *err)
 {
     const size_t begin = t->model->n_rows;
     struct heft_torch_walk w = {.t = t, .err = err};
     bool ok;
 
+    take_request(t);
     if (!t->is_item)
         t->names = HEFT_TORCH_NAMES;
     w.name_bytes = t->names + 4 * (uint64_t)t->pickle.length; /* no overflow: below 2^35 */
@@ -523,9 +531,9 @@ bool heft_torch_walk(struct heft_torch *t, struct heft_error *err)
         if (!t->values->key)
             t->values->key = "";
     }
-    if (ok && t->is_object && !t->model->taker)
+    if (ok && t->is_object && !t->taker)
         t->model->has_tree = !heft_torch_is_plain(t);
-    ok = ok && (!taker_of(&w) || taker_of(&w)->take(t, err));
+    ok = ok && (!t->taker || t->taker->take(t, err));
     t->model->n_objects =
         (uint32_t)heft_min_u64(UINT32_MAX, (uint64_t)t->model->n_objects + t->pickle.count);
     heft_free(w.frames);

@@ -105,7 +105,7 @@ struct heft_torch_walk {
     struct heft_error *err;
 };
 
-/* Receives the tree of a pickle during the walk (model->taker): for the writer that keeps the tree, whose own struct begins with it. */
+/* Callbacks of the walk for a caller that asked for the tree (struct heft_torch_request): the writer that keeps the tree, whose own struct begins with it. */
 struct heft_tree_taker {
     /* A frame was pushed. */
     bool (*open)(struct heft_torch_walk *w);

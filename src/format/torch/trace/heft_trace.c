@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "api/checkpoint.h"
 #include "core/registry.h"
+#include "format/torch/pickle/torch_parts.h"
 #include "format/torch/pickle/torch_provenance.h"
 #include "format/torch/trace/torch_trace.h"
 #include "heft/heft.h"
@@ -16,6 +17,19 @@ struct tensors {
     struct heft_provenance provenance;
     struct heft_buf id, record;
 };
+
+/* Opens the file as heft_open does, and records where its rows come from. */
+static struct heft_checkpoint *open_with_provenance(const char *path, const struct heft_tracer *tr,
+                                                    struct heft_provenance *provenance,
+                                                    struct heft_error *err)
+{
+    const struct heft_open_options options = {.format = tr->options->format,
+                                              .limits = tr->options->limits};
+    const struct heft_torch_request wanted = {.provenance = provenance};
+    const struct heft_open_request request = heft_torch_ask(&wanted);
+
+    return heft_checkpoint_open(&path, 1, &options, &request, err);
+}
 
 /* Formats a storage id as the reader understood it: ("storage", BFloat16Storage, "0", "cpu", 64). */
 static bool put_id(struct tensors *t, uint32_t number, struct heft_error *err)
@@ -90,13 +104,11 @@ static bool hand_out(struct tensors *t, struct heft_error *err)
 /* Opens the file as heft_open does, after its steps were shown. A record requested by name may belong to an archive that heft cannot open: then the steps are the whole answer. */
 static bool walk_tensors(struct heft_tracer *tr, const char *path, struct heft_error *err)
 {
-    const struct heft_open_options how = {.format = tr->options->format,
-                                          .limits = tr->options->limits};
     struct tensors t = {.tr = tr};
     struct heft_error why = {0};
     bool ok;
 
-    t.c = heft_checkpoint_open(&path, 1, &how, &t.provenance, &why);
+    t.c = open_with_provenance(path, tr, &t.provenance, &why);
     ok = t.c ? hand_out(&t, err) : tr->options->record && why.code == HEFT_UNSUPPORTED;
     if (!t.c && !ok)
         *err = why;
@@ -110,11 +122,9 @@ static bool walk_tensors(struct heft_tracer *tr, const char *path, struct heft_e
 /* Finds the storages of a file that is not an archive by opening it, as far as possible. A file of another format has no pickle. */
 static bool find_places(struct heft_tracer *tr, const char *path)
 {
-    const struct heft_open_options how = {.format = tr->options->format,
-                                          .limits = tr->options->limits};
     struct heft_error ignored = {0}; /* the walk shows where the pickle is broken */
     struct heft_provenance provenance = {0};
-    struct heft_checkpoint *c = heft_checkpoint_open(&path, 1, &how, &provenance, &ignored);
+    struct heft_checkpoint *c = open_with_provenance(path, tr, &provenance, &ignored);
     bool ok = true;
 
     if (c && strcmp(heft_format(c), "pickle") != 0 && strncmp(heft_format(c), "torch", 5) != 0)

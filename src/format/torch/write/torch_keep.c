@@ -39,7 +39,7 @@ static bool find_top(struct heft_keep *k, const struct heft_torch *t, struct hef
 
 static bool take_graph(struct heft_torch *t, struct heft_error *err)
 {
-    struct heft_keep *k = (struct heft_keep *)t->model->taker;
+    struct heft_keep *k = (struct heft_keep *)t->taker;
     struct heft_torch_out *out = k->out;
 
     k->was_asked = true;
@@ -80,13 +80,14 @@ static bool read_again(struct heft_keep *k, struct heft_error *err)
 {
     const struct heft_model *model = k->out->exports->model;
     const struct heft_model_source *from = &model->sources[0];
+    const struct heft_torch_request request = {.taker = &k->taker};
     struct heft_source source;
     struct heft_model again;
     uint32_t index;
     bool ok;
 
     heft_model_init(&again, &model->limits, model->formats);
-    again.taker = &k->taker;
+    again.request = heft_torch_ask(&request);
     ok = heft_source_open_slice(&source, &from->source, 0, from->source.size, from->path, err) &&
          heft_model_add_file(&again, &source, from->path, &index, err) &&
          heft_registry_open_source(&again, index, from->format->name, err) &&

@@ -14,7 +14,7 @@ enum { TAKEN = 1, LEFT = 2, HAS_TENSOR = 4 }; /* bits of an entry's fate */
 
 static struct heft_keep *keep_of(const struct heft_torch_walk *w)
 {
-    return (struct heft_keep *)w->t->model->taker; /* the taker is the first member */
+    return (struct heft_keep *)w->t->taker; /* the taker is the first member */
 }
 
 static struct heft_torch_frame *newest_frame(const struct heft_torch_walk *w)
