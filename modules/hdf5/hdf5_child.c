@@ -135,6 +135,7 @@ static bool on_dataset(void *ctx, const struct heft_h5_dataset *d, struct heft_e
     hdf5_put_u64(pipe, HDF5_DATASET);
     hdf5_put_text(pipe, d->path);
     hdf5_put_text(pipe, text_of(d->why));
+    hdf5_put_u64(pipe, d->is_elsewhere);
     hdf5_put_u64(pipe, d->address);
     hdf5_put_u64(pipe, (uint64_t)d->dtype);
     hdf5_put_u64(pipe, d->is_big);

@@ -75,14 +75,15 @@ static bool judge_chunk(hid_t list, const struct hdf5_shape *shape, size_t each,
 }
 
 static bool judge_layout(hid_t dataset, hid_t list, const struct hdf5_shape *shape, size_t each,
-                         char *why, size_t room)
+                         bool *is_elsewhere, char *why, size_t room)
 {
     const uint64_t stored = H5Dget_storage_size(dataset), bytes = shape->elements * each;
     const H5D_layout_t layout = H5Pget_layout(list);
 
+    *is_elsewhere = layout == H5D_VIRTUAL || H5Pget_external_count(list) != 0;
     if (layout == H5D_VIRTUAL)
         return (void)snprintf(why, room, "a virtual dataset: heft opens no second file"), false;
-    if (H5Pget_external_count(list) != 0)
+    if (*is_elsewhere)
         return (void)snprintf(why, room, "its data lies in other files: heft opens no second file"),
                false;
     if (bytes > BOMB_BYTES && bytes / BOMB_RATIO > stored)
@@ -122,7 +123,7 @@ static void fill_dataset(hid_t dataset, hid_t type, const struct hdf5_shape *sha
         (void)snprintf(why, room, "%s", found.why);
     else if (list < 0 || each == 0 || shape->elements > UINT64_MAX / each)
         (void)snprintf(why, room, "its size or properties cannot be read");
-    else if (judge_layout(dataset, list, shape, each, why, room)) {
+    else if (judge_layout(dataset, list, shape, each, &out->is_elsewhere, why, room)) {
         out->bytes = shape->elements * each;
         out->offset = place_of(dataset, list, out->bytes);
         out->work = hdf5_work(list, shape, each);
@@ -139,6 +140,7 @@ bool hdf5_describe(const struct hdf5_file *file, hid_t dataset, struct hdf5_shap
 
     out->offset = HEFT_H5_NOWHERE;
     out->why = NULL;
+    out->is_elsewhere = false;
     if (type < 0)
         return hdf5_blame(file, err, "the type of a dataset");
     if (hdf5_shape_of(dataset, shape)) {

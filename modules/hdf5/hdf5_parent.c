@@ -148,15 +148,16 @@ static char *take_text(struct hearing *h, struct heft_h5_text *out)
 static bool take_numbers(struct hearing *h, struct heft_h5_dataset *d, uint64_t *shape)
 {
     struct hdf5_pipe *in = &h->file->in;
-    uint64_t dtype = 0, is_big = 0, rank = 0;
+    uint64_t is_elsewhere = 0, dtype = 0, is_big = 0, rank = 0;
 
-    if (!hdf5_take_u64(in, UINT64_MAX, &d->address) ||
+    if (!hdf5_take_u64(in, 1, &is_elsewhere) || !hdf5_take_u64(in, UINT64_MAX, &d->address) ||
         !hdf5_take_u64(in, HEFT_DTYPE_COUNT - 1, &dtype) || !hdf5_take_u64(in, 1, &is_big) ||
         !hdf5_take_u64(in, HDF5_RANK, &rank) ||
         !hdf5_take(in, shape, (size_t)rank * sizeof *shape) ||
         !hdf5_take_u64(in, UINT64_MAX, &d->bytes) || !hdf5_take_u64(in, UINT64_MAX, &d->offset) ||
         !hdf5_take_u64(in, UINT64_MAX, &d->work))
         return false;
+    d->is_elsewhere = is_elsewhere == 1;
     d->dtype = (enum heft_dtype)dtype;
     d->is_big = is_big == 1;
     d->rank = (unsigned)rank;

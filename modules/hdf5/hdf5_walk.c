@@ -122,10 +122,14 @@ static bool push_link(struct walker *w, const struct link *link)
     return true;
 }
 
-static bool refuse_link(struct walker *w, const struct link *link, const char *why)
+static bool refuse_link(struct walker *w, const struct link *link, const char *why,
+                        bool is_elsewhere)
 {
-    const struct heft_h5_dataset lost = {
-        .path = path_of(link), .why = why, .offset = HEFT_H5_NOWHERE, .address = HEFT_H5_NOWHERE};
+    const struct heft_h5_dataset lost = {.path = path_of(link),
+                                         .why = why,
+                                         .is_elsewhere = is_elsewhere,
+                                         .offset = HEFT_H5_NOWHERE,
+                                         .address = HEFT_H5_NOWHERE};
 
     return w->visitor->dataset(w->visitor->ctx, &lost, w->err);
 }
@@ -161,8 +165,8 @@ static bool judge_link(struct walker *w, hid_t group, const char *name, const H5
     if (info->type == H5L_TYPE_HARD || info->type == H5L_TYPE_SOFT)
         return resolve_link(w, group, name, info->type == H5L_TYPE_SOFT, link, push_it);
     if (info->type == H5L_TYPE_EXTERNAL)
-        return refuse_link(w, link, "an external link: heft opens no second file");
-    return refuse_link(w, link, "a link of an unknown kind");
+        return refuse_link(w, link, "an external link: heft opens no second file", true);
+    return refuse_link(w, link, "a link of an unknown kind", false);
 }
 
 static herr_t each_link(hid_t group, const char *name, const H5L_info_t *info, void *ctx)

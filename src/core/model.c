@@ -518,8 +518,8 @@ bool heft_model_add_unreadable(struct heft_model *model, struct heft_str name, u
                            sizeof *model->unreadable, err))
         return false;
     translate_slice(model, &source, &offset);
-    model->unreadable[model->n_unreadable++] =
-        (struct heft_unreadable){{n, name.n}, why, offset, source, false};
+    model->unreadable[model->n_unreadable++] = (struct heft_unreadable){
+        .name = {n, name.n}, .reason = why, .offset = offset, .source = source};
     return true;
 }
 

@@ -216,7 +216,8 @@ struct heft_unreadable {
     const char *reason;
     uint64_t offset;
     uint32_t source;
-    bool is_finding; /* verify reports a finding, because the file is inconsistent; else a note */
+    bool is_finding;   /* verify reports a finding, because the file is inconsistent; else a note */
+    bool is_elsewhere; /* its data is in a file that is not an input, and is never opened */
 };
 
 /* Position of a row in a larger tensor that it is a part of; used until the inputs are joined. */

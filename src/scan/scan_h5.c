@@ -77,7 +77,7 @@ static bool report_other_files(struct heft_scan *s, const struct heft_scan_place
         const struct heft_unreadable *lost = &model->unreadable[i];
         const char *sentence;
 
-        if (!heft_str_ends(heft_str_of(lost->reason), "heft opens no second file"))
+        if (!lost->is_elsewhere)
             continue;
         sentence =
             heft_arena_printf(&s->mem, err, "%.*s reads another file, whose path is in this one",

@@ -96,6 +96,10 @@ def write_hdf5():
         file["w"] = h5py.ExternalLink("/etc/passwd", "/")
     with h5py.File(OUT / "data-outside.h5", "w") as file:
         file.create_dataset("w", (4,), "u1", external=[("/etc/passwd", 0, 4)])
+    layout = h5py.VirtualLayout(shape=(4,), dtype="f4")
+    layout[:] = h5py.VirtualSource("/tmp/other.h5", "x", shape=(4,))
+    with h5py.File(OUT / "virtual-outside.h5", "w", libver=("v110", "v110")) as file:
+        file.create_virtual_dataset("x", layout)
 
 
 def write_configs():

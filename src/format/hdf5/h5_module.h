@@ -13,7 +13,7 @@
 #include "heft/types.h"
 
 #define HEFT_H5_SYMBOL  "heft_h5_module"
-#define HEFT_H5_VERSION 5
+#define HEFT_H5_VERSION 6
 #define HEFT_H5_NOWHERE UINT64_MAX
 
 /* Source of a file's bytes. */
@@ -55,6 +55,7 @@ struct heft_h5_dataset {
     struct heft_h5_text path; /* path without the leading slash */
     uint64_t address;         /* identifies the object */
     const char *why;          /* reason why it cannot be read; else NULL */
+    bool is_elsewhere;        /* … which is that its data is in another file */
     enum heft_dtype dtype;
     bool is_big; /* stored big-endian */
     unsigned rank;

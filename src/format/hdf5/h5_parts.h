@@ -28,6 +28,7 @@ struct heft_h5_entry {
     bool is_big, is_placed; /* is_placed: is in `order` */
     bool is_listed;         /* its layer is in layer_names */
     bool is_copy;           /* duplicate of another entry, not a row */
+    bool is_elsewhere;      /* its data is in another file: cannot be read */
 };
 
 /* The attribute layer_names or weight_names of a group, or one of the pieces it is split into. */

@@ -250,6 +250,16 @@ static bool attach_place(const struct adder *a, const struct heft_h5_entry *entr
                              a->err);
 }
 
+static bool add_unreadable(struct adder *a, const struct heft_h5_entry *entry, struct heft_str name)
+{
+    struct heft_model *model = a->r->model;
+
+    if (!heft_model_add_unreadable(model, name, a->r->source, HEFT_NO_OFFSET, entry->why, a->err))
+        return false;
+    model->unreadable[model->n_unreadable - 1].is_elsewhere = entry->is_elsewhere;
+    return true;
+}
+
 static bool add_row(struct adder *a, uint32_t at)
 {
     const struct heft_h5_entry *entry = &a->r->entries[at];
@@ -267,8 +277,7 @@ static bool add_row(struct adder *a, uint32_t at)
     if (entry->is_copy)
         return true;
     if (entry->why)
-        return heft_model_add_unreadable(model, name, a->r->source, HEFT_NO_OFFSET, entry->why,
-                                         a->err);
+        return add_unreadable(a, entry, name);
     return heft_model_add_row(model, &row, a->err) && attach_place(a, entry, name);
 }
 

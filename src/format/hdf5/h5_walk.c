@@ -66,7 +66,8 @@ static bool on_dataset(void *ctx, const struct heft_h5_dataset *found, struct he
                                     .work = found->work,
                                     .offset = found->offset,
                                     .dtype = (uint8_t)found->dtype,
-                                    .is_big = found->is_big};
+                                    .is_big = found->is_big,
+                                    .is_elsewhere = found->is_elsewhere};
     if (!keep_text(r, str_of(found->path), &entry->path, err) ||
         !keep_shape(r, found, entry, err) || (found->why && !keep_why(r, found->why, entry, err)))
         return false;
