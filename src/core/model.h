@@ -14,6 +14,7 @@
 #include "base/checksum.h"
 #include "base/map.h"
 #include "base/dtype.h"
+#include "base/input_limits.h"
 #include "heft/heft.h"
 #include "io/source.h"
 
@@ -335,17 +336,10 @@ struct heft_model {
     bool salvage;
 };
 
-/* The caller's limits (NULL: none) with defaults for those that are 0. */
-struct heft_limits heft_limits_complete(const struct heft_limits *limits);
 /* formats: the table of formats (format/formats.h); must outlive the model. */
 void heft_model_init(struct heft_model *model, const struct heft_limits *limits,
                      const struct heft_formats *formats);
 void heft_model_release(struct heft_model *model);
-
-/* Limits that grow with the size of the files: tensors, values of a pickle, records of a zip. */
-uint64_t heft_limit_tensors(const struct heft_limits *limits, uint64_t file_bytes);
-uint64_t heft_limit_nodes(const struct heft_limits *limits, uint64_t file_bytes);
-uint64_t heft_limit_entries(const struct heft_limits *limits, uint64_t file_bytes);
 
 /* Adds a file. Takes ownership of the source, also on failure; it is closed with the model.
  * `path` is copied and becomes its label. */

@@ -121,19 +121,6 @@ static void names_and_long_shapes_are_limited_together(void **state)
     heft_model_release(&y.model);
 }
 
-static void records_are_limited_by_the_size_of_the_input(void **state)
-{
-    struct heft_limits limits = {0};
-
-    (void)state;
-    assert_int_equal(heft_limit_entries(&limits, 0), 400000);
-    assert_int_equal(heft_limit_entries(&limits, 64 << 20), 400000);
-    assert_int_equal(heft_limit_entries(&limits, (64 << 20) + 6400), 400100);
-    assert_int_equal(heft_limit_entries(&limits, UINT64_MAX), 1000000);
-    limits.entries = 7;
-    assert_int_equal(heft_limit_entries(&limits, UINT64_MAX), 7);
-}
-
 static void rank_is_limited(void **state)
 {
     uint64_t ones[65];
@@ -304,7 +291,6 @@ int main(void)
         cmocka_unit_test(an_expansion_beyond_the_limit_is_refused),
         cmocka_unit_test(names_and_long_shapes_are_limited_together),
         cmocka_unit_test(undoing_a_reader_restores_all_counts),
-        cmocka_unit_test(records_are_limited_by_the_size_of_the_input),
         cmocka_unit_test(rank_is_limited),
         cmocka_unit_test(names_must_be_unique_and_utf8),
         cmocka_unit_test(names_are_found_in_any_order),
