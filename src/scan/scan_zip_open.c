@@ -6,21 +6,15 @@
  *     or refused */
 #include "scan/scan_parts.h"
 
-#define DIRECTORY ((uint64_t)256 << 20)
-
 /* True for an archive of NumPy, whose names are not paths and may differ only in case: no other
  * program reads an archive that contains only .npy. */
 static bool opens_npz(struct heft_scan *s, const struct heft_scan_place *place,
                       struct heft_zip *zip, struct heft_arena *mem)
 {
-    const struct heft_zip_limits limits = {.entries =
-                                               heft_limit_entries(s->limits, place->src->size),
-                                           .directory = DIRECTORY,
-                                           .ratio = s->limits->ratio,
-                                           .unpacked = s->limits->unpacked,
-                                           .labels = true};
+    struct heft_zip_limits limits = heft_zip_limits_of(s->limits, place->src->size);
     struct heft_error ignored = {0};
 
+    limits.labels = true;
     if (!heft_zip_open(zip, place->src, &limits, mem, &ignored) || zip->trailing)
         return false;
     for (size_t i = 0; i < zip->count; i++)
@@ -31,8 +25,7 @@ static bool opens_npz(struct heft_scan *s, const struct heft_scan_place *place,
 
 bool heft_scan_zip(struct heft_scan *s, const struct heft_scan_place *place, struct heft_error *err)
 {
-    const struct heft_zip_limits limits = {heft_limit_entries(s->limits, place->src->size),
-                                           DIRECTORY, s->limits->ratio, s->limits->unpacked, false};
+    const struct heft_zip_limits limits = heft_zip_limits_of(s->limits, place->src->size);
     struct heft_arena mem = {0};
     struct heft_error why = {0};
     struct heft_zip zip;

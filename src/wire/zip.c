@@ -260,6 +260,13 @@ static bool read_directory(struct opening *o, const struct heft_zip_end *end)
     return done;
 }
 
+struct heft_zip_limits heft_zip_limits_of(const struct heft_limits *limits, uint64_t file_bytes)
+{
+    return (struct heft_zip_limits){.entries = heft_limit_entries(limits, file_bytes),
+                                    .ratio = limits->ratio,
+                                    .unpacked = limits->unpacked};
+}
+
 struct heft_zip_limits heft_zip_complete(const struct heft_zip_limits *limits)
 {
     struct heft_zip_limits l = limits ? *limits : defaults;

@@ -8,6 +8,7 @@
 #ifndef HEFT_ZIP_H
 #define HEFT_ZIP_H
 
+#include "base/input_limits.h"
 #include "io/inflate_stream.h"
 
 enum heft_zip_method { HEFT_ZIP_STORED = 0, HEFT_ZIP_DEFLATED = 8 };
@@ -60,6 +61,8 @@ struct heft_zip_limits {
     bool labels;  /* names are not paths and are case-sensitive: any text without NUL, each
                      unique; code page 437 unless flagged as UTF-8 */
 };
+/* For an archive in an input of that many bytes. */
+struct heft_zip_limits heft_zip_limits_of(const struct heft_limits *limits, uint64_t file_bytes);
 
 HEFT_CHECKED bool heft_zip_open(struct heft_zip *out, const struct heft_source *src,
                                 const struct heft_zip_limits *limits, struct heft_arena *arena,

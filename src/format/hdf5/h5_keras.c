@@ -133,11 +133,8 @@ static bool need_config(struct archive *a)
 static bool find_weights(struct archive *a)
 {
     const struct heft_source source = a->model->sources[a->source].source;
-    const struct heft_zip_limits limits = {
-        .entries = heft_limit_entries(&a->model->limits, a->model->file_bytes),
-        .ratio = a->model->limits.ratio,
-        .unpacked = a->model->limits.unpacked,
-    };
+    const struct heft_zip_limits limits =
+        heft_zip_limits_of(&a->model->limits, a->model->file_bytes);
 
     if (!heft_zip_open(&a->zip, &source, &limits, &a->model->mem, a->err))
         return false;
@@ -256,8 +253,7 @@ static bool compare_sum(const struct heft_source *bytes, const struct heft_zip_e
 static bool check_keras(const struct heft_model *model, uint32_t source, struct heft_error *err)
 {
     const struct heft_source *bytes = &model->sources[source].source;
-    const struct heft_zip_limits limits = {
-        .entries = heft_limit_entries(&model->limits, model->file_bytes)};
+    const struct heft_zip_limits limits = heft_zip_limits_of(&model->limits, model->file_bytes);
     struct heft_arena mem = {0};
     struct heft_zip zip;
     const bool ok = heft_zip_open(&zip, bytes, &limits, &mem, err) &&

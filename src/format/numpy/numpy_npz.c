@@ -12,8 +12,7 @@
 #include "base/checksum.h"
 #include "wire/zip.h"
 
-#define DIRECTORY (UINT64_C(256) << 20)
-#define HEADERS   (UINT64_C(64) << 20) /* bytes of deflated headers beyond the file's size */
+#define HEADERS (UINT64_C(64) << 20) /* bytes of deflated headers beyond the file's size */
 #define OTHER                                                                                      \
     (UINT64_C(1) << 20) /* bytes of a member whose name ends in .npy but that is
                                           not an array */
@@ -251,13 +250,10 @@ static bool add_member(struct archive *a, const struct heft_zip_entry *entry,
 
 static struct heft_zip_limits limits_of(const struct heft_model *model)
 {
-    return (struct heft_zip_limits){
-        .entries = heft_limit_entries(&model->limits, model->file_bytes),
-        .directory = DIRECTORY,
-        .ratio = model->limits.ratio,
-        .unpacked = model->limits.unpacked,
-        .labels = true,
-    };
+    struct heft_zip_limits limits = heft_zip_limits_of(&model->limits, model->file_bytes);
+
+    limits.labels = true;
+    return limits;
 }
 
 struct telling {

@@ -160,9 +160,8 @@ static bool add_npz(struct heft_sampler *s, const struct heft_source *source,
                     struct heft_error *err)
 {
     struct heft_arena mem = {0};
-    const struct heft_zip_limits limits = {0};
     struct heft_zip zip;
-    bool ok = heft_zip_open(&zip, source, &limits, &mem, err);
+    bool ok = heft_zip_open(&zip, source, NULL, &mem, err);
 
     for (size_t i = 0; ok && i < zip.count; i++)
         ok = add_entry(s, source, &zip.entries[i], &mem, err);

@@ -14,7 +14,6 @@
 
 #define FIRST_WINDOW    (UINT64_C(1) << 20) /* first window for a pickle of unknown length */
 #define DEFLATED_RECORD (UINT64_C(64) << 20)
-#define DIRECTORY       (UINT64_C(256) << 20)
 #define MOST_WORK       (UINT64_C(32) << 20) /* budget for showing values, see torch_trace.h */
 #define STREAM_PICKLES  5
 #define OBJECT          4 /* number of the pickle with the tensors */
@@ -365,9 +364,7 @@ static bool walk_record(struct heft_tracer *tr, const struct heft_zip_entry *ent
 
 static bool walk_zip(struct heft_tracer *tr)
 {
-    const struct heft_limits *l = tr->limits;
-    const struct heft_zip_limits limits = {heft_limit_entries(l, tr->src->size), DIRECTORY,
-                                           l->ratio, l->unpacked, false};
+    const struct heft_zip_limits limits = heft_zip_limits_of(tr->limits, tr->src->size);
     const char *name = tr->options->record ? tr->options->record : "data.pkl";
     const struct heft_zip_entry *entry;
 

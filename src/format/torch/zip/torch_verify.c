@@ -22,10 +22,7 @@ static void report_finding(void *ctx, uint64_t offset, const char *text)
 bool heft_torch_verify(const struct heft_model *model, uint32_t source,
                        const struct heft_reporter *to, struct heft_error *err)
 {
-    const struct heft_zip_limits limits = {
-        .entries = heft_limit_entries(&model->limits, model->file_bytes),
-        .ratio = model->limits.ratio,
-        .unpacked = model->limits.unpacked};
+    const struct heft_zip_limits limits = heft_zip_limits_of(&model->limits, model->file_bytes);
     struct telling telling = {to, source};
 
     return heft_zip_check_descriptors(&model->sources[source].source, &limits, report_finding,

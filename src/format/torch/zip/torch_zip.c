@@ -7,8 +7,7 @@
  * The root may have any name: it is the directory of data.pkl. */
 #include "format/torch/zip/torch_archive.h"
 
-#define DIRECTORY (UINT64_C(256) << 20)
-#define DATA      HEFT_STR("data/")
+#define DATA HEFT_STR("data/")
 
 /* ---- the root directory ------------------------------------------------------------------ */
 
@@ -225,9 +224,8 @@ static bool read_directory(struct heft_torch_zip *z, struct heft_torch_kept *kep
                            struct heft_error *err)
 {
     const struct heft_source *const source = &z->model->sources[z->source].source;
-    const struct heft_limits *l = &z->model->limits;
-    const struct heft_zip_limits limits = {heft_limit_entries(l, z->model->file_bytes), DIRECTORY,
-                                           l->ratio, l->unpacked, false};
+    const struct heft_zip_limits limits =
+        heft_zip_limits_of(&z->model->limits, z->model->file_bytes);
     struct heft_arena *const names = kept ? &z->scratch : &z->model->mem;
     struct heft_error why = {0};
 
