@@ -12,25 +12,25 @@ void heft_flat_init(struct heft_flat *flat, struct heft_bytes bytes, uint64_t lo
 
 /* True if k bytes at p are aligned to a and inside the part of the buffer that references may point
  * to. */
-static bool lies(const struct heft_flat *flat, uint64_t p, uint64_t k, unsigned a)
+static bool is_inside(const struct heft_flat *flat, uint64_t p, uint64_t k, unsigned a)
 {
     return p >= flat->low && heft_within(p, k, flat->end) && (p - flat->origin) % a == 0;
 }
 
-static bool saw(const struct heft_flat *flat, enum heft_flat_kind kind, uint64_t at, uint64_t len,
-                const char *what, struct heft_error *err)
+static bool report_range(const struct heft_flat *flat, enum heft_flat_kind kind, uint64_t at,
+                         uint64_t len, const char *what, struct heft_error *err)
 {
     return !flat->watch || flat->watch->saw(flat->watch->ctx, kind, at, len, what, err);
 }
 
 /* ---- references and tables ----------------------------------------------------------------- */
 
-static bool follow(const struct heft_flat *flat, uint64_t p, const char *what, uint64_t *at,
-                   struct heft_error *err)
+static bool follow_reference(const struct heft_flat *flat, uint64_t p, const char *what,
+                             uint64_t *at, struct heft_error *err)
 {
     const uint32_t ahead = heft_le32(flat->p + p);
 
-    if (ahead == 0 || ahead > HEFT_FLAT_MAX || !lies(flat, p + ahead, 4, 4))
+    if (ahead == 0 || ahead > HEFT_FLAT_MAX || !is_inside(flat, p + ahead, 4, 4))
         return heft_fail(err, HEFT_MALFORMED, p,
                          "%s: a reference leads %" PRIu32 " bytes ahead, to no aligned place from "
                          "0x%" PRIx64 " to the end of the tables at 0x%" PRIx64,
@@ -44,35 +44,35 @@ bool heft_flat_root(const struct heft_flat *flat, const char *what, struct heft_
 {
     uint64_t at;
 
-    return follow(flat, 0, what, &at, err) && heft_flat_table(flat, at, what, out, err);
+    return follow_reference(flat, 0, what, &at, err) && heft_flat_table(flat, at, what, out, err);
 }
 
 bool heft_flat_table(const struct heft_flat *flat, uint64_t at, const char *what,
                      struct heft_flat_table *out, struct heft_error *err)
 {
-    const uint32_t back = lies(flat, at, 4, 4) ? heft_le32(flat->p + at) : 0;
+    const uint32_t back = is_inside(flat, at, 4, 4) ? heft_le32(flat->p + at) : 0;
     /* A signed relative offset: a negative result wraps to a position outside of the buffer */
     const uint64_t vtable = back <= HEFT_FLAT_MAX ? at - back : at + (UINT32_MAX - back) + 1;
 
-    if (!lies(flat, at, 4, 4))
+    if (!is_inside(flat, at, 4, 4))
         return heft_fail(err, HEFT_MALFORMED, at, "%s: the buffer ends before a table", what);
-    if (!lies(flat, vtable, 4, 2))
+    if (!is_inside(flat, vtable, 4, 2))
         return heft_fail(err, HEFT_MALFORMED, at,
                          "%s: the position of the vtable is not aligned or not in the buffer",
                          what);
     *out = (struct heft_flat_table){at, vtable, heft_le16(flat->p + vtable),
                                     heft_le16(flat->p + vtable + 2), what};
-    if (out->slots < 4 || out->slots % 2 != 0 || !lies(flat, vtable, out->slots, 2))
+    if (out->slots < 4 || out->slots % 2 != 0 || !is_inside(flat, vtable, out->slots, 2))
         return heft_fail(
             err, HEFT_MALFORMED, vtable,
             "%s: a vtable of %u bytes; it is even, 4 at least, and ends before 0x%" PRIx64, what,
             out->slots, flat->end);
-    if (out->size < 4 || !lies(flat, at, out->size, 1))
+    if (out->size < 4 || !is_inside(flat, at, out->size, 1))
         return heft_fail(err, HEFT_MALFORMED, vtable + 2,
                          "%s: a table of %u bytes; it has 4 at least, and ends before 0x%" PRIx64,
                          what, out->size, flat->end);
-    return saw(flat, HEFT_FLAT_VTABLE, vtable, out->slots, what, err) &&
-           saw(flat, HEFT_FLAT_TABLE, at, out->size, what, err);
+    return report_range(flat, HEFT_FLAT_VTABLE, vtable, out->slots, what, err) &&
+           report_range(flat, HEFT_FLAT_TABLE, at, out->size, what, err);
 }
 
 /* ---- fields ---------------------------------------------------------------------------------- */
@@ -91,8 +91,8 @@ bool heft_flat_has(const struct heft_flat *flat, const struct heft_flat_table *t
 }
 
 /* Position of a field of `size` bytes; 0 if it is absent. */
-static bool field(const struct heft_flat *flat, const struct heft_flat_table *table, unsigned id,
-                  unsigned size, uint64_t *at, struct heft_error *err)
+static bool locate_field(const struct heft_flat *flat, const struct heft_flat_table *table,
+                         unsigned id, unsigned size, uint64_t *at, struct heft_error *err)
 {
     const unsigned place = place_of(flat, table, id);
 
@@ -106,7 +106,7 @@ static bool field(const struct heft_flat *flat, const struct heft_flat_table *ta
     if ((*at - flat->origin) % size != 0)
         return heft_fail(err, HEFT_MALFORMED, *at, "%s: field %u is not aligned to its %u bytes",
                          table->what, id, size);
-    return saw(flat, HEFT_FLAT_FIELD, *at, size, table->what, err);
+    return report_range(flat, HEFT_FLAT_FIELD, *at, size, table->what, err);
 }
 
 bool heft_flat_u8(const struct heft_flat *flat, const struct heft_flat_table *table, unsigned id,
@@ -114,7 +114,7 @@ bool heft_flat_u8(const struct heft_flat *flat, const struct heft_flat_table *ta
 {
     uint64_t at;
 
-    if (!field(flat, table, id, 1, &at, err))
+    if (!locate_field(flat, table, id, 1, &at, err))
         return false;
     *out = at ? flat->p[at] : 0;
     return true;
@@ -125,7 +125,7 @@ bool heft_flat_u32(const struct heft_flat *flat, const struct heft_flat_table *t
 {
     uint64_t at;
 
-    if (!field(flat, table, id, 4, &at, err))
+    if (!locate_field(flat, table, id, 4, &at, err))
         return false;
     *out = at ? heft_le32(flat->p + at) : 0;
     return true;
@@ -136,7 +136,7 @@ bool heft_flat_u64(const struct heft_flat *flat, const struct heft_flat_table *t
 {
     uint64_t at;
 
-    if (!field(flat, table, id, 8, &at, err))
+    if (!locate_field(flat, table, id, 8, &at, err))
         return false;
     *out = at ? heft_le64(flat->p + at) : 0;
     return true;
@@ -145,8 +145,8 @@ bool heft_flat_u64(const struct heft_flat *flat, const struct heft_flat_table *t
 bool heft_flat_ref(const struct heft_flat *flat, const struct heft_flat_table *table, unsigned id,
                    uint64_t *at, struct heft_error *err)
 {
-    return field(flat, table, id, 4, at, err) &&
-           (*at == 0 || follow(flat, *at, table->what, at, err));
+    return locate_field(flat, table, id, 4, at, err) &&
+           (*at == 0 || follow_reference(flat, *at, table->what, at, err));
 }
 
 /* ---- vectors and strings ----------------------------------------------------------------------- */
@@ -154,7 +154,7 @@ bool heft_flat_ref(const struct heft_flat *flat, const struct heft_flat_table *t
 bool heft_flat_vector(const struct heft_flat *flat, uint64_t at, unsigned each, const char *what,
                       struct heft_flat_vector *out, struct heft_error *err)
 {
-    if (!lies(flat, at, 4, 4))
+    if (!is_inside(flat, at, 4, 4))
         return heft_fail(err, HEFT_MALFORMED, at, "%s: the buffer ends before a vector", what);
     *out = (struct heft_flat_vector){at + 4, heft_le32(flat->p + at)};
     if (out->count > (flat->end - out->at) / each)
@@ -165,7 +165,7 @@ bool heft_flat_vector(const struct heft_flat *flat, uint64_t at, unsigned each, 
     if (out->count > 0 && (out->at - flat->origin) % each != 0)
         return heft_fail(err, HEFT_MALFORMED, out->at, "%s: elements not aligned to their %u bytes",
                          what, each);
-    return saw(flat, HEFT_FLAT_VECTOR, at, 4 + (uint64_t)out->count * each, what, err);
+    return report_range(flat, HEFT_FLAT_VECTOR, at, 4 + (uint64_t)out->count * each, what, err);
 }
 
 bool heft_flat_refs(struct heft_flat *flat, uint64_t at, const char *what,
@@ -185,7 +185,7 @@ bool heft_flat_refs(struct heft_flat *flat, uint64_t at, const char *what,
 bool heft_flat_element(const struct heft_flat *flat, const struct heft_flat_vector *vector,
                        uint32_t i, uint64_t *at, struct heft_error *err)
 {
-    return follow(flat, vector->at + 4 * (uint64_t)i, "an element", at, err);
+    return follow_reference(flat, vector->at + 4 * (uint64_t)i, "an element", at, err);
 }
 
 bool heft_flat_string(const struct heft_flat *flat, uint64_t at, uint64_t most, const char *what,
@@ -193,7 +193,7 @@ bool heft_flat_string(const struct heft_flat *flat, uint64_t at, uint64_t most, 
 {
     uint64_t n;
 
-    if (!lies(flat, at, 4, 4))
+    if (!is_inside(flat, at, 4, 4))
         return heft_fail(err, HEFT_MALFORMED, at, "%s: the buffer ends before a string", what);
     n = heft_le32(flat->p + at);
     if (n >= flat->end - at - 4)
@@ -208,5 +208,5 @@ bool heft_flat_string(const struct heft_flat *flat, uint64_t at, uint64_t most, 
         return heft_fail(err, HEFT_LIMIT, at,
                          "%s: a string of %" PRIu64 " bytes, the limit is %" PRIu64, what, n, most);
     *out = (struct heft_str){(const char *)flat->p + at + 4, (size_t)n};
-    return saw(flat, HEFT_FLAT_STRING, at, 4 + n + 1, what, err);
+    return report_range(flat, HEFT_FLAT_STRING, at, 4 + n + 1, what, err);
 }

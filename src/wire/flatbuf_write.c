@@ -10,7 +10,7 @@
 #define FIRST_CAP 1024
 
 /* Makes room for n more bytes at the front. */
-static bool room(struct heft_flat_out *out, size_t n)
+static bool make_room(struct heft_flat_out *out, size_t n)
 {
     struct heft_error ignored = {0};
     size_t cap = out->cap ? out->cap : FIRST_CAP;
@@ -37,9 +37,9 @@ static bool room(struct heft_flat_out *out, size_t n)
 }
 
 /* Adds n bytes at the front, to be filled by the caller; NULL after an error. */
-static uint8_t *push(struct heft_flat_out *out, size_t n)
+static uint8_t *push_bytes(struct heft_flat_out *out, size_t n)
 {
-    if (!room(out, n))
+    if (!make_room(out, n))
         return NULL;
     out->n += n;
     return out->p + out->cap - out->n;
@@ -54,13 +54,13 @@ static void align_for(struct heft_flat_out *out, size_t n, size_t to)
     if (n == 0)
         return;
     out->align = to > out->align ? to : out->align;
-    if (pad && (p = push(out, pad)))
+    if (pad && (p = push_bytes(out, pad)))
         memset(p, 0, pad);
 }
 
 static void put_number(struct heft_flat_out *out, uint64_t value, unsigned each)
 {
-    uint8_t *p = push(out, each);
+    uint8_t *p = push_bytes(out, each);
 
     for (unsigned i = 0; p && i < each; i++)
         p[i] = (uint8_t)(value >> 8 * i);
@@ -84,7 +84,7 @@ uint32_t heft_flat_put_string(struct heft_flat_out *out, struct heft_str text)
     uint8_t *p;
 
     align_for(out, text.n + 1, 4);
-    p = push(out, text.n + 1);
+    p = push_bytes(out, text.n + 1);
     if (p && text.n)
         memcpy(p, text.p, text.n);
     if (p)
@@ -149,7 +149,7 @@ static size_t find_vtable(const struct heft_flat_out *out, const uint8_t *vtable
 
 static size_t put_vtable(struct heft_flat_out *out, const uint8_t *vtable, size_t n)
 {
-    uint8_t *p = push(out, n);
+    uint8_t *p = push_bytes(out, n);
 
     if (p)
         memcpy(p, vtable, n);
@@ -190,7 +190,7 @@ bool heft_flat_finish(struct heft_flat_out *out, uint32_t root, const char id[4]
     uint8_t *p;
 
     align_for(out, 8, out->align);
-    p = push(out, 4);
+    p = push_bytes(out, 4);
     if (p)
         memcpy(p, id, 4);
     put_ref(out, root);

@@ -52,15 +52,16 @@ static enum heft_json_token give_up(struct heft_json *json)
     return HEFT_JSON_ERROR;
 }
 
-static enum heft_json_token failed(struct heft_json *json, enum heft_code code, size_t at,
-                                   const char *text)
+static enum heft_json_token fail_at(struct heft_json *json, enum heft_code code, size_t at,
+                                    const char *text)
 {
     heft_fail(json->err, code, json->base + at, "JSON: %s", text);
     return give_up(json);
 }
 
 /* Reports an unexpected byte at `at`; sets `cut` instead if the byte is not in the window yet. */
-static enum heft_json_token wrong(struct heft_json *json, size_t at, const char *expected)
+static enum heft_json_token report_unexpected(struct heft_json *json, size_t at,
+                                              const char *expected)
 {
     const uint64_t offset = json->base + at;
     const uint8_t byte = at < json->data.n ? json->data.p[at] : 0;
@@ -84,7 +85,7 @@ static enum heft_json_token wrong(struct heft_json *json, size_t at, const char 
 /* ---- the window ---- */
 
 /* Doubles the window, but not beyond the rest of the text. */
-static bool enlarge(struct heft_json *json, size_t kept)
+static bool enlarge_window(struct heft_json *json, size_t kept)
 {
     const size_t cap = (size_t)heft_min_u64(2 * (uint64_t)json->cap, kept + json->left);
     uint8_t *const window = heft_realloc(json->window, cap + HEFT_JSON_PAD, json->err);
@@ -98,7 +99,7 @@ static bool enlarge(struct heft_json *json, size_t kept)
 
 /* Moves the unread bytes to the front and reads on. At least half of the window is new, so that the
  * cost of moving is proportional to the text. */
-static bool refill(struct heft_json *json)
+static bool refill_window(struct heft_json *json)
 {
     const size_t kept = json->data.n - json->at;
     size_t more;
@@ -108,7 +109,7 @@ static bool refill(struct heft_json *json)
     json->base += json->at;
     json->at = 0;
     json->data.n = kept;
-    if (kept > json->cap / 2 && !enlarge(json, kept))
+    if (kept > json->cap / 2 && !enlarge_window(json, kept))
         return false;
     more = (size_t)heft_min_u64(json->cap - kept, json->left);
     if (!heft_source_read(json->src, json->base + kept, json->window + kept, more, json->err))
@@ -130,7 +131,7 @@ bool heft_json_open(struct heft_json *json, const struct heft_source *src, uint6
     json->cap = (size_t)heft_min_u64(n, window);
     json->low = 1;
     json->window = heft_alloc(json->cap + HEFT_JSON_PAD, err);
-    return json->window && refill(json);
+    return json->window && refill_window(json);
 }
 
 void heft_json_close(struct heft_json *json)
@@ -164,9 +165,9 @@ static enum heft_json_token open_container(struct heft_json *json, bool object)
     const uint8_t bit = (uint8_t)(1U << (top & 7));
 
     if (top == json->deepest)
-        return failed(json, HEFT_LIMIT, json->at,
-                      top == HEFT_JSON_DEPTH ? "nested deeper than 127 levels"
-                                             : "nested deeper than 1000 levels");
+        return fail_at(json, HEFT_LIMIT, json->at,
+                       top == HEFT_JSON_DEPTH ? "nested deeper than 127 levels"
+                                              : "nested deeper than 1000 levels");
     if (object)
         json->in_object[top >> 3] |= bit;
     else
@@ -237,7 +238,7 @@ static bool hex4(struct heft_json *json, size_t at, uint32_t *out)
         const unsigned digit = heft_hex_digit(i < json->data.n ? json->data.p[i] : 0);
 
         if (digit == HEFT_NO_HEX)
-            return wrong(json, i, "a hexadecimal digit") != HEFT_JSON_ERROR;
+            return report_unexpected(json, i, "a hexadecimal digit") != HEFT_JSON_ERROR;
         value = value << 4 | digit;
     }
     *out = value;
@@ -263,13 +264,13 @@ static bool unicode_escape(struct heft_json *json, size_t *at, char *dst, size_t
     if (low >= 0xdc00 && low < 0xe000)
         c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
     else if ((low || (c >= 0xd800 && c < 0xe000)) && !is_let_pass(json))
-        return failed(json, HEFT_MALFORMED, begin, "a lone surrogate") != HEFT_JSON_ERROR;
+        return fail_at(json, HEFT_MALFORMED, begin, "a lone surrogate") != HEFT_JSON_ERROR;
     *n += heft_utf8_put(dst + *n, c);
     return true;
 }
 
 /* Decodes the escape at *at and appends it to dst[*n]. */
-static bool escape(struct heft_json *json, size_t *at, char *dst, size_t *n)
+static bool decode_escape(struct heft_json *json, size_t *at, char *dst, size_t *n)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     const uint8_t c = json->data.p[*at + 1];
@@ -278,7 +279,8 @@ static bool escape(struct heft_json *json, size_t *at, char *dst, size_t *n)
     if (c == 'u')
         return unicode_escape(json, at, dst, n);
     if (!found)
-        return wrong(json, *at + 1, "one of \"\\/bfnrtu after a backslash") != HEFT_JSON_ERROR;
+        return report_unexpected(json, *at + 1, "one of \"\\/bfnrtu after a backslash") !=
+               HEFT_JSON_ERROR;
     dst[(*n)++] = to[found - from];
     *at += 2;
     return true;
@@ -296,9 +298,10 @@ static bool find_quote(struct heft_json *json, size_t at, size_t *end)
         at += plain_run(data.p + at, data.n - at, &seen);
     }
     if (at >= data.n)
-        return wrong(json, at, "the end of a string") != HEFT_JSON_ERROR;
+        return report_unexpected(json, at, "the end of a string") != HEFT_JSON_ERROR;
     if (data.p[at] != '"')
-        return failed(json, HEFT_MALFORMED, at, "control character in a string") != HEFT_JSON_ERROR;
+        return fail_at(json, HEFT_MALFORMED, at, "control character in a string") !=
+               HEFT_JSON_ERROR;
     *end = at;
     return true;
 }
@@ -325,7 +328,7 @@ static bool check_utf8(struct heft_json *json, size_t begin, size_t end)
     const size_t valid = heft_utf8_check((struct heft_bytes){json->data.p + begin, end - begin});
 
     return valid == end - begin ||
-           failed(json, HEFT_MALFORMED, begin + valid, "string is not UTF-8") != HEFT_JSON_ERROR;
+           fail_at(json, HEFT_MALFORMED, begin + valid, "string is not UTF-8") != HEFT_JSON_ERROR;
 }
 
 /* Reads a string with escapes, or an incomplete one: it begins at `begin`, its first special byte
@@ -351,7 +354,7 @@ static bool slow_string(struct heft_json *json, size_t begin, size_t at)
             memmove(dst + n, p + at, run);
         n = keep ? n + run : 0;
         at += run;
-        if (at < end && !escape(json, &at, dst, &n))
+        if (at < end && !decode_escape(json, &at, dst, &n))
             return false;
     }
     json->at = end + 1;
@@ -409,29 +412,30 @@ static enum heft_json_token next_token(struct heft_json *json);
 
 /* Reads a token that was cut by the window's end again from its begin, after a refill. The
  * recursion is shallow: the window doubles at every second level. */
-static enum heft_json_token retry(struct heft_json *json, enum heft_json_token token)
+static enum heft_json_token retry_if_cut(struct heft_json *json, enum heft_json_token token)
 {
     if (!json->cut)
         return token;
     json->at = json->begun;
     json->expect = json->begun_as;
-    return refill(json) ? next_token(json) : give_up(json);
+    return refill_window(json) ? next_token(json) : give_up(json);
 }
 
-static HEFT_NOINLINE enum heft_json_token unexpected(struct heft_json *json, const char *expected)
+static HEFT_NOINLINE enum heft_json_token retry_unexpected(struct heft_json *json,
+                                                           const char *expected)
 {
-    return retry(json, wrong(json, json->at, expected));
+    return retry_if_cut(json, report_unexpected(json, json->at, expected));
 }
 
 static HEFT_NOINLINE enum heft_json_token any_string_value(struct heft_json *json)
 {
     if (!any_string(json))
-        return retry(json, HEFT_JSON_ERROR);
+        return retry_if_cut(json, HEFT_JSON_ERROR);
     json->expect = json->after;
     return HEFT_JSON_STRING;
 }
 
-static HEFT_NOINLINE enum heft_json_token string(struct heft_json *json)
+static HEFT_NOINLINE enum heft_json_token read_string(struct heft_json *json)
 {
     const size_t begin = json->at + 1, n = json->data.n - begin;
     const uint8_t *const p = json->data.p + begin;
@@ -495,7 +499,7 @@ static bool fits_double(const uint8_t *p, size_t n, int64_t exponent)
 }
 
 /* Parses the exponent at `at`, if there is one: *end is its end, *value its value, saturated. */
-static bool exponent(struct heft_json *json, size_t at, size_t *end, int64_t *value)
+static bool read_exponent(struct heft_json *json, size_t at, size_t *end, int64_t *value)
 {
     const struct heft_bytes data = json->data;
     const int64_t most = INT64_C(1) << 40; /* larger than the number of digits that any text has
@@ -512,21 +516,21 @@ static bool exponent(struct heft_json *json, size_t at, size_t *end, int64_t *va
         minus = data.p[at++] == '-';
     *end = skip_digits(json, at, &size, &fits);
     if (*end == at)
-        return wrong(json, at, "a digit of the exponent") != HEFT_JSON_ERROR;
+        return report_unexpected(json, at, "a digit of the exponent") != HEFT_JSON_ERROR;
     *value = size > (uint64_t)most ? most : (int64_t)size;
     if (minus)
         *value = -*value;
     return true;
 }
 
-static enum heft_json_token literal(struct heft_json *json, const char *word,
-                                    enum heft_json_token token)
+static enum heft_json_token read_literal(struct heft_json *json, const char *word,
+                                         enum heft_json_token token)
 {
     for (size_t i = 0; word[i]; i++) {
         const size_t at = json->at + i;
 
         if (at >= json->data.n || json->data.p[at] != (uint8_t)word[i])
-            return wrong(json, at, word);
+            return report_unexpected(json, at, word);
     }
     json->at += strlen(word);
     json->expect = json->after;
@@ -534,7 +538,7 @@ static enum heft_json_token literal(struct heft_json *json, const char *word,
 }
 
 /* Skips the fraction at *at, if there is one. */
-static bool fraction(struct heft_json *json, size_t *at)
+static bool skip_fraction(struct heft_json *json, size_t *at)
 {
     const size_t begin = *at + 1;
     uint64_t value;
@@ -543,7 +547,7 @@ static bool fraction(struct heft_json *json, size_t *at)
     if (*at >= json->data.n || json->data.p[*at] != '.')
         return true;
     *at = skip_digits(json, begin, &value, &fits);
-    return *at > begin || wrong(json, begin, "a digit") != HEFT_JSON_ERROR;
+    return *at > begin || report_unexpected(json, begin, "a digit") != HEFT_JSON_ERROR;
 }
 
 /* Reads the number at the next byte, of any kind. */
@@ -559,17 +563,17 @@ static enum heft_json_token general_number(struct heft_json *json)
     if (first >= data.n || data.p[first] != '0')
         at = skip_digits(json, first, &json->integer, &fits);
     if (at == first && first < data.n && data.p[first] == 'I' && is_let_pass(json))
-        return literal(json, "-Infinity", HEFT_JSON_NUMBER);
+        return read_literal(json, "-Infinity", HEFT_JSON_NUMBER);
     if (at == first)
-        return wrong(json, first, "a digit");
+        return report_unexpected(json, first, "a digit");
     whole = at;
-    if (!fraction(json, &at) || !exponent(json, at, &end, &power))
+    if (!skip_fraction(json, &at) || !read_exponent(json, at, &end, &power))
         return HEFT_JSON_ERROR;
     if (end == data.n && json->left > 0)
-        return wrong(json, end, "the end of a number");
+        return report_unexpected(json, end, "the end of a number");
     json->is_integer = fits && first == begin && end == whole;
     if (!json->is_integer && !fits_double(data.p + begin, end - begin, power) && !is_let_pass(json))
-        return failed(json, HEFT_MALFORMED, begin, "number out of range");
+        return fail_at(json, HEFT_MALFORMED, begin, "number out of range");
     json->text = (struct heft_str){(const char *)data.p + begin, end - begin};
     json->at = end;
     json->expect = json->after;
@@ -578,13 +582,13 @@ static enum heft_json_token general_number(struct heft_json *json)
 
 static HEFT_NOINLINE enum heft_json_token any_number(struct heft_json *json)
 {
-    return retry(json, general_number(json));
+    return retry_if_cut(json, general_number(json));
 }
 
 #define SURE_DIGITS 19 /* so many digits are always below 2^64 */
 
 /* Reads a whole number of at most SURE_DIGITS digits, the first of which is `digit`. */
-static HEFT_NOINLINE enum heft_json_token number(struct heft_json *json, int digit)
+static HEFT_NOINLINE enum heft_json_token read_number(struct heft_json *json, int digit)
 {
     const uint8_t *const begin = json->data.p + json->at, *p = begin;
     const uint8_t *const end = json->data.p + json->data.n;
@@ -652,7 +656,7 @@ static int skip_space(struct heft_json *json)
 }
 
 /* The next byte that is not white space, or -1 at the end. */
-static inline int peek(struct heft_json *json)
+static inline int peek_byte(struct heft_json *json)
 {
     const size_t at = json->at;
 
@@ -661,33 +665,33 @@ static inline int peek(struct heft_json *json)
     return skip_space(json);
 }
 
-static enum heft_json_token word(struct heft_json *json, int c)
+static enum heft_json_token read_word(struct heft_json *json, int c)
 {
     if (c == 't')
-        return literal(json, "true", HEFT_JSON_TRUE);
+        return read_literal(json, "true", HEFT_JSON_TRUE);
     if (c == 'f')
-        return literal(json, "false", HEFT_JSON_FALSE);
+        return read_literal(json, "false", HEFT_JSON_FALSE);
     if (c == 'n')
-        return literal(json, "null", HEFT_JSON_NULL);
+        return read_literal(json, "null", HEFT_JSON_NULL);
     if ((c == 'N' || c == 'I') && is_let_pass(json))
-        return literal(json, c == 'N' ? "NaN" : "Infinity", HEFT_JSON_NUMBER);
-    return wrong(json, json->at, "a value");
+        return read_literal(json, c == 'N' ? "NaN" : "Infinity", HEFT_JSON_NUMBER);
+    return report_unexpected(json, json->at, "a value");
 }
 
 /* Reads a negative number or a literal that begins with c. */
 static HEFT_NOINLINE enum heft_json_token any_value(struct heft_json *json, int c)
 {
-    return c == '-' ? any_number(json) : retry(json, word(json, c));
+    return c == '-' ? any_number(json) : retry_if_cut(json, read_word(json, c));
 }
 
 /* Reads the value that begins with c. */
-static inline enum heft_json_token value(struct heft_json *json, int c)
+static inline enum heft_json_token read_value(struct heft_json *json, int c)
 {
     json->where = json->base + json->at;
     if (c >= '0' && c <= '9')
-        return number(json, c);
+        return read_number(json, c);
     if (c == '"')
-        return string(json);
+        return read_string(json);
     if (c == '{' || c == '[')
         return open_container(json, c == '{');
     return any_value(json, c);
@@ -696,16 +700,16 @@ static inline enum heft_json_token value(struct heft_json *json, int c)
 static HEFT_NOINLINE enum heft_json_token any_key(struct heft_json *json)
 {
     if (!any_string(json))
-        return retry(json, HEFT_JSON_ERROR);
-    if (peek(json) != ':')
-        return unexpected(json, "':'");
+        return retry_if_cut(json, HEFT_JSON_ERROR);
+    if (peek_byte(json) != ':')
+        return retry_unexpected(json, "':'");
     json->at++;
     json->expect = VALUE;
     return HEFT_JSON_KEY;
 }
 
 /* Reads the key that begins with c, and its colon. */
-static HEFT_NOINLINE enum heft_json_token key(struct heft_json *json, int c)
+static HEFT_NOINLINE enum heft_json_token read_key(struct heft_json *json, int c)
 {
     const size_t begin = json->at + 1, n = json->data.n - begin;
     const uint8_t *const p = json->data.p + begin;
@@ -713,7 +717,7 @@ static HEFT_NOINLINE enum heft_json_token key(struct heft_json *json, int c)
 
     json->where = json->base + json->at;
     if (HEFT_UNLIKELY(c != '"'))
-        return unexpected(json, json->expect == FIRST_KEY ? "a key or '}'" : "a key");
+        return retry_unexpected(json, json->expect == FIRST_KEY ? "a key or '}'" : "a key");
     run = ascii_run(p, n);
     if (HEFT_UNLIKELY(n - run < 2 || p[run] != '"' || p[run + 1] != ':'))
         return any_key(json);
@@ -729,14 +733,14 @@ static HEFT_NOINLINE enum heft_json_token after_all(struct heft_json *json, int 
     if (json->expect == FAILED)
         return HEFT_JSON_ERROR;
     json->where = json->base + json->at;
-    return c < 0 && json->left == 0 ? HEFT_JSON_END : unexpected(json, "the end of the text");
+    return c < 0 && json->left == 0 ? HEFT_JSON_END : retry_unexpected(json, "the end of the text");
 }
 
 /* Reads the token at the next byte that is not white space. */
 static enum heft_json_token next_token(struct heft_json *json)
 {
     const uint8_t expect = json->expect;
-    int c = peek(json);
+    int c = peek_byte(json);
 
     json->begun = json->at; /* after the white space, which alone never enlarges the window */
     json->begun_as = expect;
@@ -745,22 +749,22 @@ static enum heft_json_token next_token(struct heft_json *json)
         if (c == '}')
             return close_container(json, HEFT_JSON_OBJECT_END);
         if (c != ',')
-            return unexpected(json, "',' or '}'");
+            return retry_unexpected(json, "',' or '}'");
         json->at++;
-        return key(json, peek(json));
+        return read_key(json, peek_byte(json));
     case FIRST_KEY:
-        return c == '}' ? close_container(json, HEFT_JSON_OBJECT_END) : key(json, c);
+        return c == '}' ? close_container(json, HEFT_JSON_OBJECT_END) : read_key(json, c);
     case AFTER_ITEM:
         if (c == ']')
             return close_container(json, HEFT_JSON_ARRAY_END);
         if (c != ',')
-            return unexpected(json, "',' or ']'");
+            return retry_unexpected(json, "',' or ']'");
         json->at++;
-        return value(json, peek(json));
+        return read_value(json, peek_byte(json));
     case FIRST_ITEM:
-        return c == ']' ? close_container(json, HEFT_JSON_ARRAY_END) : value(json, c);
+        return c == ']' ? close_container(json, HEFT_JSON_ARRAY_END) : read_value(json, c);
     case VALUE:
-        return value(json, c);
+        return read_value(json, c);
     default:
         return after_all(json, c);
     }
@@ -768,7 +772,7 @@ static enum heft_json_token next_token(struct heft_json *json)
 
 enum heft_json_token heft_json_next(struct heft_json *json)
 {
-    if (HEFT_UNLIKELY(json->data.n - json->at < json->low) && !refill(json))
+    if (HEFT_UNLIKELY(json->data.n - json->at < json->low) && !refill_window(json))
         return give_up(json);
     return next_token(json);
 }

@@ -40,7 +40,7 @@ static void put_spaces(struct heft_buf *buf, size_t n)
         heft_buf_char(buf, ' ');
 }
 
-static size_t digits(uint64_t v)
+static size_t count_digits(uint64_t v)
 {
     size_t n = 1;
 
@@ -63,7 +63,7 @@ void heft_npy_header(struct heft_buf *buf, const char *descr, unsigned rank, con
     put_shape(buf, rank, shape);
     heft_buf_text(buf, ", }");
     if (rank > 0)
-        put_spaces(buf, GROWTH_DIGITS - digits(shape[0]));
+        put_spaces(buf, GROWTH_DIGITS - count_digits(shape[0]));
     /* at least one space: a header that is aligned already grows by 64 bytes */
     put_spaces(buf, ALIGN - (buf->n - begin + 1) % ALIGN);
     heft_buf_char(buf, '\n');

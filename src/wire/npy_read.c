@@ -43,7 +43,7 @@ struct reader {
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
-static char peek(const struct reader *r)
+static char peek_byte(const struct reader *r)
 {
     return r->at < r->n ? (char)r->p[r->at] : '\0';
 }
@@ -75,7 +75,7 @@ static void skip_space(struct reader *r)
     }
 }
 
-static void keep(struct reader *r, uint32_t character)
+static void keep_character(struct reader *r, uint32_t character)
 {
     if (r->length < ROOM)
         r->text[r->length] =
@@ -89,8 +89,8 @@ static unsigned take_digits(struct reader *r, unsigned radix, unsigned most, uin
     unsigned n = 0;
 
     *value = 0;
-    while (n < most && r->at < r->n && heft_hex_digit((uint8_t)peek(r)) < radix) {
-        *value = *value * radix + heft_hex_digit((uint8_t)peek(r));
+    while (n < most && r->at < r->n && heft_hex_digit((uint8_t)peek_byte(r)) < radix) {
+        *value = *value * radix + heft_hex_digit((uint8_t)peek_byte(r));
         r->at++;
         n++;
     }
@@ -101,37 +101,37 @@ static unsigned take_digits(struct reader *r, unsigned radix, unsigned most, uin
 static bool take_escape(struct reader *r)
 {
     static const char plain[] = "\\'\"abfnrtv", meant[] = "\\'\"\a\b\f\n\r\t\v";
-    const char c = peek(r);
+    const char c = peek_byte(r);
     const char *known = c ? memchr(plain, c, sizeof plain - 1) : NULL;
     const unsigned wide = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
     uint32_t value;
 
     if (heft_hex_digit((uint8_t)c) < 8) {
         take_digits(r, 8, 3, &value);
-        keep(r, value);
+        keep_character(r, value);
         return true;
     }
     r->at++;
     if (wide) {
         if (take_digits(r, 16, wide, &value) != wide)
             return false;
-        keep(r, value);
+        keep_character(r, value);
         return true;
     }
     if (known) {
-        keep(r, (uint8_t)meant[known - plain]);
+        keep_character(r, (uint8_t)meant[known - plain]);
     } else if (c != '\n') {
-        keep(r, '\\');
-        keep(r, (uint8_t)c);
+        keep_character(r, '\\');
+        keep_character(r, (uint8_t)c);
     }
-    r->is_named = c == 'N' && peek(r) == '{';
+    r->is_named = c == 'N' && peek_byte(r) == '{';
     return c != '\0' && c != 'N';
 }
 
 /* True if a text begins here; *prefix is the length of its prefix. */
 static bool begins_text(const struct reader *r, size_t *prefix)
 {
-    const char c = peek(r);
+    const char c = peek_byte(r);
 
     *prefix = c == 'u' || c == 'U' || c == 'r' || c == 'R';
     if (r->at + *prefix >= r->n)
@@ -141,7 +141,7 @@ static bool begins_text(const struct reader *r, size_t *prefix)
 
 static bool take_quoted(struct reader *r, size_t prefix)
 {
-    const bool is_raw = prefix && (peek(r) == 'r' || peek(r) == 'R');
+    const bool is_raw = prefix && (peek_byte(r) == 'r' || peek_byte(r) == 'R');
     const uint8_t quote = r->p[r->at + prefix];
 
     r->at += prefix + 1;
@@ -151,11 +151,11 @@ static bool take_quoted(struct reader *r, size_t prefix)
         if (c == '\n' || c == 0)
             return false;
         if (c != '\\') {
-            keep(r, c);
+            keep_character(r, c);
         } else if (is_raw) {
-            keep(r, c);
+            keep_character(r, c);
             if (r->at < r->n)
-                keep(r, r->p[r->at++]);
+                keep_character(r, r->p[r->at++]);
         } else if (!take_escape(r)) {
             return false;
         }
@@ -181,13 +181,13 @@ static bool take_radix(struct reader *r, unsigned *radix)
     const char second = r->n - r->at > 1 ? (char)r->p[r->at + 1] : '\0';
 
     *radix = 10;
-    if (peek(r) != '0' || !second || !memchr("xXoObB", second, 6))
+    if (peek_byte(r) != '0' || !second || !memchr("xXoObB", second, 6))
         return true;
     *radix = second == 'x' || second == 'X' ? 16 : second == 'o' || second == 'O' ? 8 : 2;
     r->at += 2;
-    if (peek(r) == '_')
+    if (peek_byte(r) == '_')
         r->at++;
-    return heft_hex_digit((uint8_t)peek(r)) < *radix;
+    return heft_hex_digit((uint8_t)peek_byte(r)) < *radix;
 }
 
 /* Numbers beyond 64 bits saturate. */
@@ -199,19 +199,19 @@ static enum token take_number(struct reader *r)
     r->number = 0;
     if (!take_radix(r, &radix))
         return BAD;
-    while (heft_hex_digit((uint8_t)peek(r)) < radix) {
+    while (heft_hex_digit((uint8_t)peek_byte(r)) < radix) {
         if (!heft_mul(r->number, radix, &r->number) ||
-            !heft_add(r->number, heft_hex_digit((uint8_t)peek(r)), &r->number))
+            !heft_add(r->number, heft_hex_digit((uint8_t)peek_byte(r)), &r->number))
             r->number = UINT64_MAX;
         r->at++;
-        if (peek(r) == '_' && r->n - r->at > 1 && heft_hex_digit(r->p[r->at + 1]) < radix)
+        if (peek_byte(r) == '_' && r->n - r->at > 1 && heft_hex_digit(r->p[r->at + 1]) < radix)
             r->at++;
     }
     if (radix == 10 && r->p[begin] == '0' && r->number > 0)
         return BAD; /* a leading zero, as in 007, is a syntax error in Python */
-    if (r->has_long && (peek(r) == 'L' || peek(r) == 'l'))
+    if (r->has_long && (peek_byte(r) == 'L' || peek_byte(r) == 'l'))
         r->at++;
-    return is_letter(peek(r)) || is_digit(peek(r)) || peek(r) == '.' ? BAD : NUMBER;
+    return is_letter(peek_byte(r)) || is_digit(peek_byte(r)) || peek_byte(r) == '.' ? BAD : NUMBER;
 }
 
 /* Takes one sign; with several signs Python reads an expression, which no writer uses. */
@@ -221,7 +221,7 @@ static enum token take_signed(struct reader *r)
 
     r->is_negative = r->p[r->at++] == '-';
     skip_space(r);
-    token = is_digit(peek(r)) ? take_number(r) : BAD;
+    token = is_digit(peek_byte(r)) ? take_number(r) : BAD;
     r->is_negative = r->is_negative && r->number > 0;
     return token;
 }
@@ -231,14 +231,14 @@ static enum token take_word(struct reader *r)
     const char *begin = (const char *)r->p + r->at;
     struct heft_str word = {begin, 0};
 
-    while (is_letter(peek(r)) || is_digit(peek(r)))
+    while (is_letter(peek_byte(r)) || is_digit(peek_byte(r)))
         r->at++;
     word.n = (size_t)((const char *)r->p + r->at - begin);
     r->is_true = heft_str_is(word, "True");
     return r->is_true || heft_str_is(word, "False") || heft_str_is(word, "None") ? WORD : BAD;
 }
 
-static enum token next(struct reader *r)
+static enum token next_token(struct reader *r)
 {
     size_t prefix;
 
@@ -249,11 +249,11 @@ static enum token next(struct reader *r)
         return END;
     if (begins_text(r, &prefix))
         return take_text(r);
-    if (is_digit(peek(r)))
+    if (is_digit(peek_byte(r)))
         return take_number(r);
-    if (peek(r) == '+' || peek(r) == '-')
+    if (peek_byte(r) == '+' || peek_byte(r) == '-')
         return take_signed(r);
-    if (is_letter(peek(r)))
+    if (is_letter(peek_byte(r)))
         return take_word(r);
     r->bracket = (char)r->p[r->at++];
     switch (r->bracket) {
@@ -281,7 +281,8 @@ static uint64_t offset_of(const struct reader *r)
     return r->base == HEFT_NO_OFFSET ? HEFT_NO_OFFSET : r->base + r->where;
 }
 
-static bool wrong(const struct reader *r, enum token found, const char *what, const char *allowed)
+static bool refuse_token(const struct reader *r, enum token found, const char *what,
+                         const char *allowed)
 {
     if (found == BAD && r->is_named)
         return heft_fail(r->err, HEFT_UNSUPPORTED, offset_of(r),
@@ -296,7 +297,7 @@ static bool is_open(const struct reader *r, enum token token, char bracket)
     return token == OPEN && r->bracket == bracket;
 }
 
-static char partner(char open)
+static char closing_bracket(char open)
 {
     return open == '(' ? ')' : open == '[' ? ']' : '}';
 }
@@ -316,7 +317,7 @@ static bool too_deep(const struct reader *r)
 static bool next_within(struct reader *r, enum token *token, size_t *around)
 {
     *around = 0;
-    while (*token = next(r), is_open(r, *token, '('))
+    while (*token = next_token(r), is_open(r, *token, '('))
         if (++*around > DEEP)
             return too_deep(r);
     return true;
@@ -325,10 +326,10 @@ static bool next_within(struct reader *r, enum token *token, size_t *around)
 static bool end_around(struct reader *r, size_t around)
 {
     while (around-- > 0) {
-        const enum token token = next(r);
+        const enum token token = next_token(r);
 
         if (!is_close(r, token, ')'))
-            return wrong(r, token, "what follows a value in brackets", "the end of these");
+            return refuse_token(r, token, "what follows a value in brackets", "the end of these");
     }
     return true;
 }
@@ -354,13 +355,13 @@ static bool pass_brackets(struct reader *r, enum token *kind, size_t *begin, siz
 
     while (depth > 0) {
         struct level *const top = &levels[depth - 1];
-        const enum token token = next(r);
+        const enum token token = next_token(r);
 
         if (token == OPEN && r->bracket != '{' && !top->has_value) {
             if (depth == DEEP)
                 return too_deep(r);
             levels[depth++] = (struct level){.open = r->bracket};
-        } else if (is_close(r, token, partner(top->open))) {
+        } else if (is_close(r, token, closing_bracket(top->open))) {
             *kind = is_around(top) ? *kind : OPEN;
             if (--depth > 0)
                 levels[depth - 1].has_value = true;
@@ -373,10 +374,10 @@ static bool pass_brackets(struct reader *r, enum token *kind, size_t *begin, siz
             *begin = r->where;
             *end = r->at;
         } else {
-            return wrong(r, token,
-                         top->has_value || top->has_comma ? "a field"
-                                                          : "what a bracket begins with",
-                         "a text, a number, or brackets of these");
+            return refuse_token(r, token,
+                                top->has_value || top->has_comma ? "a field"
+                                                                 : "what a bracket begins with",
+                                "a text, a number, or brackets of these");
         }
     }
     return true;
@@ -396,7 +397,7 @@ static struct heft_str shown_descr(const struct reader *r, size_t begin, size_t 
 
 static bool read_descr(struct reader *r, struct heft_npy *out)
 {
-    const enum token token = next(r);
+    const enum token token = next_token(r);
     const size_t first = r->where;
     enum token kind = token;
     size_t begin = first, end = r->at;
@@ -411,7 +412,7 @@ static bool read_descr(struct reader *r, struct heft_npy *out)
     else if (kind == OPEN && token == OPEN && r->p[first] != '{')
         out->type = (struct heft_npy_type){.kind = HEFT_NPY_RECORDS};
     else
-        return wrong(r, kind, "descr", "a text, a list or a tuple");
+        return refuse_token(r, kind, "descr", "a text, a list or a tuple");
     out->descr =
         kind == TEXT ? shown_descr(r, begin, end, true) : shown_descr(r, first, r->at, false);
     return true;
@@ -425,7 +426,7 @@ static bool read_order(struct reader *r, struct heft_npy *out)
     if (!next_within(r, &token, &around))
         return false;
     if (token != WORD || (!r->is_true && r->p[r->where] == 'N'))
-        return wrong(r, token, "fortran_order", "True or False");
+        return refuse_token(r, token, "fortran_order", "True or False");
     out->is_fortran = r->is_true;
     return end_around(r, around);
 }
@@ -451,11 +452,11 @@ static bool end_level(struct reader *r, struct level *levels, size_t depth, bool
 
     if (r->bracket != ')' || (*is_tuple && top->has_comma) ||
         (depth > 1 && levels[depth - 2].has_comma && (*is_tuple || !is_around(top))))
-        return wrong(r, CLOSE, "a dimension", "a whole number from 0 on, then a comma");
+        return refuse_token(r, CLOSE, "a dimension", "a whole number from 0 on, then a comma");
     *is_tuple = *is_tuple || !is_around(top);
     if (depth == 1)
-        return *is_tuple ||
-               wrong(r, CLOSE, "what follows a dimension", "a comma: (3,) is a tuple, (3) is not");
+        return *is_tuple || refuse_token(r, CLOSE, "what follows a dimension",
+                                         "a comma: (3,) is a tuple, (3) is not");
     levels[depth - 2].has_value = true;
     return true;
 }
@@ -463,14 +464,14 @@ static bool end_level(struct reader *r, struct level *levels, size_t depth, bool
 static bool read_shape(struct reader *r, struct heft_npy *out)
 {
     struct level levels[DEEP] = {{.open = '('}}, *top = levels;
-    enum token token = next(r);
+    enum token token = next_token(r);
     bool is_tuple = false;
     size_t depth = 1;
 
     if (!is_open(r, token, '('))
-        return wrong(r, token, "shape", "a tuple");
+        return refuse_token(r, token, "shape", "a tuple");
     for (out->rank = 0; depth > 0; top = &levels[depth - (depth > 0)]) {
-        token = next(r);
+        token = next_token(r);
         if (token == CLOSE) {
             if (!end_level(r, levels, depth--, &is_tuple))
                 return false;
@@ -486,7 +487,7 @@ static bool read_shape(struct reader *r, struct heft_npy *out)
                 return false;
             top->has_value = true;
         } else {
-            return wrong(r, token, "a dimension", "a whole number from 0 on, then a comma");
+            return refuse_token(r, token, "a dimension", "a whole number from 0 on, then a comma");
         }
     }
     return true;
@@ -516,9 +517,9 @@ static bool read_pair(struct reader *r, struct heft_npy *out, size_t around, uns
     *seen |= 1U << i;
     if (!end_around(r, around))
         return false;
-    token = next(r);
+    token = next_token(r);
     if (token != COLON)
-        return wrong(r, token, "what follows a key", "a colon");
+        return refuse_token(r, token, "what follows a key", "a colon");
     return keys[i].read(r, out);
 }
 
@@ -530,7 +531,7 @@ static bool read_pairs(struct reader *r, struct heft_npy *out, unsigned *seen)
     if (!next_within(r, &token, &outside))
         return false;
     if (!is_open(r, token, '{'))
-        return wrong(r, token, "what it begins with", "{, the begin of a dictionary");
+        return refuse_token(r, token, "what it begins with", "{, the begin of a dictionary");
     do {
         if (!next_within(r, &token, &around))
             return false;
@@ -539,19 +540,19 @@ static bool read_pairs(struct reader *r, struct heft_npy *out, unsigned *seen)
         if (!read_pair(r, out, around, seen))
             return false;
         around = 0;
-        token = next(r);
+        token = next_token(r);
     } while (token == COMMA);
     if (!is_close(r, token, '}') || around > 0)
-        return wrong(r, token, "what follows", "a key, or } after the last value");
+        return refuse_token(r, token, "what follows", "a key, or } after the last value");
     if (!end_around(r, outside))
         return false;
-    token = next(r);
-    return token == END || wrong(r, token, "what follows the dictionary", "white space");
+    token = next_token(r);
+    return token == END || refuse_token(r, token, "what follows the dictionary", "white space");
 }
 
 /* As in NumPy, only dimensions other than 0 are multiplied: empty arrays must not overflow
  * either. */
-static bool measure(const struct reader *r, struct heft_npy *out)
+static bool measure_array(const struct reader *r, struct heft_npy *out)
 {
     uint64_t all = 1, bytes;
     bool fits = true;
@@ -621,5 +622,5 @@ bool heft_npy_parse(struct heft_npy *out, struct heft_bytes header, uint64_t bas
         if (!(seen >> i & 1))
             return heft_fail(err, HEFT_MALFORMED, r.base, "npy header: '%s' is missing",
                              keys[i].name);
-    return measure(&r, out);
+    return measure_array(&r, out);
 }

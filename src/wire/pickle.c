@@ -188,7 +188,7 @@ bool heft_pickle_bend(struct heft_pickle_machine *m)
     return true;
 }
 
-static bool step(struct heft_pickle_machine *m)
+static bool run_opcode(struct heft_pickle_machine *m)
 {
     m->op_at = m->at;
     m->op = &heft_pickle_ops[m->p[m->at++]];
@@ -215,7 +215,7 @@ bool heft_pickle_step_once(struct heft_pickle_machine *m, uint64_t *opcodes)
         return heft_pickle_fail(m, HEFT_LIMIT, "more than %" PRIu64 " opcodes", m->limits.opcodes);
     }
     ++*opcodes;
-    return step(m);
+    return run_opcode(m);
 }
 
 bool heft_pickle_loop(struct heft_pickle_machine *m, uint64_t *opcodes)

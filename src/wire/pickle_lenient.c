@@ -28,7 +28,7 @@ static bool is_digit_of(uint8_t c, unsigned base)
 }
 
 /* The text up to the first NUL, without blanks around it. */
-static struct heft_bytes trim(struct heft_bytes line)
+static struct heft_bytes trim_line(struct heft_bytes line)
 {
     const uint8_t *nul = line.n ? memchr(line.p, 0, line.n) : NULL;
 
@@ -76,8 +76,8 @@ static unsigned take_base(struct heft_bytes *text)
 }
 
 /* The text without underscores and leading zeros, after the prefix `before`. */
-static bool plain(struct heft_pickle_machine *m, const char *before, struct heft_bytes text,
-                  struct heft_bytes *line)
+static bool strip_digits(struct heft_pickle_machine *m, const char *before, struct heft_bytes text,
+                         struct heft_bytes *line)
 {
     uint8_t *out = heft_arena_alloc(m->arena, strlen(before) + text.n + 1, m->err);
     size_t n = strlen(before), i = 0;
@@ -101,18 +101,19 @@ bool heft_pickle_lenient_integer(struct heft_pickle_machine *m, struct heft_byte
     const bool is_nul =
         line->n && line->p[0] == 0 && m->p[m->op_at] == 'I'; /* strtol reads no digits: 0 */
     bool negative;
-    struct heft_bytes text = take_sign(trim(*line), &negative);
+    struct heft_bytes text = take_sign(trim_line(*line), &negative);
     const unsigned base = take_base(&text);
 
     if (is_nul || ((base == 8 || base == 2) && are_digits(text, base)))
-        return plain(m, "", zero, line);
-    return are_digits(text, base) && plain(m, befores[(base == 16) * 2 + negative], text, line);
+        return strip_digits(m, "", zero, line);
+    return are_digits(text, base) &&
+           strip_digits(m, befores[(base == 16) * 2 + negative], text, line);
 }
 
 /* Underscores between digits are removed; the rest is validated as in a strict run. */
 bool heft_pickle_lenient_float(struct heft_pickle_machine *m, struct heft_bytes *line)
 {
-    const struct heft_bytes text = trim(*line);
+    const struct heft_bytes text = trim_line(*line);
     uint8_t *out = heft_arena_alloc(m->arena, text.n + 1, m->err);
     size_t n = 0;
 
@@ -132,9 +133,9 @@ bool heft_pickle_lenient_float(struct heft_pickle_machine *m, struct heft_bytes 
 bool heft_pickle_lenient_index(struct heft_pickle_machine *m, struct heft_bytes *line)
 {
     bool negative;
-    const struct heft_bytes text = take_sign(trim(*line), &negative);
+    const struct heft_bytes text = take_sign(trim_line(*line), &negative);
 
-    return are_digits(text, 10) && plain(m, "", text, line) &&
+    return are_digits(text, 10) && strip_digits(m, "", text, line) &&
            (!negative || (line->n == 1 && line->p[0] == '0'));
 }
 

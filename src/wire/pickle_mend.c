@@ -130,7 +130,7 @@ static bool close_rest(struct heft_pickle_machine *m)
     return ok;
 }
 
-static bool mend(struct heft_pickle_machine *m)
+static bool close_containers(struct heft_pickle_machine *m)
 {
     bool ok = true;
 
@@ -158,7 +158,7 @@ bool heft_pickle_salvage(struct heft_pickle *out, struct heft_bytes data, uint64
 
     if (!done && (why->code == HEFT_MALFORMED || why->code == HEFT_UNSUPPORTED)) {
         m.err = err;
-        done = mend(&m) && m.root != HEFT_PICKLE_NIL;
+        done = close_containers(&m) && m.root != HEFT_PICKLE_NIL;
     }
     if (!done && err->code == HEFT_OK)
         *err = *why;

@@ -57,8 +57,8 @@ static bool choose_room(struct heft_pickle_machine *m, size_t each, size_t cap, 
 
 /* Enlarges an array in the arena to `want` entries, at most `most`. `items` points to the array's
  * pointer. */
-static bool widen(struct heft_pickle_machine *m, void *items, size_t each, size_t *cap, size_t want,
-                  size_t most)
+static bool widen_array(struct heft_pickle_machine *m, void *items, size_t each, size_t *cap,
+                        size_t want, size_t most)
 {
     void *wider, *old;
     size_t room;
@@ -99,16 +99,16 @@ bool heft_pickle_reserve(struct heft_pickle_machine *m)
     return heft_grow(&m->stack, &m->cap_stack, 0, nodes / 8 + 64, sizeof *m->stack, m->err) &&
            heft_grow(&m->marks, &m->cap_marks, 0, 16, sizeof *m->marks, m->err) &&
            heft_grow(&m->memo, &m->cap_memo, 0, nodes / 2 + 8, sizeof *m->memo, m->err) &&
-           widen(m, &m->nodes, sizeof *m->nodes, &m->cap_nodes, nodes, nodes) &&
-           widen(m, &m->items, sizeof *m->items, &m->cap_items, nodes + 16, nodes + 16);
+           widen_array(m, &m->nodes, sizeof *m->nodes, &m->cap_nodes, nodes, nodes) &&
+           widen_array(m, &m->items, sizeof *m->items, &m->cap_items, nodes + 16, nodes + 16);
 }
 
 bool heft_pickle_node_room(struct heft_pickle_machine *m)
 {
     if (m->n_nodes >= m->limits.nodes)
         return heft_pickle_fail(m, HEFT_LIMIT, "more than %" PRIu64 " values", m->limits.nodes);
-    return widen(m, &m->nodes, sizeof *m->nodes, &m->cap_nodes, m->n_nodes + 1,
-                 (size_t)m->limits.nodes); /* below 2^32 */
+    return widen_array(m, &m->nodes, sizeof *m->nodes, &m->cap_nodes, m->n_nodes + 1,
+                       (size_t)m->limits.nodes); /* below 2^32 */
 }
 
 bool heft_pickle_stack_room(struct heft_pickle_machine *m)
@@ -134,7 +134,8 @@ static bool item_room(struct heft_pickle_machine *m, size_t k)
     if (k >= HEFT_PICKLE_NIL - m->n_items)
         return heft_pickle_fail(m, HEFT_LIMIT, "containers hold more than 2^32 items");
     return k <= m->cap_items - m->n_items ||
-           widen(m, &m->items, sizeof *m->items, &m->cap_items, m->n_items + k, HEFT_PICKLE_NIL);
+           widen_array(m, &m->items, sizeof *m->items, &m->cap_items, m->n_items + k,
+                       HEFT_PICKLE_NIL);
 }
 
 bool heft_pickle_add(struct heft_pickle_machine *m, uint32_t number, const uint32_t *list, size_t k)

@@ -198,7 +198,7 @@ static bool op_bool(struct heft_pickle_machine *m)
 /* ---- containers ------------------------------------------------------------------------------ */
 
 /* Replaces the values from stack[from] on by a container with these items. */
-static bool gather(struct heft_pickle_machine *m, enum heft_pickle_kind kind, size_t from)
+static bool gather_items(struct heft_pickle_machine *m, enum heft_pickle_kind kind, size_t from)
 {
     uint32_t number;
 
@@ -212,7 +212,7 @@ static bool gather(struct heft_pickle_machine *m, enum heft_pickle_kind kind, si
 /* TUPLE1, TUPLE2, TUPLE3: op->a is the number of items. */
 static bool op_tuple_n(struct heft_pickle_machine *m)
 {
-    return heft_pickle_need(m, m->op->a) && gather(m, HEFT_PICKLE_TUPLE, m->depth - m->op->a);
+    return heft_pickle_need(m, m->op->a) && gather_items(m, HEFT_PICKLE_TUPLE, m->depth - m->op->a);
 }
 
 /* TUPLE, LIST, FROZENSET: op->a is the kind. */
@@ -220,10 +220,10 @@ static bool op_gather(struct heft_pickle_machine *m)
 {
     size_t from;
 
-    return heft_pickle_pop_mark(m, &from) && gather(m, (enum heft_pickle_kind)m->op->a, from);
+    return heft_pickle_pop_mark(m, &from) && gather_items(m, (enum heft_pickle_kind)m->op->a, from);
 }
 
-static bool odd(struct heft_pickle_machine *m, size_t values)
+static bool refuse_odd_count(struct heft_pickle_machine *m, size_t values)
 {
     return heft_pickle_fail(m, HEFT_MALFORMED,
                             "%zu value%s above the mark, keys and values come in pairs", values,
@@ -237,8 +237,8 @@ static bool op_dict(struct heft_pickle_machine *m)
     if (!heft_pickle_pop_mark(m, &from))
         return false;
     if ((m->depth - from) % 2)
-        return odd(m, m->depth - from);
-    return gather(m, HEFT_PICKLE_DICT, from);
+        return refuse_odd_count(m, m->depth - from);
+    return gather_items(m, HEFT_PICKLE_DICT, from);
 }
 
 static bool wrong_target(struct heft_pickle_machine *m, uint32_t node)
@@ -259,7 +259,7 @@ static bool takes_anything(const struct heft_pickle_machine *m, unsigned kind)
 
 /* Moves the values from stack[from] on into the container below them: op->a is its kind (an object
  * is also allowed); op->b: keys and values, else items. */
-static bool fill(struct heft_pickle_machine *m, size_t from)
+static bool fill_container(struct heft_pickle_machine *m, size_t from)
 {
     struct heft_pickle_node *node;
     uint32_t target;
@@ -293,7 +293,7 @@ static bool op_fill_one(struct heft_pickle_machine *m)
 {
     const size_t values = m->op->b ? 2 : 1;
 
-    return heft_pickle_need(m, values + 1) && fill(m, m->depth - values);
+    return heft_pickle_need(m, values + 1) && fill_container(m, m->depth - values);
 }
 
 /* APPENDS, SETITEMS, ADDITEMS */
@@ -307,9 +307,9 @@ static bool op_fill(struct heft_pickle_machine *m)
         const size_t values = m->depth - from;
 
         m->depth--; /* pickle.Unpickler sets the complete pairs before it fails */
-        return (!m->limits.lenient || fill(m, from)) && odd(m, values);
+        return (!m->limits.lenient || fill_container(m, from)) && refuse_odd_count(m, values);
     }
-    return fill(m, from);
+    return fill_container(m, from);
 }
 
 static bool op_build(struct heft_pickle_machine *m)

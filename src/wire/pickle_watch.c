@@ -49,8 +49,8 @@ static void look_after(const struct heft_pickle_machine *m, struct heft_pickle_s
     step->memo_count = m->n_memo + m->sparse.count;
 }
 
-static bool loop(struct heft_pickle_machine *m, struct heft_pickle *out,
-                 struct heft_pickle_watcher *watcher)
+static bool run_watched(struct heft_pickle_machine *m, struct heft_pickle *out,
+                        struct heft_pickle_watcher *watcher)
 {
     struct heft_pickle_step step = {.pickle = out, .machine = m};
 
@@ -71,7 +71,7 @@ bool heft_pickle_watch(struct heft_pickle *out, struct heft_bytes data, uint64_t
 {
     struct heft_pickle_machine m;
     const bool done =
-        heft_pickle_begin(&m, out, data, base, limits, arena, err) && loop(&m, out, watcher);
+        heft_pickle_begin(&m, out, data, base, limits, arena, err) && run_watched(&m, out, watcher);
 
     heft_pickle_end(&m, out);
     return done;

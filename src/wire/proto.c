@@ -248,7 +248,7 @@ void heft_proto_close(struct heft_proto *p)
 }
 
 /* Reads the window again from the current position. */
-static HEFT_NOINLINE bool refill(struct heft_proto *p)
+static HEFT_NOINLINE bool refill_window(struct heft_proto *p)
 {
     const uint64_t here = heft_proto_here(p);
     const size_t n = (size_t)heft_min_u64(p->end - here, HEFT_PROTO_WINDOW);
@@ -262,13 +262,13 @@ static HEFT_NOINLINE bool refill(struct heft_proto *p)
 }
 
 /* Makes `wanted` bytes available in the window, or all that are left. */
-static inline bool fill(struct heft_proto *p, size_t wanted)
+static inline bool fill_window(struct heft_proto *p, size_t wanted)
 {
-    return HEFT_LIKELY(p->n - p->at >= wanted) || p->base + p->n == p->end || refill(p);
+    return HEFT_LIKELY(p->n - p->at >= wanted) || p->base + p->n == p->end || refill_window(p);
 }
 
 /* Skips n bytes inside the message. */
-static inline void pass(struct heft_proto *p, uint64_t n)
+static inline void skip_bytes(struct heft_proto *p, uint64_t n)
 {
     if (n <= p->n - p->at) {
         p->at += (size_t)n;
@@ -284,7 +284,7 @@ static inline uint64_t level_end(const struct heft_proto *p)
 }
 
 /* Reads a varint that ends before `end`; the window has been filled. */
-static inline bool number(struct heft_proto *p, uint64_t end, uint64_t *out)
+static inline bool read_varint(struct heft_proto *p, uint64_t end, uint64_t *out)
 {
     const size_t left = (size_t)heft_min_u64(end - heft_proto_here(p), p->n - p->at);
     const unsigned used = heft_varint_get(p->data + p->at, left, out);
@@ -295,7 +295,7 @@ static inline bool number(struct heft_proto *p, uint64_t end, uint64_t *out)
     return true;
 }
 
-static bool fixed(struct heft_proto *p, uint64_t end, unsigned n, uint64_t *out)
+static bool read_fixed(struct heft_proto *p, uint64_t end, unsigned n, uint64_t *out)
 {
     const uint64_t here = heft_proto_here(p);
 
@@ -315,11 +315,11 @@ static HEFT_NOINLINE bool bad_length(struct heft_proto *p, uint64_t where, uint6
                      level_end(p) - heft_proto_here(p), p->message->name);
 }
 
-static inline bool length(struct heft_proto *p, uint64_t *out)
+static inline bool read_length(struct heft_proto *p, uint64_t *out)
 {
     const uint64_t where = heft_proto_here(p), end = level_end(p);
 
-    return number(p, end, out) &&
+    return read_varint(p, end, out) &&
            (HEFT_LIKELY(*out <= end - heft_proto_here(p)) || bad_length(p, where, *out));
 }
 
@@ -348,7 +348,7 @@ static inline const struct heft_proto_field *find_field(const struct heft_proto_
 }
 
 /* Converts the bits of a number to its type. */
-static void interpret(struct heft_proto *p, enum heft_proto_type type, uint64_t bits)
+static void convert_bits(struct heft_proto *p, enum heft_proto_type type, uint64_t bits)
 {
     const uint32_t low = (uint32_t)bits;
     float single;
@@ -381,7 +381,7 @@ static void interpret(struct heft_proto *p, enum heft_proto_type type, uint64_t 
 }
 
 /* Reads the number at the current position, which must end before `end`. */
-static HEFT_NOINLINE enum heft_proto_event value(struct heft_proto *p, uint64_t end)
+static HEFT_NOINLINE enum heft_proto_event read_number(struct heft_proto *p, uint64_t end)
 {
     const unsigned wire = wires[p->field->type];
     uint64_t bits = 0;
@@ -389,13 +389,13 @@ static HEFT_NOINLINE enum heft_proto_event value(struct heft_proto *p, uint64_t 
 
     p->off = heft_proto_here(p);
     if (wire == HEFT_PROTO_VARINT)
-        ok = number(p, end, &bits);
+        ok = read_varint(p, end, &bits);
     else
-        ok = fixed(p, end, wire == HEFT_PROTO_I64 ? 8 : 4, &bits);
+        ok = read_fixed(p, end, wire == HEFT_PROTO_I64 ? 8 : 4, &bits);
     if (!ok)
         return heft_proto_give_up(p);
     p->len = heft_proto_here(p) - p->off;
-    interpret(p, p->field->type, bits);
+    convert_bits(p, p->field->type, bits);
     return HEFT_PROTO_VALUE;
 }
 
@@ -420,7 +420,7 @@ enum heft_proto_event heft_proto_enter(struct heft_proto *p, const struct heft_p
 }
 
 /* The same for the binary form: the content begins here and has p->len bytes. */
-static inline enum heft_proto_event enter(struct heft_proto *p)
+static inline enum heft_proto_event enter_message(struct heft_proto *p)
 {
     struct heft_proto_level *level;
 
@@ -453,19 +453,19 @@ enum heft_proto_event heft_proto_finish(struct heft_proto *p)
 }
 
 /* A length-delimited value: a string or a message. */
-static inline enum heft_proto_event bytes(struct heft_proto *p)
+static inline enum heft_proto_event read_delimited(struct heft_proto *p)
 {
     p->off = heft_proto_here(p);
     if (p->field->type == HEFT_PROTO_SUB)
-        return enter(p);
+        return enter_message(p);
     p->u64 = p->len;
     p->text = (struct heft_str){NULL, 0};
     if (p->len <= HEFT_PROTO_HELD) {
-        if (!fill(p, (size_t)p->len))
+        if (!fill_window(p, (size_t)p->len))
             return heft_proto_give_up(p);
         p->text = (struct heft_str){(const char *)p->data + p->at, (size_t)p->len};
     }
-    pass(p, p->len);
+    skip_bytes(p, p->len);
     return HEFT_PROTO_VALUE;
 }
 
@@ -475,12 +475,12 @@ static bool pass_value(struct heft_proto *p, unsigned wire)
     uint64_t n = 0;
 
     if (wire == HEFT_PROTO_VARINT)
-        return number(p, level_end(p), &n);
+        return read_varint(p, level_end(p), &n);
     if (wire == HEFT_PROTO_I64 || wire == HEFT_PROTO_I32)
-        return fixed(p, level_end(p), wire == HEFT_PROTO_I64 ? 8 : 4, &n);
-    if (wire == HEFT_PROTO_LEN && !length(p, &n))
+        return read_fixed(p, level_end(p), wire == HEFT_PROTO_I64 ? 8 : 4, &n);
+    if (wire == HEFT_PROTO_LEN && !read_length(p, &n))
         return false;
-    pass(p, n);
+    skip_bytes(p, n);
     return true;
 }
 
@@ -489,12 +489,12 @@ static inline bool read_tag(struct heft_proto *p)
 {
     const uint64_t where = heft_proto_here(p);
 
-    if (!fill(p, MOST_FIELD) || !number(p, level_end(p), &p->tag))
+    if (!fill_window(p, MOST_FIELD) || !read_varint(p, level_end(p), &p->tag))
         return false;
     return HEFT_LIKELY(is_tag(p->tag)) || bad_tag(p->tag, where, p->err);
 }
 
-static HEFT_NOINLINE enum heft_proto_event unknown(struct heft_proto *p)
+static HEFT_NOINLINE enum heft_proto_event pass_unknown(struct heft_proto *p)
 {
     struct groups groups;
 
@@ -526,7 +526,7 @@ static HEFT_NOINLINE enum heft_proto_event packed_value(struct heft_proto *p)
         p->packed = 0;
         return HEFT_PROTO_END;
     }
-    return fill(p, MOST_FIELD) ? value(p, p->packed) : heft_proto_give_up(p);
+    return fill_window(p, MOST_FIELD) ? read_number(p, p->packed) : heft_proto_give_up(p);
 }
 
 /* A field whose wire type is not that of its type in the table: packed numbers, or an unknown
@@ -534,15 +534,15 @@ static HEFT_NOINLINE enum heft_proto_event packed_value(struct heft_proto *p)
 static HEFT_NOINLINE enum heft_proto_event odd_field(struct heft_proto *p)
 {
     if ((p->tag & 7) != HEFT_PROTO_LEN || !p->field->repeated)
-        return unknown(p);
-    if (!length(p, &p->len))
+        return pass_unknown(p);
+    if (!read_length(p, &p->len))
         return heft_proto_give_up(p);
     p->packed = heft_proto_here(p) + p->len;
     return packed_value(p);
 }
 
 /* Reads the field that begins here; END if it is a packed field without numbers. */
-static inline enum heft_proto_event field(struct heft_proto *p)
+static inline enum heft_proto_event read_field(struct heft_proto *p)
 {
     p->level = p->depth;
     p->message = p->levels[p->depth].message;
@@ -551,12 +551,12 @@ static inline enum heft_proto_event field(struct heft_proto *p)
         return heft_proto_give_up(p);
     p->field = find_field(p->message, p->tag >> 3);
     if (HEFT_UNLIKELY(!p->field))
-        return unknown(p);
+        return pass_unknown(p);
     if (HEFT_UNLIKELY((p->tag & 7) != wires[p->field->type]))
         return odd_field(p);
     if ((p->tag & 7) != HEFT_PROTO_LEN)
-        return value(p, level_end(p));
-    return HEFT_LIKELY(length(p, &p->len)) ? bytes(p) : heft_proto_give_up(p);
+        return read_number(p, level_end(p));
+    return HEFT_LIKELY(read_length(p, &p->len)) ? read_delimited(p) : heft_proto_give_up(p);
 }
 
 static enum heft_proto_event binary_next(struct heft_proto *p)
@@ -568,7 +568,7 @@ static enum heft_proto_event binary_next(struct heft_proto *p)
     while (event == HEFT_PROTO_END) {
         if (heft_proto_here(p) == level_end(p))
             return p->depth ? heft_proto_leave(p, heft_proto_here(p)) : heft_proto_finish(p);
-        event = field(p);
+        event = read_field(p);
     }
     return event;
 }
@@ -585,7 +585,7 @@ bool heft_proto_skip(struct heft_proto *p)
     if (p->failed || (p->doc->is_text && !heft_proto_text_skip(p)))
         return false;
     if (!p->doc->is_text)
-        pass(p, level_end(p) - heft_proto_here(p));
+        skip_bytes(p, level_end(p) - heft_proto_here(p));
     heft_proto_leave(p, p->off + p->len);
     return true;
 }

@@ -59,21 +59,21 @@ static size_t behind_word(const uint8_t *p, size_t n, size_t at)
 }
 
 /* The next significant byte, or 0 at the end. A NUL in the text is invalid everywhere. */
-static uint8_t peek(struct heft_proto *p)
+static uint8_t peek_byte(struct heft_proto *p)
 {
     p->at = behind_space(p->data, p->n, p->at);
     return p->at < p->n ? p->data[p->at] : 0;
 }
 
-static bool accept(struct heft_proto *p, uint8_t c)
+static bool accept_byte(struct heft_proto *p, uint8_t c)
 {
-    if (peek(p) != c || p->at == p->n)
+    if (peek_byte(p) != c || p->at == p->n)
         return false;
     p->at++;
     return true;
 }
 
-static bool wrong(struct heft_proto *p, const char *expected)
+static bool report_unexpected(struct heft_proto *p, const char *expected)
 {
     const uint64_t here = heft_proto_here(p);
     const uint8_t c = p->at < p->n ? p->data[p->at] : 0;
@@ -111,7 +111,8 @@ bool heft_proto_is_text(struct heft_bytes head)
 /* ---- strings ---- */
 
 /* Parses at most `most` digits of a base; returns their number. */
-static unsigned digits(const uint8_t *p, size_t n, unsigned base, unsigned most, uint32_t *value)
+static unsigned parse_digits(const uint8_t *p, size_t n, unsigned base, unsigned most,
+                             uint32_t *value)
 {
     unsigned i = 0;
 
@@ -127,10 +128,11 @@ static size_t code_point(const uint8_t *p, size_t n, uint8_t out[4], size_t *out
     const unsigned want = p[0] == 'u' ? 4 : 8;
     uint32_t c, low;
 
-    if (digits(p + 1, n - 1, 16, want, &c) != want || c > 0x10ffff)
+    if (parse_digits(p + 1, n - 1, 16, want, &c) != want || c > 0x10ffff)
         return 0;
     if (c >= 0xd800 && c < 0xdc00 && n >= want + 7U && p[want + 1] == '\\' && p[want + 2] == 'u' &&
-        digits(p + want + 3, n - want - 3, 16, 4, &low) == 4 && low >= 0xdc00 && low < 0xe000) {
+        parse_digits(p + want + 3, n - want - 3, 16, 4, &low) == 4 && low >= 0xdc00 &&
+        low < 0xe000) {
         *out_n = heft_utf8_put((char *)out, 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00));
         return want + 7U;
     }
@@ -141,7 +143,7 @@ static size_t code_point(const uint8_t *p, size_t n, uint8_t out[4], size_t *out
 }
 
 /* Decodes the escape after a backslash into out; returns its length, 0 if it is invalid. */
-static size_t escape(const uint8_t *p, size_t n, uint8_t out[4], size_t *out_n)
+static size_t decode_escape(const uint8_t *p, size_t n, uint8_t out[4], size_t *out_n)
 {
     static const char letters[] = "abfnrtv\\?'\"", meanings[] = "\a\b\f\n\r\t\v\\?'\"";
     const char *const letter = n && p[0] ? strchr(letters, p[0]) : NULL;
@@ -158,17 +160,17 @@ static size_t escape(const uint8_t *p, size_t n, uint8_t out[4], size_t *out_n)
     if (p[0] == 'u' || p[0] == 'U')
         return code_point(p, n, out, out_n);
     if (p[0] == 'x' || p[0] == 'X') {
-        used = digits(p + 1, n - 1, 16, 2, &value);
+        used = parse_digits(p + 1, n - 1, 16, 2, &value);
         out[0] = (uint8_t)value;
         return used ? used + 1 : 0;
     }
-    used = digits(p, n, 8, 3, &value);
+    used = parse_digits(p, n, 8, 3, &value);
     out[0] = (uint8_t)value;
     return value < 256 ? used : 0;
 }
 
 /* End of a run of plain bytes in a literal. */
-static size_t plain(const uint8_t *p, size_t n, size_t at, uint8_t quote)
+static size_t skip_plain(const uint8_t *p, size_t n, size_t at, uint8_t quote)
 {
     while (at < n && p[at] != quote && p[at] != '\\' && p[at] != '\n' && p[at] != 0)
         at++;
@@ -183,7 +185,7 @@ void heft_proto_text_decode(struct heft_bytes in, uint8_t *out, size_t n)
         const uint8_t quote = in.p[at = behind_space(in.p, in.n, at)];
 
         for (at++; in.p[at] != quote;) {
-            const size_t end = plain(in.p, in.n, at, quote);
+            const size_t end = skip_plain(in.p, in.n, at, quote);
             uint8_t bytes[4];
             size_t bytes_n;
 
@@ -192,7 +194,7 @@ void heft_proto_text_decode(struct heft_bytes in, uint8_t *out, size_t n)
             at = end;
             if (in.p[at] == quote)
                 break;
-            at += 1 + escape(in.p + at + 1, in.n - at - 1, bytes, &bytes_n);
+            at += 1 + decode_escape(in.p + at + 1, in.n - at - 1, bytes, &bytes_n);
             memcpy(out + done, bytes, bytes_n);
             done += bytes_n;
         }
@@ -209,7 +211,7 @@ static bool scan_literal(struct heft_proto *p, uint64_t *length, bool *escaped)
     size_t used, n;
 
     for (;;) {
-        const size_t end = plain(p->data, p->n, p->at, quote);
+        const size_t end = skip_plain(p->data, p->n, p->at, quote);
 
         *length += end - p->at;
         p->at = end;
@@ -219,7 +221,7 @@ static bool scan_literal(struct heft_proto *p, uint64_t *length, bool *escaped)
         p->at++;
         if (p->data[end] == quote)
             return true;
-        used = escape(p->data + p->at, p->n - p->at, bytes, &n);
+        used = decode_escape(p->data + p->at, p->n - p->at, bytes, &n);
         if (used == 0)
             return heft_fail(p->err, HEFT_MALFORMED, p->base + end,
                              "protobuf text: unknown escape");
@@ -244,7 +246,7 @@ static bool scan_string(struct heft_proto *p)
             return false;
         literals++;
         end = p->at;
-    } while (is_quote(peek(p)));
+    } while (is_quote(peek_byte(p)));
     p->at = end;
     p->len = heft_proto_here(p) - p->off;
     if (p->u64 > HEFT_PROTO_HELD)
@@ -285,7 +287,7 @@ static struct heft_bytes take_word(struct heft_proto *p)
     return (struct heft_bytes){p->data + begin, p->at - begin};
 }
 
-static bool is(struct heft_bytes word, const char *text)
+static bool word_is(struct heft_bytes word, const char *text)
 {
     return word.n == strlen(text) && memcmp(word.p, text, word.n) == 0;
 }
@@ -332,7 +334,7 @@ static bool unsigned_of(struct heft_bytes word, uint64_t most, uint64_t *out)
     return word.n > 0 && value <= most;
 }
 
-static bool integer(struct heft_proto *p, struct heft_bytes word, bool negative)
+static bool parse_integer(struct heft_proto *p, struct heft_bytes word, bool negative)
 {
     const enum heft_proto_type type = p->field->type;
     const bool narrow = type == HEFT_PROTO_INT32 || type == HEFT_PROTO_ENUM ||
@@ -372,7 +374,7 @@ static bool is_decimal(struct heft_bytes *word)
     return at == word->n && at > count;
 }
 
-static bool decimal(struct heft_proto *p, struct heft_bytes word, bool negative)
+static bool parse_decimal(struct heft_proto *p, struct heft_bytes word, bool negative)
 {
     const struct heft_bytes whole = word;
     uint32_t low;
@@ -397,11 +399,11 @@ static bool decimal(struct heft_proto *p, struct heft_bytes word, bool negative)
     return true;
 }
 
-static bool boolean(struct heft_proto *p, struct heft_bytes word)
+static bool parse_bool(struct heft_proto *p, struct heft_bytes word)
 {
-    if (is(word, "true") || is(word, "True") || is(word, "t"))
+    if (word_is(word, "true") || word_is(word, "True") || word_is(word, "t"))
         p->u64 = 1;
-    else if (is(word, "false") || is(word, "False") || is(word, "f"))
+    else if (word_is(word, "false") || word_is(word, "False") || word_is(word, "f"))
         p->u64 = 0;
     else if (!unsigned_of(word, 1, &p->u64))
         return bad_value(p, word, "bool");
@@ -409,53 +411,53 @@ static bool boolean(struct heft_proto *p, struct heft_bytes word)
 }
 
 /* Parses an enum value, given by name or number. *unknown: the name is not in the table. */
-static bool enumerated(struct heft_proto *p, struct heft_bytes word, bool negative, bool *unknown)
+static bool parse_enum(struct heft_proto *p, struct heft_bytes word, bool negative, bool *unknown)
 {
     const struct heft_proto_name *name = p->field->enums;
 
     if (word.n && is_digit(word.p[0]))
-        return integer(p, word, negative);
+        return parse_integer(p, word, negative);
     if (negative || word.n == 0)
         return bad_value(p, word, "name of a value");
-    while (name && name->name && !is(word, name->name))
+    while (name && name->name && !word_is(word, name->name))
         name++;
     *unknown = !name || !name->name;
     p->u64 = *unknown ? 0 : (uint64_t)(int64_t)name->number;
     return true;
 }
 
-static bool number(struct heft_proto *p, bool *unknown)
+static bool read_number(struct heft_proto *p, bool *unknown)
 {
-    const bool negative = accept(p, '-');
+    const bool negative = accept_byte(p, '-');
     struct heft_bytes word;
 
-    peek(p);
+    peek_byte(p);
     word = take_word(p);
     switch (p->field->type) {
     case HEFT_PROTO_DOUBLE:
     case HEFT_PROTO_FLOAT:
-        return decimal(p, word, negative);
+        return parse_decimal(p, word, negative);
     case HEFT_PROTO_BOOL:
-        return negative ? bad_value(p, word, "bool") : boolean(p, word);
+        return negative ? bad_value(p, word, "bool") : parse_bool(p, word);
     case HEFT_PROTO_ENUM:
-        return enumerated(p, word, negative, unknown);
+        return parse_enum(p, word, negative, unknown);
     default:
-        return integer(p, word, negative);
+        return parse_integer(p, word, negative);
     }
 }
 
-static enum heft_proto_event scalar(struct heft_proto *p)
+static enum heft_proto_event read_scalar(struct heft_proto *p)
 {
     const bool is_string =
         p->field->type == HEFT_PROTO_STRING || p->field->type == HEFT_PROTO_BYTES;
     bool unknown = false;
 
     p->off = heft_proto_here(p);
-    if (is_string && !is_quote(peek(p))) {
-        wrong(p, "a string");
+    if (is_string && !is_quote(peek_byte(p))) {
+        report_unexpected(p, "a string");
         return heft_proto_give_up(p);
     }
-    if (!(is_string ? scan_string(p) : number(p, &unknown)))
+    if (!(is_string ? scan_string(p) : read_number(p, &unknown)))
         return heft_proto_give_up(p);
     p->len = heft_proto_here(p) - p->off;
     p->may_separate = true;
@@ -467,7 +469,7 @@ static enum heft_proto_event scalar(struct heft_proto *p)
 
 /* ---- skipping unknown fields ---- */
 
-static uint8_t closer(uint8_t opener)
+static uint8_t closing_bracket(uint8_t opener)
 {
     if (opener == '{')
         return '}';
@@ -482,7 +484,7 @@ static bool open_bracket(struct heft_proto *p, uint8_t c, uint8_t *open, unsigne
     if (*depth + p->depth >= HEFT_PROTO_DEPTH)
         return heft_fail(p->err, HEFT_LIMIT, heft_proto_here(p),
                          "protobuf text: nested deeper than %d messages", HEFT_PROTO_DEPTH);
-    open[++*depth] = closer(c);
+    open[++*depth] = closing_bracket(c);
     p->at++;
     return true;
 }
@@ -496,7 +498,7 @@ static bool pass_to(struct heft_proto *p, uint8_t close)
     bool escaped = false, ok = true;
 
     while (ok) {
-        const uint8_t c = peek(p);
+        const uint8_t c = peek_byte(p);
 
         if (c == close && depth == 0 && c)
             return true;
@@ -504,10 +506,10 @@ static bool pass_to(struct heft_proto *p, uint8_t close)
             depth--;
             p->at++;
         } else if (c < ' ' || c == '}' || c == '>' || c == ']') {
-            return wrong(p, "what ends it");
+            return report_unexpected(p, "what ends it");
         } else if (is_quote(c)) {
             ok = scan_literal(p, &length, &escaped);
-        } else if (closer(c)) {
+        } else if (closing_bracket(c)) {
             ok = open_bracket(p, c, open, &depth);
         } else {
             p->at++;
@@ -533,31 +535,31 @@ bool heft_proto_text_skip(struct heft_proto *p)
 /* Skips the value of an unknown field. */
 static bool pass_value(struct heft_proto *p, bool has_colon)
 {
-    const uint8_t c = peek(p);
+    const uint8_t c = peek_byte(p);
     uint64_t length = 0;
     bool escaped = false;
 
     if (c == '{' || c == '<' || c == '[') {
         p->at++;
-        if (!pass_to(p, closer(c)))
+        if (!pass_to(p, closing_bracket(c)))
             return false;
         p->at++;
         return true;
     }
     if (!has_colon)
-        return wrong(p, "':'");
+        return report_unexpected(p, "':'");
     if (!is_quote(c)) {
-        (void)accept(p, '-');
-        peek(p);
-        return take_word(p).n > 0 || wrong(p, "a value");
+        (void)accept_byte(p, '-');
+        peek_byte(p);
+        return take_word(p).n > 0 || report_unexpected(p, "a value");
     }
-    while (is_quote(peek(p)))
+    while (is_quote(peek_byte(p)))
         if (!scan_literal(p, &length, &escaped))
             return false;
     return true;
 }
 
-static enum heft_proto_event unknown(struct heft_proto *p, bool has_colon)
+static enum heft_proto_event pass_unknown(struct heft_proto *p, bool has_colon)
 {
     if (!pass_value(p, has_colon))
         return heft_proto_give_up(p);
@@ -570,7 +572,7 @@ static enum heft_proto_event unknown(struct heft_proto *p, bool has_colon)
 
 /* "[pkg.extension]", or "[type.googleapis.com/pkg.Message]", which is an Any with its value written
  * as a message. */
-static enum heft_proto_event bracketed(struct heft_proto *p)
+static enum heft_proto_event read_bracketed(struct heft_proto *p)
 {
     const size_t begin = ++p->at;
     const uint8_t *slash;
@@ -580,14 +582,14 @@ static enum heft_proto_event bracketed(struct heft_proto *p)
     while (p->at < p->n && (is_word(p->data[p->at]) || memchr("./-", p->data[p->at], 3)))
         p->at++;
     name = (struct heft_str){(const char *)p->data + begin, p->at - begin};
-    if (name.n == 0 || !accept(p, ']')) {
-        wrong(p, "the name of an extension");
+    if (name.n == 0 || !accept_byte(p, ']')) {
+        report_unexpected(p, "the name of an extension");
         return heft_proto_give_up(p);
     }
-    has_colon = accept(p, ':');
+    has_colon = accept_byte(p, ':');
     slash = memchr(name.p, '/', name.n);
-    if (!slash || (peek(p) != '{' && peek(p) != '<'))
-        return unknown(p, has_colon);
+    if (!slash || (peek_byte(p) != '{' && peek_byte(p) != '<'))
+        return pass_unknown(p, has_colon);
     p->off = heft_proto_here(p) + 1;
     if (!pass_value(p, has_colon))
         return heft_proto_give_up(p);
@@ -604,7 +606,7 @@ static const struct heft_proto_field *find_field(const struct heft_proto_message
                                                  struct heft_bytes name)
 {
     for (size_t i = 0; i < message->n; i++)
-        if (is(name, message->fields[i].name))
+        if (word_is(name, message->fields[i].name))
             return &message->fields[i];
     return NULL;
 }
@@ -613,24 +615,26 @@ static const struct heft_proto_field *find_field(const struct heft_proto_message
 static enum heft_proto_event one_value(struct heft_proto *p, bool has_colon)
 {
     const struct heft_proto_field *const field = p->field;
-    const uint8_t c = peek(p);
+    const uint8_t c = peek_byte(p);
     struct heft_proto_level level;
 
     if (field->type != HEFT_PROTO_SUB) {
         if (has_colon)
-            return scalar(p);
-        wrong(p, "':'");
+            return read_scalar(p);
+        report_unexpected(p, "':'");
         return heft_proto_give_up(p);
     }
     if (c != '{' && c != '<') {
-        wrong(p, "'{'");
+        report_unexpected(p, "'{'");
         return heft_proto_give_up(p);
     }
     p->at++;
     p->off = heft_proto_here(p);
     p->len = 0;
-    level = (struct heft_proto_level){
-        .message = field->sub, .field = field, .close = (char)closer(c), .in_list = p->in_list};
+    level = (struct heft_proto_level){.message = field->sub,
+                                      .field = field,
+                                      .close = (char)closing_bracket(c),
+                                      .in_list = p->in_list};
     p->in_list = false;
     return heft_proto_enter(p, field, &level);
 }
@@ -641,21 +645,21 @@ static enum heft_proto_event next_item(struct heft_proto *p, bool is_first)
     p->level = p->depth;
     p->field = p->list_field;
     p->message = p->levels[p->depth].message;
-    if (accept(p, ']')) {
+    if (accept_byte(p, ']')) {
         p->in_list = false;
         p->may_separate = true;
         return HEFT_PROTO_END;
     }
-    if (!is_first && !accept(p, ',')) {
-        wrong(p, "',' or ']'");
+    if (!is_first && !accept_byte(p, ',')) {
+        report_unexpected(p, "',' or ']'");
         return heft_proto_give_up(p);
     }
-    peek(p);
+    peek_byte(p);
     p->where = heft_proto_here(p);
     return one_value(p, true);
 }
 
-static enum heft_proto_event named(struct heft_proto *p)
+static enum heft_proto_event read_named(struct heft_proto *p)
 {
     const size_t begin = p->at;
     bool has_colon;
@@ -663,14 +667,14 @@ static enum heft_proto_event named(struct heft_proto *p)
     p->at = behind_word(p->data, p->n, begin);
     if (p->at == begin || is_digit(p->data[begin])) {
         p->at = begin;
-        wrong(p, "a field");
+        report_unexpected(p, "a field");
         return heft_proto_give_up(p);
     }
     p->field = find_field(p->message, (struct heft_bytes){p->data + begin, p->at - begin});
-    has_colon = accept(p, ':');
+    has_colon = accept_byte(p, ':');
     if (!p->field)
-        return unknown(p, has_colon);
-    if (!p->field->repeated || peek(p) != '[')
+        return pass_unknown(p, has_colon);
+    if (!p->field->repeated || peek_byte(p) != '[')
         return one_value(p, has_colon);
     p->at++;
     p->in_list = true;
@@ -691,7 +695,7 @@ static enum heft_proto_event close_message(struct heft_proto *p)
 }
 
 /* Reads a field, or the end of the message. At the end of a list: HEFT_PROTO_END, and *again. */
-static enum heft_proto_event step(struct heft_proto *p, bool *again)
+static enum heft_proto_event read_field(struct heft_proto *p, bool *again)
 {
     enum heft_proto_event event;
     uint8_t c;
@@ -702,18 +706,18 @@ static enum heft_proto_event step(struct heft_proto *p, bool *again)
         *again = event == HEFT_PROTO_END;
         return event;
     }
-    if (p->may_separate && !accept(p, ','))
-        (void)accept(p, ';');
+    if (p->may_separate && !accept_byte(p, ','))
+        (void)accept_byte(p, ';');
     p->may_separate = false;
     p->level = p->depth;
     p->message = p->levels[p->depth].message;
-    c = peek(p);
+    c = peek_byte(p);
     p->where = heft_proto_here(p);
     if (p->at == p->n && p->depth == 0)
         return heft_proto_finish(p);
     if (p->depth && c == (uint8_t)p->levels[p->depth].close)
         return close_message(p);
-    event = c == '[' ? bracketed(p) : named(p);
+    event = c == '[' ? read_bracketed(p) : read_named(p);
     *again = event == HEFT_PROTO_END;
     return event;
 }
@@ -724,7 +728,7 @@ enum heft_proto_event heft_proto_text_next(struct heft_proto *p)
     bool again;
 
     do
-        event = step(p, &again);
+        event = read_field(p, &again);
     while (again);
     return event;
 }

@@ -15,13 +15,14 @@ bool heft_sstable_is(struct heft_bytes tail)
     return tail.n >= 8 && memcmp(tail.p + tail.n - 8, HEFT_SSTABLE_MAGIC, 8) == 0;
 }
 
-static bool tell(struct heft_sstable *t, uint64_t off, const char *text, struct heft_error *err)
+static bool report_odd(struct heft_sstable *t, uint64_t off, const char *text,
+                       struct heft_error *err)
 {
     return !t->watcher.odd || t->watcher.odd(t->watcher.ctx, off, text, err);
 }
 
-static bool show(struct heft_sstable *t, enum heft_sstable_kind kind,
-                 const struct heft_sstable_block *block, struct heft_error *err)
+static bool report_block(struct heft_sstable *t, enum heft_sstable_kind kind,
+                         const struct heft_sstable_block *block, struct heft_error *err)
 {
     const struct heft_sstable_found found = {.kind = kind,
                                              .range = block->range,
@@ -49,7 +50,7 @@ static bool take_handle(struct heft_cur *cur, struct heft_sstable_range *out)
 }
 
 /* True if block and trailer end before the next part of the file. */
-static bool fits(const struct heft_sstable *t, struct heft_sstable_range range)
+static bool block_fits(const struct heft_sstable *t, struct heft_sstable_range range)
 {
     return t->limit >= HEFT_SSTABLE_TRAILER &&
            heft_within(range.off, range.size, t->limit - HEFT_SSTABLE_TRAILER);
@@ -90,10 +91,11 @@ static bool read_footer(struct heft_sstable *t, struct heft_sstable_range *metai
                          "the footer does not hold two handles (offset and size, as varints)");
     for (size_t i = 1; i < cur.at; i++)
         if (footer[i] == 0 && footer[i - 1] >= 0x80)
-            return tell(t, at + i, "a varint of the footer is longer than its number needs", err);
+            return report_odd(t, at + i, "a varint of the footer is longer than its number needs",
+                              err);
     for (size_t i = cur.at; i < HANDLES; i++)
         if (footer[i] != 0)
-            return tell(t, at + i, "bytes in the footer's padding, which must be zeros", err);
+            return report_odd(t, at + i, "bytes in the footer's padding, which must be zeros", err);
     return true;
 }
 
@@ -103,14 +105,16 @@ static bool read_metaindex(struct heft_sstable *t, struct heft_sstable_range met
 {
     const uint64_t where = t->src->size - HEFT_SSTABLE_FOOTER;
 
-    if (!fits(t, metaindex) || metaindex.off + metaindex.size + HEFT_SSTABLE_TRAILER != index.off)
-        return tell(t, where, "the metaindex handle does not name the block before the index", err);
+    if (!block_fits(t, metaindex) ||
+        metaindex.off + metaindex.size + HEFT_SSTABLE_TRAILER != index.off)
+        return report_odd(t, where, "the metaindex handle does not name the block before the index",
+                          err);
     t->limit = metaindex.off;
     if (!heft_sstable_load(&t->data, t->src, metaindex, err) ||
-        !show(t, HEFT_SSTABLE_METAINDEX, &t->data, err))
+        !report_block(t, HEFT_SSTABLE_METAINDEX, &t->data, err))
         return false;
     return t->data.n == 0 ||
-           tell(t, metaindex.off, "the metaindex block is not empty, as it must be", err);
+           report_odd(t, metaindex.off, "the metaindex block is not empty, as it must be", err);
 }
 
 bool heft_sstable_open(struct heft_sstable *t, const struct heft_source *src,
@@ -122,11 +126,12 @@ bool heft_sstable_open(struct heft_sstable *t, const struct heft_source *src,
     if (!read_footer(t, &metaindex, &index, err))
         return false;
     t->limit = src->size - HEFT_SSTABLE_FOOTER;
-    if (!fits(t, index))
+    if (!block_fits(t, index))
         return refuse_handle(t, index, src->size - HEFT_SSTABLE_FOOTER, "the index block", err);
     t->limit = index.off;
     return heft_sstable_load(&t->index, src, index, err) &&
-           show(t, HEFT_SSTABLE_INDEX, &t->index, err) && read_metaindex(t, metaindex, index, err);
+           report_block(t, HEFT_SSTABLE_INDEX, &t->index, err) &&
+           read_metaindex(t, metaindex, index, err);
 }
 
 void heft_sstable_close(struct heft_sstable *t)
@@ -140,12 +145,12 @@ void heft_sstable_close(struct heft_sstable *t)
 
 /* ---- walking ----------------------------------------------------------------------------- */
 
-static int compare(struct heft_bytes a, const struct heft_buf *b)
+static int compare_keys(struct heft_bytes a, const struct heft_buf *b)
 {
     return heft_str_cmp((struct heft_str){(const char *)a.p, a.n}, (struct heft_str){b->p, b->n});
 }
 
-static bool keep(struct heft_buf *to, struct heft_bytes key, struct heft_error *err)
+static bool keep_key(struct heft_buf *to, struct heft_bytes key, struct heft_error *err)
 {
     to->n = 0;
     heft_buf_put(to, key.p, key.n);
@@ -159,17 +164,17 @@ static bool tell_order(struct heft_sstable *t, uint64_t off, const char *text,
     if (t->told_order)
         return true;
     t->told_order = true;
-    return tell(t, off, text, err);
+    return report_odd(t, off, text, err);
 }
 
 static bool check_key(struct heft_sstable *t, const struct heft_sstable_entry *entry,
                       struct heft_error *err)
 {
-    if (t->has_last && compare(entry->key, &t->last) <= 0)
+    if (t->has_last && compare_keys(entry->key, &t->last) <= 0)
         return tell_order(t, entry->off, "the key is not greater than the one before it", err);
     if (!t->has_last || entry->in_block > 0)
         return true;
-    return compare(entry->key, &t->bound) > 0 ||
+    return compare_keys(entry->key, &t->bound) > 0 ||
            tell_order(
                t, entry->off,
                "the first key of a block is not greater than the index's of the block before", err);
@@ -186,8 +191,8 @@ static bool leave_block(struct heft_sstable *t, struct heft_error *err)
                     "the restarts do not all name entries with whole keys, in order", err))
         return false;
     return !t->has_last ||
-           compare((struct heft_bytes){(const uint8_t *)t->last.p, t->last.n}, &t->index.key) <=
-               0 ||
+           compare_keys((struct heft_bytes){(const uint8_t *)t->last.p, t->last.n},
+                        &t->index.key) <= 0 ||
            tell_order(t, block->range.off, "the last key of the block is greater than the index's",
                       err);
 }
@@ -198,15 +203,15 @@ static bool enter_block(struct heft_sstable *t, struct heft_error *err)
     struct heft_sstable_range range;
     struct heft_cur cur;
 
-    if (!keep(&t->bound, (struct heft_bytes){(const uint8_t *)t->index.key.p, t->index.key.n},
-              err) ||
+    if (!keep_key(&t->bound, (struct heft_bytes){(const uint8_t *)t->index.key.p, t->index.key.n},
+                  err) ||
         !heft_sstable_step(&t->index, &entry, err))
         return false;
     cur = heft_cur_of(entry.value, entry.value_at);
     if (!take_handle(&cur, &range))
         return heft_fail(err, HEFT_MALFORMED, entry.value_at,
                          "an entry of the index block has no handle (offset and size, varints)");
-    if (!fits(t, range))
+    if (!block_fits(t, range))
         return refuse_handle(t, range, entry.value_at, "a data block", err);
     if (range.off < t->end)
         return heft_fail(err, HEFT_MALFORMED, entry.value_at,
@@ -216,7 +221,7 @@ static bool enter_block(struct heft_sstable *t, struct heft_error *err)
     t->end = range.off + range.size + HEFT_SSTABLE_TRAILER;
     t->has_block = true;
     return heft_sstable_load(&t->data, t->src, range, err) &&
-           show(t, HEFT_SSTABLE_DATA, &t->data, err);
+           report_block(t, HEFT_SSTABLE_DATA, &t->data, err);
 }
 
 static bool end_index(struct heft_sstable *t, struct heft_error *err)
@@ -243,7 +248,7 @@ bool heft_sstable_next(struct heft_sstable *t, struct heft_sstable_entry *entry,
             return false;
     }
     if (!heft_sstable_step(&t->data, entry, err) || !check_key(t, entry, err) ||
-        !keep(&t->last, entry->key, err))
+        !keep_key(&t->last, entry->key, err))
         return false;
     t->has_last = true;
     t->failed = false;

@@ -32,8 +32,8 @@ static bool make_room(struct heft_sstable_block *block, size_t n, struct heft_er
 
 /* ---- loading ----------------------------------------------------------------------------- */
 
-static bool fetch(struct heft_sstable_block *block, const struct heft_source *src,
-                  struct heft_error *err)
+static bool fetch_block(struct heft_sstable_block *block, const struct heft_source *src,
+                        struct heft_error *err)
 {
     const struct heft_sstable_range range = block->range;
 
@@ -77,7 +77,7 @@ static bool check_claim(const struct heft_sstable_block *block, size_t claim,
                      "a block of %zu unpacked bytes, the limit is 64 MiB", claim);
 }
 
-static bool unpack(struct heft_sstable_block *block, size_t *n, struct heft_error *err)
+static bool unpack_block(struct heft_sstable_block *block, size_t *n, struct heft_error *err)
 {
     const char *packed = (const char *)block->bytes;
     const size_t size = (size_t)block->range.size;
@@ -128,7 +128,7 @@ bool heft_sstable_load(struct heft_sstable_block *block, const struct heft_sourc
     uint8_t type;
 
     block->range = range;
-    if (!fetch(block, src, err))
+    if (!fetch_block(block, src, err))
         return false;
     n = (size_t)range.size;
     type = block->bytes[n];
@@ -139,7 +139,7 @@ bool heft_sstable_load(struct heft_sstable_block *block, const struct heft_sourc
                          "the compression type of a block is %u, expected 0 (none) or 1 (snappy)",
                          type);
     block->is_packed = type == SNAPPY;
-    return (!block->is_packed || unpack(block, &n, err)) && find_restarts(block, n, err);
+    return (!block->is_packed || unpack_block(block, &n, err)) && find_restarts(block, n, err);
 }
 
 void heft_sstable_unload(struct heft_sstable_block *block)
@@ -176,7 +176,7 @@ static bool refuse_entry(const struct heft_sstable_block *block, struct heft_err
                      "entry at %zu of its block: %s", block->at, what);
 }
 
-static uint32_t restart(const struct heft_sstable_block *block, uint32_t i)
+static uint32_t restart_at(const struct heft_sstable_block *block, uint32_t i)
 {
     return heft_le32(block->bytes + block->n + 4 * (size_t)i);
 }
@@ -184,7 +184,7 @@ static uint32_t restart(const struct heft_sstable_block *block, uint32_t i)
 /* Counts the restarts that point to an entry with a complete key. */
 static void meet_restart(struct heft_sstable_block *block, uint32_t shared)
 {
-    if (block->met < block->n_restarts && restart(block, block->met) == block->at && shared == 0)
+    if (block->met < block->n_restarts && restart_at(block, block->met) == block->at && shared == 0)
         block->met++;
 }
 
@@ -192,7 +192,7 @@ bool heft_sstable_restarts_hold(const struct heft_sstable_block *block)
 {
     if (block->n == 0) /* as written by TensorFlow: one restart at 0, or none */
         return block->n_restarts <= 1;
-    return block->n_restarts > 0 && restart(block, 0) == 0 && block->met == block->n_restarts;
+    return block->n_restarts > 0 && restart_at(block, 0) == 0 && block->met == block->n_restarts;
 }
 
 bool heft_sstable_step(struct heft_sstable_block *block, struct heft_sstable_entry *out,

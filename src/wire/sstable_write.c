@@ -71,7 +71,7 @@ static bool end_block(struct heft_table_writer *t, const struct heft_buf *restar
     return true;
 }
 
-static bool flush(struct heft_table_writer *t, struct heft_error *err)
+static bool flush_block(struct heft_table_writer *t, struct heft_error *err)
 {
     if (t->in_block == 0)
         return true;
@@ -167,7 +167,7 @@ bool heft_table_add(struct heft_table_writer *t, struct heft_str key, struct hef
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "key \"%.*s\" is not greater than the one before it",
                          (int)heft_min_u64(key.n, 200), key.p);
-    if (t->has_any && key.n + value.n >= (size_t)2 * BLOCK_SIZE && !flush(t, err))
+    if (t->has_any && key.n + value.n >= (size_t)2 * BLOCK_SIZE && !flush_block(t, err))
         return false;
     if (t->is_pending)
         put_separator(t, key);
@@ -175,7 +175,7 @@ bool heft_table_add(struct heft_table_writer *t, struct heft_str key, struct hef
     if (!keep_key(t, key, err))
         return false;
     *value_at = t->bytes.n - value.n;
-    return t->bytes.n - t->begin + t->restarts.n + 4 < BLOCK_SIZE || flush(t, err);
+    return t->bytes.n - t->begin + t->restarts.n + 4 < BLOCK_SIZE || flush_block(t, err);
 }
 
 bool heft_table_finish(struct heft_table_writer *t, struct heft_error *err)
@@ -187,7 +187,7 @@ bool heft_table_finish(struct heft_table_writer *t, struct heft_error *err)
     uint8_t magic[8];
     size_t footer;
 
-    if (!flush(t, err) || !end_block(t, &empty, &meta, err))
+    if (!flush_block(t, err) || !end_block(t, &empty, &meta, err))
         return false;
     if (t->is_pending)
         put_successor(t);

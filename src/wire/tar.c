@@ -30,7 +30,7 @@ struct reader {
     bool has_name, has_size;
 };
 
-static bool bad(struct reader *r, enum heft_code code, const char *text)
+static bool refuse_header(struct reader *r, enum heft_code code, const char *text)
 {
     return heft_fail(r->err, code, r->at, "tar header: %s", text);
 }
@@ -43,7 +43,7 @@ static bool binary_number(struct reader *r, const uint8_t *field, size_t n, uint
 
     for (size_t i = 1; i < n; i++) {
         if (value > LARGEST_SIZE >> 8)
-            return bad(r, HEFT_MALFORMED, "a size beyond 2^63");
+            return refuse_header(r, HEFT_MALFORMED, "a size beyond 2^63");
         value = value << 8 | field[i];
     }
     *out = value;
@@ -52,7 +52,7 @@ static bool binary_number(struct reader *r, const uint8_t *field, size_t n, uint
 
 /* Parses octal digits between blanks or NULs; an empty field is zero, as in tar programs. False:
  * not a number. */
-static bool octal(const uint8_t *field, size_t n, uint64_t *out)
+static bool parse_octal(const uint8_t *field, size_t n, uint64_t *out)
 {
     uint64_t value = 0;
     size_t i = 0;
@@ -73,8 +73,9 @@ static bool read_size(struct reader *r, const uint8_t *field, size_t n, uint64_t
     if (field[0] == 0x80)
         return binary_number(r, field, n, out);
     if (field[0] == 0xFF)
-        return bad(r, HEFT_MALFORMED, "a negative size");
-    return octal(field, n, out) || bad(r, HEFT_MALFORMED, "the size is not an octal number");
+        return refuse_header(r, HEFT_MALFORMED, "a negative size");
+    return parse_octal(field, n, out) ||
+           refuse_header(r, HEFT_MALFORMED, "the size is not an octal number");
 }
 
 /* Old tar programs added the header's bytes as signed characters; both sums are accepted. */
@@ -84,7 +85,7 @@ static bool checksum_holds(const uint8_t *block)
     uint32_t plain = 0;
     int32_t with_sign = 0;
 
-    if (!octal(block + 148, 8, &stored))
+    if (!parse_octal(block + 148, 8, &stored))
         return false;
     for (size_t i = 0; i < HEFT_TAR_BLOCK; i++) {
         const uint8_t c = i >= 148 && i < 156 ? ' ' : block[i];
@@ -123,7 +124,7 @@ static bool set_name(struct reader *r, struct heft_bytes text)
     const struct heft_str name = field_text(text.p, text.n);
 
     if (r->has_name)
-        return bad(r, HEFT_MALFORMED, "a second long name for one member");
+        return refuse_header(r, HEFT_MALFORMED, "a second long name for one member");
     r->has_name = true;
     r->name.n = name.n;
     r->name.p = heft_arena_text(r->arena, name, r->err);
@@ -156,9 +157,9 @@ static bool pax_size(struct reader *r, struct heft_str value)
     for (size_t i = 0; i < value.n; i++)
         if (value.p[i] < '0' || value.p[i] > '9' || !heft_mul(n, 10, &n) ||
             !heft_add(n, (uint64_t)(value.p[i] - '0'), &n))
-            return bad(r, HEFT_MALFORMED, "a pax size is not a number below 2^63");
+            return refuse_header(r, HEFT_MALFORMED, "a pax size is not a number below 2^63");
     if (value.n == 0 || n > LARGEST_SIZE)
-        return bad(r, HEFT_MALFORMED, "a pax size is not a number below 2^63");
+        return refuse_header(r, HEFT_MALFORMED, "a pax size is not a number below 2^63");
     r->size = n;
     r->has_size = true;
     return true;
@@ -169,9 +170,9 @@ static bool pax_record(struct reader *r, struct heft_str key, struct heft_str va
     const bool is_path = heft_str_is(key, "path"), is_size = heft_str_is(key, "size");
 
     if (heft_str_starts(key, HEFT_STR("GNU.sparse")))
-        return bad(r, HEFT_UNSUPPORTED, "a sparse file, which is not read");
+        return refuse_header(r, HEFT_UNSUPPORTED, "a sparse file, which is not read");
     if (global && (is_path || is_size))
-        return bad(r, HEFT_UNSUPPORTED, "a global name or size for all members");
+        return refuse_header(r, HEFT_UNSUPPORTED, "a global name or size for all members");
     if (is_path)
         return set_name(r, (struct heft_bytes){(const uint8_t *)value.p, value.n});
     return !is_size || pax_size(r, value);
@@ -202,7 +203,7 @@ static bool pax_records(struct reader *r, struct heft_bytes bytes, bool global)
 
         equals = length ? memchr(key, '=', (size_t)(stop - key)) : NULL;
         if (!equals)
-            return bad(r, HEFT_MALFORMED, "a pax record is not \"LENGTH key=value\\n\"");
+            return refuse_header(r, HEFT_MALFORMED, "a pax record is not \"LENGTH key=value\\n\"");
         if (!pax_record(r, (struct heft_str){key, (size_t)(equals - key)},
                         (struct heft_str){equals + 1, (size_t)(stop - equals - 1)}, global))
             return false;
@@ -221,7 +222,7 @@ static bool read_extra(struct reader *r, uint8_t type, uint64_t data, uint64_t s
     bool ok;
 
     if (size > LARGEST_EXTRA)
-        return bad(r, HEFT_LIMIT, "more than 1 MiB of pax records or of a name");
+        return refuse_header(r, HEFT_LIMIT, "more than 1 MiB of pax records or of a name");
     ok = heft_source_fetch(r->src, data, size, &mem, &bytes, r->err);
     if (ok && (type == 'x' || type == 'g'))
         ok = pax_records(r, bytes, type == 'g');
@@ -245,9 +246,9 @@ static bool check_type(struct reader *r, uint8_t type)
         return true;
     case '1':
     case '2':
-        return bad(r, HEFT_UNSAFE, "a link; links are never followed");
+        return refuse_header(r, HEFT_UNSAFE, "a link; links are never followed");
     case 'S':
-        return bad(r, HEFT_UNSUPPORTED, "a sparse file, which is not read");
+        return refuse_header(r, HEFT_UNSUPPORTED, "a sparse file, which is not read");
     default:
         return heft_fail(
             r->err, HEFT_UNSUPPORTED, r->at,
@@ -301,7 +302,7 @@ static bool read_header(struct reader *r, const uint8_t *block)
     uint64_t size = 0, end = 0;
 
     if (!checksum_holds(block))
-        return bad(r, HEFT_MALFORMED, "checksum mismatch");
+        return refuse_header(r, HEFT_MALFORMED, "checksum mismatch");
     if (!check_type(r, type) || !read_extent(r, block, &size, &end))
         return false;
     if (type == 'x' || type == 'g' || type == 'L' || type == 'K') {
@@ -327,7 +328,7 @@ bool heft_tar_open(struct heft_tar *out, const struct heft_source *src, uint64_t
     *out = (struct heft_tar){0};
     while (r.at < src->size) {
         if (src->size - r.at < sizeof block)
-            return bad(&r, HEFT_MALFORMED, "the file ends inside the header");
+            return refuse_header(&r, HEFT_MALFORMED, "the file ends inside the header");
         if (!heft_source_read(src, r.at, block, sizeof block, err))
             return false;
         if (is_empty(block))
@@ -336,7 +337,7 @@ bool heft_tar_open(struct heft_tar *out, const struct heft_source *src, uint64_t
             return false;
     }
     if (r.has_name || r.has_size)
-        return bad(&r, HEFT_MALFORMED, "an extension header is not followed by a member");
+        return refuse_header(&r, HEFT_MALFORMED, "an extension header is not followed by a member");
     out->end = r.begin; /* after global headers, which belong to no member */
     return true;
 }

@@ -79,8 +79,8 @@ static const struct {
 };
 
 /* Reports the first of the faults. */
-static bool refuse(struct opening *o, uint64_t where, const struct heft_zip_record *r,
-                   unsigned faults)
+static bool refuse_record(struct opening *o, uint64_t where, const struct heft_zip_record *r,
+                          unsigned faults)
 {
     const unsigned first = faults & (~faults + 1);
     const int shown = heft_zip_shown(r->name);
@@ -153,11 +153,11 @@ static bool add_entry(struct opening *o, const struct heft_zip_record *r, uint64
     struct heft_zip_entry *e = &o->zip->entries[index];
 
     if (faults & ~of_kind)
-        return refuse(o, where, r, faults);
+        return refuse_record(o, where, r, faults);
     if (!check_ratio(o, where, r) || !check_whole(o, where, r))
         return false;
     if (faults)
-        return refuse(o, where, r, faults);
+        return refuse_record(o, where, r, faults);
     memcpy(o->names, r->name.p, r->name.n);
     o->names[r->name.n] = 0;
     *e = heft_zip_entry_of(r, o->names);

@@ -35,8 +35,8 @@ const uint8_t *heft_zip_bytes(const struct heft_zip_tail *t, uint64_t off, size_
 }
 
 /* Compares a field of the end record with its 64-bit counterpart: equal, or all ones. */
-static bool agree(struct heft_error *err, uint64_t where, const char *what, uint64_t narrow,
-                  uint64_t ones, uint64_t wide)
+static bool fields_agree(struct heft_error *err, uint64_t where, const char *what, uint64_t narrow,
+                         uint64_t ones, uint64_t wide)
 {
     if (narrow == wide || narrow == ones)
         return true;
@@ -59,12 +59,12 @@ static bool merge_end64(struct heft_zip_end *end, const uint8_t *wide, uint64_t 
                         const uint8_t *p, struct heft_error *err)
 {
     if (!check_disks(err, wide_at + 16, heft_le32(wide + 16), heft_le32(wide + 20)) ||
-        !agree(err, end->at + 8, "entries here", end->here, 0xFFFF, heft_le64(wide + 24)) ||
-        !agree(err, end->at + 10, "entries", end->entries, 0xFFFF, heft_le64(wide + 32)) ||
-        !agree(err, end->at + 12, "directory size", end->size, HEFT_ZIP_MANY,
-               heft_le64(wide + 40)) ||
-        !agree(err, end->at + 16, "directory offset", end->directory, HEFT_ZIP_MANY,
-               heft_le64(wide + 48)))
+        !fields_agree(err, end->at + 8, "entries here", end->here, 0xFFFF, heft_le64(wide + 24)) ||
+        !fields_agree(err, end->at + 10, "entries", end->entries, 0xFFFF, heft_le64(wide + 32)) ||
+        !fields_agree(err, end->at + 12, "directory size", end->size, HEFT_ZIP_MANY,
+                      heft_le64(wide + 40)) ||
+        !fields_agree(err, end->at + 16, "directory offset", end->directory, HEFT_ZIP_MANY,
+                      heft_le64(wide + 48)))
         return false;
     if (heft_le16(p + 4) != 0xFFFF && heft_le16(p + 4) != heft_le32(wide + 16))
         return heft_fail(err, HEFT_MALFORMED, end->at + 4,

@@ -67,8 +67,8 @@ static void sort_places(struct heft_zip_place *places, size_t n)
         }
 }
 
-static bool overlap(const struct locals *l, const struct local *h, uint64_t reach,
-                    const struct heft_zip_entry *next)
+static bool refuse_overlap(const struct locals *l, const struct local *h, uint64_t reach,
+                           const struct heft_zip_entry *next)
 {
     const struct heft_str a = h->e->name;
 
@@ -234,14 +234,14 @@ static bool do_local(struct locals *l, struct local *h, const struct heft_zip_en
     uint64_t data, end;
 
     if (span < least)
-        return overlap(l, h, h->e->header + least, next);
+        return refuse_overlap(l, h, h->e->header + least, next);
     if (!read_local(l, h) || !check_same(l, h))
         return false;
     data = h->r.data;
     if (data > h->limit)
-        return overlap(l, h, data, next);
+        return refuse_overlap(l, h, data, next);
     if (!heft_add(data, h->e->packed, &end) || end > h->limit)
-        return overlap(l, h, h->e->packed > UINT64_MAX - data ? UINT64_MAX : end, next);
+        return refuse_overlap(l, h, h->e->packed > UINT64_MAX - data ? UINT64_MAX : end, next);
     if (!check_sizes(l, h) || !descriptor_end(l, h, &end))
         return false;
     entry->data = data;
@@ -251,7 +251,7 @@ static bool do_local(struct locals *l, struct local *h, const struct heft_zip_en
 
 /* ---- all local headers ----------------------------------------------------------------------- */
 
-static bool prepare(struct locals *l)
+static bool prepare_window(struct locals *l)
 {
     const uint64_t before = l->zip->directory;
     size_t longest = 0;
@@ -289,7 +289,7 @@ bool heft_zip_locals(struct heft_zip *zip, const struct heft_source *src,
                      struct heft_zip_place *places, bool mending, struct heft_error *err)
 {
     struct locals l = {.zip = zip, .src = src, .err = err};
-    bool done = prepare(&l);
+    bool done = prepare_window(&l);
 
     sort_places(places, zip->count);
     for (size_t i = 0; done && i < zip->count; i++) {
@@ -310,7 +310,7 @@ bool heft_zip_locals(struct heft_zip *zip, const struct heft_source *src,
 
 /* ---- payloads -------------------------------------------------------------------------------- */
 
-static bool about(struct heft_error *err, const struct heft_zip_entry *entry)
+static bool name_record(struct heft_error *err, const struct heft_zip_entry *entry)
 {
     if (err->offset == HEFT_NO_OFFSET && err->code != HEFT_NOMEM)
         err->offset = entry->data;
@@ -352,11 +352,11 @@ bool heft_zip_peek(const struct heft_source *src, const struct heft_zip_entry *e
     *n = (size_t)heft_min_u64(*n, entry->size);
     return (stream.is_stored ? heft_source_read(src, entry->data, out, *n, err)
                              : peek_deflated(&stream, out, n, err)) ||
-           about(err, entry);
+           name_record(err, entry);
 }
 
-static bool fetch(const struct heft_stream *stream, uint8_t *bytes, size_t n,
-                  struct heft_error *err)
+static bool fetch_payload(const struct heft_stream *stream, uint8_t *bytes, size_t n,
+                          struct heft_error *err)
 {
     struct heft_stream_reader r;
     const bool ok = heft_stream_open(&r, stream, PIECE, err) &&
@@ -378,12 +378,12 @@ bool heft_zip_fetch(const struct heft_source *src, const struct heft_zip_entry *
     if (entry->size > cap || !heft_size(entry->size, &n)) {
         heft_fail(err, HEFT_LIMIT, entry->data, "%" PRIu64 " bytes, the limit is %" PRIu64,
                   entry->size, cap);
-        return about(err, entry);
+        return name_record(err, entry);
     }
     if (heft_stream_check_range(&stream, err))
         bytes = heft_arena_alloc(arena, n, err);
     *out = (struct heft_bytes){bytes, n};
-    return (bytes && fetch(&stream, bytes, n, err)) || about(err, entry);
+    return (bytes && fetch_payload(&stream, bytes, n, err)) || name_record(err, entry);
 }
 
 /* ---- descriptors ----------------------------------------------------------------------------- */
@@ -421,7 +421,7 @@ bool heft_zip_check_descriptor(const struct heft_source *src, const struct heft_
               "the data descriptor does not say what the directory says: CRC-32 %08" PRIx32
               ", %" PRIu64 " bytes packed, %" PRIu64 " unpacked",
               entry->crc, entry->packed, entry->size);
-    return about(err, entry);
+    return name_record(err, entry);
 }
 
 bool heft_zip_check_descriptors(const struct heft_source *src, const struct heft_zip_limits *limits,

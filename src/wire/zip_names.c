@@ -80,7 +80,7 @@ void heft_zip_names_release(struct heft_zip_names *names)
     *names = (struct heft_zip_names){0};
 }
 
-static struct heft_str fold(struct heft_zip_names *names, struct heft_str name)
+static struct heft_str fold_case(struct heft_zip_names *names, struct heft_str name)
 {
     char *const out = names->folded + names->folded_n;
 
@@ -115,7 +115,7 @@ static bool split_number(struct heft_str name, struct heft_str *prefix, size_t *
 bool heft_zip_names_add(struct heft_zip_names *names, struct heft_str name, bool is_plain,
                         uint32_t index, uint32_t *found, struct heft_error *err)
 {
-    const struct heft_str folded = is_plain || names->is_exact ? name : fold(names, name);
+    const struct heft_str folded = is_plain || names->is_exact ? name : fold_case(names, name);
     struct heft_str prefix;
     size_t number;
 

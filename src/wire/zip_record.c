@@ -94,7 +94,7 @@ bool heft_zip_find_zip64(struct heft_bytes extra, struct heft_bytes *field)
 }
 
 /* A 64-bit value if the 32-bit one is all ones; they come in a fixed order. */
-static bool widen(struct heft_bytes *field, uint64_t *value)
+static bool take_zip64(struct heft_bytes *field, uint64_t *value)
 {
     if (*value != HEFT_ZIP_MANY)
         return true;
@@ -111,7 +111,8 @@ static void widen_central(struct heft_zip_record *r)
 
     if (!heft_zip_find_zip64(r->extra, &field))
         r->faults |= HEFT_ZIP_EXTRA;
-    if (!widen(&field, &r->size) || !widen(&field, &r->packed) || !widen(&field, &r->header))
+    if (!take_zip64(&field, &r->size) || !take_zip64(&field, &r->packed) ||
+        !take_zip64(&field, &r->header))
         r->faults |= HEFT_ZIP_NARROW;
     else if (r->disk == 0xFFFF && field.n >= 4)
         r->disk = heft_le32(field.p);

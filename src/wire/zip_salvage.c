@@ -52,7 +52,7 @@ struct step {
 };
 
 /* n bytes at off, which must be in the file; n is far below the window's size. */
-static const uint8_t *look(struct walk *w, uint64_t off, size_t n)
+static const uint8_t *view_bytes(struct walk *w, uint64_t off, size_t n)
 {
     if (off >= w->at && heft_within(off - w->at, n, w->n))
         return w->window + (off - w->at);
@@ -72,7 +72,7 @@ static bool is_border(struct walk *w, uint64_t off, bool *yes)
 {
     static const char *const signatures[] = {"PK\3\4", "PK\1\2", "PK\6\6", "PK\5\6"};
     const size_t n = (size_t)heft_min_u64(w->src->size - off, 4);
-    const uint8_t *p = n ? look(w, off, n) : NULL;
+    const uint8_t *p = n ? view_bytes(w, off, n) : NULL;
 
     *yes = n == 0;
     for (size_t i = 0; p && i < HEFT_COUNT(signatures); i++)
@@ -137,7 +137,7 @@ static bool judge_place(struct walk *w, uint64_t at, struct step *s, bool *yes)
     *yes = false;
     if (!heft_within(at, form, w->src->size))
         return true;
-    p = look(w, at, form);
+    p = view_bytes(w, at, form);
     if (!p || !take_form(w, p, form, at, &e))
         return p != NULL;
     /* The end of the file is weaker evidence: a truncated file can end anywhere. */
@@ -155,7 +155,7 @@ static bool judge_place(struct walk *w, uint64_t at, struct step *s, bool *yes)
 static bool next_place(struct walk *w, uint64_t *at)
 {
     while (heft_within(*at, NARROW, w->src->size)) {
-        const uint8_t *const p = look(w, *at, 4);
+        const uint8_t *const p = view_bytes(w, *at, 4);
         const size_t n = p ? w->n - (size_t)(*at - w->at) : 0;
         const uint8_t *const found = p ? memchr(p, 'P', n - 3) : NULL;
 
@@ -236,13 +236,13 @@ static bool read_step(struct walk *w, uint64_t at, struct step *s, bool *there)
     *there = false;
     if (!heft_within(at, HEFT_ZIP_LOCAL_HEAD, w->src->size))
         return true;
-    p = look(w, at, HEFT_ZIP_LOCAL_HEAD);
+    p = view_bytes(w, at, HEFT_ZIP_LOCAL_HEAD);
     if (!p || heft_le32(p) != HEFT_ZIP_SIG_LOCAL)
         return p != NULL;
     n = (size_t)HEFT_ZIP_LOCAL_HEAD + heft_le16(p + 26) + heft_le16(p + 28);
     if (!heft_within(at, n, w->src->size))
         return true;
-    p = look(w, at, n);
+    p = view_bytes(w, at, n);
     if (!p || !take_header(w, p, at, s))
         return p != NULL;
     s->entry.name.p = heft_arena_text(w->arena, s->entry.name, w->err);
@@ -316,9 +316,9 @@ static void hand_over(const struct walk *w, uint64_t end, struct heft_zip *out)
 }
 
 /* *whole: the walk reached the begin of the directory. */
-static bool walk(struct heft_zip *out, const struct heft_source *src,
-                 const struct heft_zip_limits *limits, struct heft_arena *arena, bool *whole,
-                 struct heft_error *err)
+static bool walk_archive(struct heft_zip *out, const struct heft_source *src,
+                         const struct heft_zip_limits *limits, struct heft_arena *arena,
+                         bool *whole, struct heft_error *err)
 {
     struct walk w = {.src = src,
                      .limits = heft_zip_complete(limits),
@@ -379,8 +379,8 @@ static bool find_before(const struct heft_source *src, uint64_t limit, unsigned 
 
 /* True if the payload at e->data has the checksum in the directory; false if that is 0, not
  * computed. */
-static bool prove(const struct heft_source *src, const struct heft_zip_entry *e, bool *proven,
-                  struct heft_error *err)
+static bool prove_payload(const struct heft_source *src, const struct heft_zip_entry *e,
+                          bool *proven, struct heft_error *err)
 {
     const struct heft_stream stream = heft_zip_stream(src, e);
     struct heft_error found = {0};
@@ -410,7 +410,8 @@ static bool find_payload(const struct heft_source *src, uint64_t limit, struct h
         e->fault = HEFT_ZIP_MENDED;
         return true;
     }
-    if (!find_before(src, limit, 0, e, &found, err) || (found && !prove(src, e, &proven, err)))
+    if (!find_before(src, limit, 0, e, &found, err) ||
+        (found && !prove_payload(src, e, &proven, err)))
         return false;
     if (found && proven) {
         e->fault = HEFT_ZIP_MENDED;
@@ -423,8 +424,8 @@ static bool find_payload(const struct heft_source *src, uint64_t limit, struct h
 }
 
 /* The header is valid, but not the descriptor: one of the two, or the directory, is wrong. */
-static bool doubt(const struct heft_source *src, uint64_t limit, struct heft_zip_entry *e,
-                  struct heft_error *err)
+static bool judge_doubtful(const struct heft_source *src, uint64_t limit, struct heft_zip_entry *e,
+                           struct heft_error *err)
 {
     const struct heft_zip_entry as_read = *e;
     bool proven;
@@ -434,7 +435,7 @@ static bool doubt(const struct heft_source *src, uint64_t limit, struct heft_zip
     if (e->fault != HEFT_ZIP_LOST)
         return true;
     *e = as_read;
-    if (!prove(src, e, &proven, err))
+    if (!prove_payload(src, e, &proven, err))
         return false;
     e->fault = proven || e->crc == 0 ? HEFT_ZIP_SOUND : HEFT_ZIP_DOUBTFUL;
     return true;
@@ -449,13 +450,13 @@ bool heft_zip_mend(const struct heft_source *src, struct heft_zip_entry *e, bool
         return find_payload(src, limit, e, err);
     if ((flags & HEFT_ZIP_DESCRIPTOR) && e->size && !is_described(src, e, err, &fine))
         return false;
-    return fine || doubt(src, limit, e, err);
+    return fine || judge_doubtful(src, limit, e, err);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* The worst fault of all entries. */
-static enum heft_zip_fault worst(const struct heft_zip *zip)
+static enum heft_zip_fault worst_fault(const struct heft_zip *zip)
 {
     enum heft_zip_fault fault = HEFT_ZIP_SOUND;
 
@@ -467,8 +468,8 @@ static enum heft_zip_fault worst(const struct heft_zip *zip)
 
 /* Adds the records of `other` whose names `base` lacks: if one of two names of the same record is
  * damaged, both are present. */
-static bool unite(struct heft_zip *base, const struct heft_zip *other, struct heft_arena *arena,
-                  struct heft_error *err)
+static bool unite_records(struct heft_zip *base, const struct heft_zip *other,
+                          struct heft_arena *arena, struct heft_error *err)
 {
     struct heft_strmap names = {0};
     struct heft_zip_entry *all =
@@ -504,13 +505,13 @@ bool heft_zip_salvage(struct heft_zip *out, const struct heft_source *src,
     struct heft_zip walked;
     bool whole;
 
-    if (has_directory && worst(out) == HEFT_ZIP_SOUND)
+    if (has_directory && worst_fault(out) == HEFT_ZIP_SOUND)
         return true;
     if (!has_directory && (why->code == HEFT_NOMEM || why->code == HEFT_IO)) {
         *err = *why;
         return false;
     }
-    if (!walk(&walked, src, limits, arena, &whole, err))
+    if (!walk_archive(&walked, src, limits, arena, &whole, err))
         return false;
     if (!has_directory) {
         *out = walked;
@@ -518,9 +519,9 @@ bool heft_zip_salvage(struct heft_zip *out, const struct heft_source *src,
             *err = *why;
         return walked.count > 0;
     }
-    if (!whole || walked.count < out->count || worst(out) == HEFT_ZIP_MENDED)
-        return unite(out, &walked, arena, err);
-    if (!unite(&walked, out, arena, err))
+    if (!whole || walked.count < out->count || worst_fault(out) == HEFT_ZIP_MENDED)
+        return unite_records(out, &walked, arena, err);
+    if (!unite_records(&walked, out, arena, err))
         return false;
     *out = walked;
     return true;

@@ -218,7 +218,7 @@ static int probe(const struct heft_probe *probe)
 }
 
 /* True for all dtypes that have a number. */
-static bool holds(enum heft_dtype dtype)
+static bool has_type_number(enum heft_dtype dtype)
 {
     return heft_ptd_type(dtype) < HEFT_PTD_TYPES;
 }
@@ -245,7 +245,7 @@ const struct heft_format heft_format_ptd = {
     .plan = heft_ptd_plan,
     .extensions = extensions,
     .keeps_blobs = true,
-    .supports_dtype = holds,
+    .supports_dtype = has_type_number,
     .options = heft_ptd_options,
     .drop_option = HEFT_PTD_DROP_METADATA,
     .keeps_strides = true,

@@ -59,8 +59,8 @@ static bool is_full(const struct drawing *d)
     return d->view->n_claims - d->first >= MOST_CLAIMS;
 }
 
-static bool claim(const struct drawing *d, uint64_t at, uint64_t len, const char *text,
-                  struct heft_error *err)
+static bool claim_range(const struct drawing *d, uint64_t at, uint64_t len, const char *text,
+                        struct heft_error *err)
 {
     return !d->view || len == 0 || is_full(d) ||
            heft_model_claim(d->view, d->source, at, len, text, err);
@@ -73,7 +73,7 @@ static bool is_set(const uint64_t *bits, uint64_t at)
     return bits[at / 64] >> at % 64 & 1;
 }
 
-static void set(uint64_t *bits, uint64_t at)
+static void set_bit(uint64_t *bits, uint64_t at)
 {
     bits[at / 64] |= (uint64_t)1 << at % 64;
 }
@@ -90,15 +90,15 @@ static bool open_plane(struct plane *plane, uint64_t bytes, struct heft_arena *m
 }
 
 /* Marks the free bytes from `at` on, at most len; returns their number. */
-static uint64_t take(struct plane *plane, uint64_t at, uint64_t len)
+static uint64_t mark_range(struct plane *plane, uint64_t at, uint64_t len)
 {
     uint64_t n = 0;
 
     while (n < len && !is_set(plane->seen, at + n))
-        set(plane->seen, at + n++);
+        set_bit(plane->seen, at + n++);
     if (n == len) {
-        set(plane->begins, at);
-        set(plane->ends, at + len - 1);
+        set_bit(plane->begins, at);
+        set_bit(plane->ends, at + len - 1);
     } else if ((n > 0 || !is_set(plane->begins, at) || !is_set(plane->ends, at + len - 1)) &&
                plane->overlaps++ == 0) {
         plane->first_overlap = at;
@@ -106,20 +106,20 @@ static uint64_t take(struct plane *plane, uint64_t at, uint64_t len)
     return n;
 }
 
-static bool saw(void *ctx, enum heft_flat_kind kind, uint64_t at, uint64_t len, const char *what,
-                struct heft_error *err)
+static bool on_range(void *ctx, enum heft_flat_kind kind, uint64_t at, uint64_t len,
+                     const char *what, struct heft_error *err)
 {
     struct drawing *d = ctx;
     uint64_t n;
 
     if (kind == HEFT_FLAT_FIELD) {
-        take(&d->fields, at, len);
+        mark_range(&d->fields, at, len);
         return true;
     }
-    n = take(&d->things, at, len);
+    n = mark_range(&d->things, at, len);
     for (uint64_t i = 4; kind == HEFT_FLAT_TABLE && i < n; i++) /* after the offset of the vtable */
-        set(d->slack, at + i);
-    return claim(d, at, n, text_of(kind, what), err);
+        set_bit(d->slack, at + i);
+    return claim_range(d, at, n, text_of(kind, what), err);
 }
 
 /* Gives the entry's key to its claims. */
@@ -138,9 +138,9 @@ static bool name_claims(void *ctx, uint32_t i, const struct heft_ptd_entry *e,
 }
 
 /* Walks over all tables again: they were validated when the file was opened. */
-static bool walk(struct drawing *d, struct heft_arena *mem, struct heft_error *err)
+static bool walk_tables(struct drawing *d, struct heft_arena *mem, struct heft_error *err)
 {
-    const struct heft_flat_watch watch = {saw, d};
+    const struct heft_flat_watch watch = {on_range, d};
     const struct heft_ptd_visitor visitor = {name_claims, d};
     struct heft_ptd ptd = *d->ptd;
     uint32_t scalar; /* version, tensor_alignment: fields whose values are not needed here */
@@ -185,19 +185,19 @@ static bool claim_gap(struct drawing *d, uint64_t at, uint64_t len, bool is_zero
                       struct heft_error *err)
 {
     (void)ctx;
-    return claim(d, at, len, is_zero ? "padding" : "bytes that no table covers", err);
+    return claim_range(d, at, len, is_zero ? "padding" : "bytes that no table covers", err);
 }
 
 static bool draw_tables(struct drawing *d, struct heft_error *err)
 {
     const struct heft_flat *flat = &d->ptd->flat;
 
-    if (!walk(d, &d->view->mem, err) || !each_gap(d, claim_gap, NULL, err))
+    if (!walk_tables(d, &d->view->mem, err) || !each_gap(d, claim_gap, NULL, err))
         return false;
     if (!is_full(d))
         return true;
     d->view->n_claims = d->first;
-    return claim(d, flat->low, flat->end - flat->low, "tables, vectors and strings", err);
+    return claim_range(d, flat->low, flat->end - flat->low, "tables, vectors and strings", err);
 }
 
 /* ---- gaps between segments ------------------------------------------------------------------- */
@@ -343,13 +343,13 @@ static bool look_between(void *ctx, uint64_t at, uint64_t len, struct heft_error
     return true;
 }
 
-static bool look(struct looking *l, struct heft_arena *mem, struct heft_error *err)
+static bool look_for_odd(struct looking *l, struct heft_arena *mem, struct heft_error *err)
 {
     const struct heft_ptd *p = l->model->sources[l->source].kept;
     const uint64_t pad = 8 + HEFT_PTD_HEADER;
     struct drawing d = {.ptd = p, .source = l->source};
 
-    if (!walk(&d, mem, err) || !each_gap(&d, count_gap, l, err))
+    if (!walk_tables(&d, mem, err) || !each_gap(&d, count_gap, l, err))
         return false;
     tell_odd(l, "place in the tables has bytes that nothing refers to",
              "places in the tables have bytes that nothing refers to");
@@ -371,7 +371,7 @@ bool heft_ptd_verify(const struct heft_model *model, uint32_t source,
 {
     struct looking l = {.model = model, .to = to, .source = source};
     struct heft_arena mem = {0};
-    const bool ok = look(&l, &mem, err);
+    const bool ok = look_for_odd(&l, &mem, err);
 
     heft_arena_release(&mem);
     return ok && heft_ptd_check_keys(model, source, to, err);

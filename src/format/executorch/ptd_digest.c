@@ -30,8 +30,8 @@ static bool has_digest(const uint8_t digest[HEFT_SHA256_BYTES], struct heft_str 
     return true;
 }
 
-static bool hash(const struct heft_source *file, const struct heft_storage *storage, uint8_t *piece,
-                 uint8_t digest[HEFT_SHA256_BYTES], struct heft_error *err)
+static bool hash_storage(const struct heft_source *file, const struct heft_storage *storage,
+                         uint8_t *piece, uint8_t digest[HEFT_SHA256_BYTES], struct heft_error *err)
 {
     struct heft_sha256 sha;
     size_t now;
@@ -47,8 +47,8 @@ static bool hash(const struct heft_source *file, const struct heft_storage *stor
     return true;
 }
 
-static void tell(const struct heft_reporter *to, uint32_t source, uint64_t offset,
-                 struct heft_str key)
+static void report_mismatch(const struct heft_reporter *to, uint32_t source, uint64_t offset,
+                            struct heft_str key)
 {
     struct heft_error text = {0};
 
@@ -79,9 +79,9 @@ bool heft_ptd_check_keys(const struct heft_model *model, uint32_t source,
             break;
         }
         left -= storage->len;
-        ok = hash(file, storage, piece, digest, err);
+        ok = hash_storage(file, storage, piece, digest, err);
         if (ok && !has_digest(digest, blob->name))
-            tell(to, source, storage->off, blob->name);
+            report_mismatch(to, source, storage->off, blob->name);
     }
     heft_free(piece);
     return ok;

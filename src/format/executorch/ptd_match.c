@@ -17,9 +17,10 @@ struct matching {
     struct heft_error *err;
 };
 
-static void tell(const struct matching *m, enum heft_severity severity, const char *format, ...)
-    HEFT_PRINTF(3, 4);
-static void tell(const struct matching *m, enum heft_severity severity, const char *format, ...)
+static void report_text(const struct matching *m, enum heft_severity severity, const char *format,
+                        ...) HEFT_PRINTF(3, 4);
+static void report_text(const struct matching *m, enum heft_severity severity, const char *format,
+                        ...)
 {
     struct heft_error text = {0};
     va_list args;
@@ -78,25 +79,26 @@ static unsigned order_at(const uint8_t *order, unsigned i)
     return order ? order[i] : i;
 }
 
-static void compare(const struct matching *m, const struct heft_pte_wish *wish,
-                    const struct heft_row *row)
+static void compare_layout(const struct matching *m, const struct heft_pte_wish *wish,
+                           const struct heft_row *row)
 {
     const int n = (int)heft_min_u64(wish->key.n, 120);
 
     if (wish->dtype != row->dtype)
-        tell(m, HEFT_FINDING, "wants %.*s as %s, the .ptd has %s", n, wish->key.p,
-             heft_dtype_name((enum heft_dtype)wish->dtype),
-             heft_dtype_name((enum heft_dtype)row->dtype));
+        report_text(m, HEFT_FINDING, "wants %.*s as %s, the .ptd has %s", n, wish->key.p,
+                    heft_dtype_name((enum heft_dtype)wish->dtype),
+                    heft_dtype_name((enum heft_dtype)row->dtype));
     if (wish->rank != row->rank ||
         (row->rank && memcmp(wish->shape, row->shape, row->rank * sizeof *row->shape) != 0)) {
-        tell(m, HEFT_FINDING, "wants %.*s of the shape %s, the .ptd has %s", n, wish->key.p,
-             dims_text(wish->rank, wish->shape).p, dims_text(row->rank, row->shape).p);
+        report_text(m, HEFT_FINDING, "wants %.*s of the shape %s, the .ptd has %s", n, wish->key.p,
+                    dims_text(wish->rank, wish->shape).p, dims_text(row->rank, row->shape).p);
         return;
     }
     for (unsigned i = 0; i < row->rank; i++)
         if (order_at(wish->order, i) != order_at(row->dim_order, i)) {
-            tell(m, HEFT_FINDING, "wants %.*s with its dimensions in another order than the .ptd",
-                 n, wish->key.p);
+            report_text(m, HEFT_FINDING,
+                        "wants %.*s with its dimensions in another order than the .ptd", n,
+                        wish->key.p);
             return;
         }
 }
@@ -107,7 +109,7 @@ static bool match_tensor(const struct matching *m, const struct heft_pte_wish *w
 
     if (at == HEFT_NONE || !is_of(m->model, source_of_row(m->model, &m->model->rows[at]), "ptd"))
         return false;
-    compare(m, wish, &m->model->rows[at]);
+    compare_layout(m, wish, &m->model->rows[at]);
     return true;
 }
 
@@ -126,22 +128,25 @@ static bool match_data(const struct matching *m, const struct heft_pte_wish *wis
     else
         return false;
     if (bytes != wish->bytes)
-        tell(m, HEFT_FINDING, "%.*s wants %" PRIu64 " bytes of the key %.*s, there are %" PRIu64,
-             (int)heft_min_u64(wish->backend.n, 60), wish->backend.p, wish->bytes,
-             (int)heft_min_u64(wish->key.n, 120), wish->key.p, bytes);
+        report_text(m, HEFT_FINDING,
+                    "%.*s wants %" PRIu64 " bytes of the key %.*s, there are %" PRIu64,
+                    (int)heft_min_u64(wish->backend.n, 60), wish->backend.p, wish->bytes,
+                    (int)heft_min_u64(wish->key.n, 120), wish->key.p, bytes);
     return true;
 }
 
-static void miss(const struct matching *m, const struct heft_pte_wish *wish)
+static void report_absent(const struct matching *m, const struct heft_pte_wish *wish)
 {
     const int n = (int)heft_min_u64(wish->key.n, 120);
 
     if (wish->backend.n)
-        tell(m, HEFT_FINDING, "%.*s wants %" PRIu64 " bytes of the key %.*s, which is not there",
-             (int)heft_min_u64(wish->backend.n, 60), wish->backend.p, wish->bytes, n, wish->key.p);
+        report_text(
+            m, HEFT_FINDING, "%.*s wants %" PRIu64 " bytes of the key %.*s, which is not there",
+            (int)heft_min_u64(wish->backend.n, 60), wish->backend.p, wish->bytes, n, wish->key.p);
     else
-        tell(m, HEFT_FINDING, "wants %.*s, %s %s, which no .ptd has", n, wish->key.p,
-             heft_dtype_name((enum heft_dtype)wish->dtype), dims_text(wish->rank, wish->shape).p);
+        report_text(m, HEFT_FINDING, "wants %.*s, %s %s, which no .ptd has", n, wish->key.p,
+                    heft_dtype_name((enum heft_dtype)wish->dtype),
+                    dims_text(wish->rank, wish->shape).p);
 }
 
 static void match_all(const struct matching *m, const struct heft_pte_wishes *wishes)
@@ -156,12 +161,12 @@ static void match_all(const struct matching *m, const struct heft_pte_wishes *wi
             continue;
         missing++;
         if (given)
-            miss(m, wish);
+            report_absent(m, wish);
     }
     if (missing && !given)
-        tell(m, HEFT_NOTE,
-             "wants %zu key%s from a .ptd; give that file, too, and they are compared", missing,
-             missing == 1 ? "" : "s");
+        report_text(m, HEFT_NOTE,
+                    "wants %zu key%s from a .ptd; give that file, too, and they are compared",
+                    missing, missing == 1 ? "" : "s");
 }
 
 /* ---- data that no program asks for ------------------------------------------------------- */
@@ -211,8 +216,8 @@ static bool note_unused(struct matching *m)
         heft_buf_printf(&names, " and %zu more", n - NAMES_SHOWN);
     ok = heft_buf_ok(&names, m->err);
     if (ok && n)
-        tell(m, HEFT_NOTE, "no program is seen to want %.*s", (int)heft_min_u64(names.n, 300),
-             names.p);
+        report_text(m, HEFT_NOTE, "no program is seen to want %.*s",
+                    (int)heft_min_u64(names.n, 300), names.p);
     heft_buf_release(&names);
     return ok;
 }

@@ -298,8 +298,8 @@ static bool open_refs(struct heft_pte *p, const struct heft_flat_table *table, u
            (at == 0 || heft_flat_refs(&p->flat, at, what, out, err));
 }
 
-static bool count(struct heft_pte *p, const struct heft_flat_table *table, unsigned id,
-                  const char *what, struct heft_node *about, struct heft_error *err)
+static bool add_count(struct heft_pte *p, const struct heft_flat_table *table, unsigned id,
+                      const char *what, struct heft_node *about, struct heft_error *err)
 {
     struct heft_flat_vector vector = {0, 0};
     uint64_t at;
@@ -321,9 +321,10 @@ static bool read_plan(struct heft_pte *p, uint64_t at, struct heft_error *err)
         !heft_model_weigh_name(p->model, plan.name, PLAN_WEIGHT, err) ||
         !(about = heft_tree_dict(&p->model->mem, p->plans, HEFT_STR(""), err)) ||
         !heft_tree_text(&p->model->mem, about, HEFT_STR("name"), plan.name, err) ||
-        !count(p, &table, 2, "values", about, err) || !count(p, &table, 3, "inputs", about, err) ||
-        !count(p, &table, 4, "outputs", about, err) ||
-        !count(p, &table, 6, "operators", about, err) ||
+        !add_count(p, &table, 2, "values", about, err) ||
+        !add_count(p, &table, 3, "inputs", about, err) ||
+        !add_count(p, &table, 4, "outputs", about, err) ||
+        !add_count(p, &table, 6, "operators", about, err) ||
         !open_refs(p, &table, 2, "values", &values, err) ||
         !open_refs(p, &table, 7, "delegates", &delegates, err))
         return false;

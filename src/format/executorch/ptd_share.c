@@ -163,7 +163,7 @@ static bool each_run(struct sharing *s, struct mark *marks, size_t n, group_fn *
 }
 
 /* Equal checksums: compares each with the first. */
-static bool join(struct sharing *s, struct mark *marks, size_t n, struct heft_error *err)
+static bool join_equal(struct sharing *s, struct mark *marks, size_t n, struct heft_error *err)
 {
     for (size_t i = 1; i < n; i++) {
         bool same = is_one(&s->contents[marks[0].index], &s->contents[marks[i].index]);
@@ -192,21 +192,21 @@ static bool sum_all(struct sharing *s, struct mark *marks, size_t n, struct heft
         else if (!sum_whole(s, marks[i].index, &marks[i].sum, err))
             return false;
     }
-    return one ? join(s, marks, n, err) : each_run(s, marks, n, join, err);
+    return one ? join_equal(s, marks, n, err) : each_run(s, marks, n, join_equal, err);
 }
 
 /* Equal sizes. Empty contents are equal. */
 static bool sample_all(struct sharing *s, struct mark *marks, size_t n, struct heft_error *err)
 {
     if (s->contents[marks[0].index].bytes == 0)
-        return join(s, marks, n, err);
+        return join_equal(s, marks, n, err);
     for (size_t i = 0; i < n; i++)
         if (!sum_samples(s, marks[i].index, &marks[i].sum, err))
             return false;
     return each_run(s, marks, n, sum_all, err);
 }
 
-static bool share(struct sharing *s, size_t n, struct heft_arena *mem, struct heft_error *err)
+static bool find_equal(struct sharing *s, size_t n, struct heft_arena *mem, struct heft_error *err)
 {
     struct mark *marks = heft_arena_alloc(mem, n * sizeof *marks, err);
 
@@ -228,7 +228,7 @@ bool heft_ptd_share(const struct heft_model *model, const struct heft_ptd_conten
     struct sharing s = {.contents = contents, .first = first};
     struct heft_arena mem = {0};
     /* checksum errors are found when the data is copied */
-    const bool ok = heft_reader_init(&s.reader, model, true, err) && share(&s, n, &mem, err);
+    const bool ok = heft_reader_init(&s.reader, model, true, err) && find_equal(&s, n, &mem, err);
 
     heft_reader_release(&s.reader);
     heft_arena_release(&mem);

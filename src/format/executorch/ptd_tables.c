@@ -115,7 +115,7 @@ static bool is_identity(const struct heft_ptd_entry *e)
 }
 
 /* Computes the size from shape and dtype; false if there is none. */
-static bool measure(struct heft_ptd_entry *e, uint64_t at, struct heft_error *err)
+static bool measure_entry(struct heft_ptd_entry *e, uint64_t at, struct heft_error *err)
 {
     uint64_t shape[HEFT_PTD_RANK];
 
@@ -157,7 +157,7 @@ static bool read_dims(const struct heft_flat *flat, const struct heft_flat_table
         return false;
     if (is_identity(e))
         e->order = NULL;
-    return measure(e, sizes.at, err);
+    return measure_entry(e, sizes.at, err);
 }
 
 bool heft_ptd_read_layout(const struct heft_flat *flat, const struct heft_flat_table *table,

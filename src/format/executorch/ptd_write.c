@@ -88,8 +88,8 @@ static bool find_order(struct out *o, const struct heft_row *row, const uint8_t 
 }
 
 /* The row in its physical layout: dimensions in the order of storage, row-major. */
-static const struct heft_row *physical(struct out *o, const struct heft_row *row,
-                                       const uint8_t *order, struct heft_error *err)
+static const struct heft_row *physical_row(struct out *o, const struct heft_row *row,
+                                           const uint8_t *order, struct heft_error *err)
 {
     struct heft_row *copy = heft_arena_alloc(o->plan->mem, sizeof *copy, err);
     uint64_t *shape = copy ? heft_arena_u64(o->plan->mem, row->rank, err) : NULL;
@@ -134,7 +134,7 @@ static bool add_item(struct out *o, const struct heft_export_item *item, struct 
     const uint8_t *order;
 
     if (!check_name(item->name, err) || !check_dims(item, err) ||
-        !find_order(o, row, &order, err) || (order && !(row = physical(o, row, order, err))))
+        !find_order(o, row, &order, err) || (order && !(row = physical_row(o, row, order, err))))
         return false;
     o->entries[o->n] = (struct entry){item, item->name, order};
     o->contents[o->n++] = (struct heft_ptd_content){row, item->bytes, item->as};
@@ -208,7 +208,7 @@ static bool collect_in_order(struct out *o, struct heft_error *err)
     return true;
 }
 
-static bool collect(struct out *o, struct heft_error *err)
+static bool collect_entries(struct out *o, struct heft_error *err)
 {
     const size_t n = o->exports->n_items + o->exports->n_blobs;
 
@@ -227,7 +227,7 @@ static bool collect(struct out *o, struct heft_error *err)
 
 /* ---- segments -------------------------------------------------------------------------------- */
 
-static uint64_t padding(uint64_t at, uint64_t alignment)
+static uint64_t padding_to(uint64_t at, uint64_t alignment)
 {
     return (alignment - at % alignment) % alignment;
 }
@@ -244,7 +244,7 @@ static bool place_segments(struct out *o, struct heft_error *err)
         }
         o->segments[i] = o->n_segments;
         o->stored[o->n_segments] = i;
-        if (!heft_add(end, padding(end, o->alignment), &end))
+        if (!heft_add(end, padding_to(end, o->alignment), &end))
             return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "the output has 2^64 bytes or more");
         o->offsets[o->n_segments++] = end;
         if (!heft_add(end, o->contents[i].bytes, &end))
@@ -322,7 +322,7 @@ static bool put_head(struct out *o, struct heft_str *head, struct heft_error *er
     if (!put_tables(o, &flat, err))
         return false;
     base = flat.n + SPLICE; /* each is below 2^31 */
-    base += padding(base, o->alignment);
+    base += padding_to(base, o->alignment);
     p = heft_arena_zero(o->plan->mem, (size_t)base, 1, err);
     if (!p)
         return false;
@@ -366,7 +366,8 @@ static bool plan_file(struct out *o, uint32_t file, struct heft_error *err)
 {
     struct heft_str head;
 
-    return collect(o, err) && heft_ptd_share(o->exports->model, o->contents, o->n, o->first, err) &&
+    return collect_entries(o, err) &&
+           heft_ptd_share(o->exports->model, o->contents, o->n, o->first, err) &&
            place_segments(o, err) && put_head(o, &head, err) &&
            heft_plan_put(o->plan, file, head, err) && plan_segments(o, file, head.n, err) &&
            (o->n > 0 ||
