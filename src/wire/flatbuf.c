@@ -32,7 +32,8 @@ static bool follow_reference(const struct heft_flat *flat, uint64_t p, const cha
 
     if (ahead == 0 || ahead > HEFT_FLAT_MAX || !is_inside(flat, p + ahead, 4, 4))
         return heft_fail(err, HEFT_MALFORMED, p,
-                         "%s: a reference leads %" PRIu32 " bytes ahead, to no aligned place from "
+                         "%s: reference leads %" PRIu32
+                         " bytes ahead, must lead to an aligned place from "
                          "0x%" PRIx64 " to the end of the tables at 0x%" PRIx64,
                          what, ahead, flat->low, flat->end);
     *at = p + ahead;
@@ -63,13 +64,13 @@ bool heft_flat_table(const struct heft_flat *flat, uint64_t at, const char *what
     *out = (struct heft_flat_table){at, vtable, heft_le16(flat->p + vtable),
                                     heft_le16(flat->p + vtable + 2), what};
     if (out->slots < 4 || out->slots % 2 != 0 || !is_inside(flat, vtable, out->slots, 2))
-        return heft_fail(
-            err, HEFT_MALFORMED, vtable,
-            "%s: a vtable of %u bytes; it is even, 4 at least, and ends before 0x%" PRIx64, what,
-            out->slots, flat->end);
+        return heft_fail(err, HEFT_MALFORMED, vtable,
+                         "%s: vtable has %u bytes, must have an even number, at least 4, and end "
+                         "before 0x%" PRIx64,
+                         what, out->slots, flat->end);
     if (out->size < 4 || !is_inside(flat, at, out->size, 1))
         return heft_fail(err, HEFT_MALFORMED, vtable + 2,
-                         "%s: a table of %u bytes; it has 4 at least, and ends before 0x%" PRIx64,
+                         "%s: table has %u bytes, must have at least 4 and end before 0x%" PRIx64,
                          what, out->size, flat->end);
     return report_range(flat, HEFT_FLAT_VTABLE, vtable, out->slots, what, err) &&
            report_range(flat, HEFT_FLAT_TABLE, at, out->size, what, err);
@@ -101,7 +102,7 @@ static bool locate_field(const struct heft_flat *flat, const struct heft_flat_ta
         return true;
     if (place < 4 || place + size > table->size)
         return heft_fail(err, HEFT_MALFORMED, table->vtable + 4 + 2 * id,
-                         "%s: field %u at %u+%u of a table of %u bytes", table->what, id, place,
+                         "%s: field %u is at %u+%u, the table has %u bytes", table->what, id, place,
                          size, table->size);
     if ((*at - flat->origin) % size != 0)
         return heft_fail(err, HEFT_MALFORMED, *at, "%s: field %u is not aligned to its %u bytes",
@@ -159,12 +160,12 @@ bool heft_flat_vector(const struct heft_flat *flat, uint64_t at, unsigned each, 
     *out = (struct heft_flat_vector){at + 4, heft_le32(flat->p + at)};
     if (out->count > (flat->end - out->at) / each)
         return heft_fail(err, HEFT_MALFORMED, at,
-                         "%s: a vector of %" PRIu32 " elements of %u bytes, where %" PRIu64
+                         "%s: vector has %" PRIu32 " elements of %u bytes, %" PRIu64
                          " bytes are left",
                          what, out->count, each, flat->end - out->at);
     if (out->count > 0 && (out->at - flat->origin) % each != 0)
-        return heft_fail(err, HEFT_MALFORMED, out->at, "%s: elements not aligned to their %u bytes",
-                         what, each);
+        return heft_fail(err, HEFT_MALFORMED, out->at,
+                         "%s: elements are not aligned to their %u bytes", what, each);
     return report_range(flat, HEFT_FLAT_VECTOR, at, 4 + (uint64_t)out->count * each, what, err);
 }
 
@@ -198,15 +199,14 @@ bool heft_flat_string(const struct heft_flat *flat, uint64_t at, uint64_t most, 
     n = heft_le32(flat->p + at);
     if (n >= flat->end - at - 4)
         return heft_fail(err, HEFT_MALFORMED, at,
-                         "%s: a string of %" PRIu64 " bytes and a NUL, where %" PRIu64
-                         " bytes are left",
+                         "%s: string has %" PRIu64 " bytes and a NUL, %" PRIu64 " bytes are left",
                          what, n, flat->end - at - 4);
     if (flat->p[at + 4 + n] != 0)
         return heft_fail(err, HEFT_MALFORMED, at + 4 + n, "%s: the string is not followed by a NUL",
                          what);
     if (n > most)
         return heft_fail(err, HEFT_LIMIT, at,
-                         "%s: a string of %" PRIu64 " bytes, the limit is %" PRIu64, what, n, most);
+                         "%s: string has %" PRIu64 " bytes, the limit is %" PRIu64, what, n, most);
     *out = (struct heft_str){(const char *)flat->p + at + 4, (size_t)n};
     return report_range(flat, HEFT_FLAT_STRING, at, 4 + n + 1, what, err);
 }

@@ -28,11 +28,11 @@ TORCH = ("torch", "torch-legacy")  # conversions among these keep values and nes
 # concerned. The others are converted.
 REFUSED = {
     ("npy/names.npz", "tf"): ("must have a name", [""]),
-    ("npy/names.npz", "ptd"): ("a key of a .ptd has a byte at least", [""]),
+    ("npy/names.npz", "ptd"): ("a key of a .ptd must not be empty", [""]),
     ("npy/names.npz", "h5"): ("its name is not a path in HDF5", ["", "/top"]),
-    ("npy/rank.npy", "ptd"): ("a .ptd has tensors of up to 16 dimensions", ["rank"]),
+    ("npy/rank.npy", "ptd"): ("a .ptd supports tensors of up to 16 dimensions", ["rank"]),
     ("safetensors/names.safetensors", "tf"): ("must have a name", [""]),
-    ("safetensors/names.safetensors", "ptd"): ("a key of a .ptd has a byte at least", ["", "nul\0inside"]),
+    ("safetensors/names.safetensors", "ptd"): ("a key of a .ptd must not be empty", ["", "nul\0inside"]),
     ("safetensors/names.safetensors", "npz"): ("a name contains a NUL, which would end it in a zip", ["nul\0inside"]),
     ("safetensors/names.safetensors", "h5"): ("its name is not a path in HDF5", ["", "nul\0inside"]),
 }

@@ -178,7 +178,7 @@ static void tensors_that_ptd_cannot_store_are_refused(void **state)
     static const struct entry wide = {"w", HEFT_F32, 2, {0, 1ull << 31}, 1.0f};
 
     (void)state;
-    expect_no_plan(&unnamed, HEFT_UNSUPPORTED, "a byte at least");
+    expect_no_plan(&unnamed, HEFT_UNSUPPORTED, "must not be empty");
     expect_no_plan(&wide, HEFT_UNSUPPORTED, "each below 2^31");
 }
 

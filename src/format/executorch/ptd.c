@@ -25,18 +25,20 @@ static bool is_digits(const uint8_t *p, const char *mark)
 static bool check_marks(const uint8_t *head, struct heft_error *err)
 {
     if (memcmp(head, "FH01", 4) == 0)
-        return heft_fail(
-            err, HEFT_UNSUPPORTED, 0,
-            "this .ptd begins with its header, as in January 2025: no release writes this form");
+        return heft_fail(err, HEFT_UNSUPPORTED, 0,
+                         "this .ptd begins with its header, a form of January 2025 that no release "
+                         "writes; export it again");
     if (!is_digits(head + 4, "FT"))
-        return heft_fail(err, HEFT_MALFORMED, 4, "not a .ptd: FT01 is missing");
+        return heft_fail(err, HEFT_MALFORMED, 4, "not a .ptd: the file identifier FT01 is missing");
     if (memcmp(head + 4, "FT01", 4) != 0)
-        return heft_fail(err, HEFT_UNSUPPORTED, 4, "FlatTensor %.4s; known is FT01", head + 4);
+        return heft_fail(err, HEFT_UNSUPPORTED, 4, "file identifier is %.4s, supported is FT01",
+                         head + 4);
     if (!is_digits(head + 8, "FH"))
         return heft_fail(err, HEFT_MALFORMED, 8,
-                         "FH01, the begin of the header of a .ptd, is missing");
+                         "the header of a .ptd must begin with FH01, which is missing");
     return memcmp(head + 8, "FH01", 4) == 0 ||
-           heft_fail(err, HEFT_UNSUPPORTED, 8, "a header %.4s; known is FH01", head + 8);
+           heft_fail(err, HEFT_UNSUPPORTED, 8, "header begins with %.4s, supported is FH01",
+                     head + 8);
 }
 
 /* Checks the offsets and lengths in the header. */
@@ -45,25 +47,26 @@ static bool check_places(const struct heft_ptd *p, struct heft_error *err)
     uint64_t end;
 
     if (p->header < HEFT_PTD_HEADER)
-        return heft_fail(err, HEFT_MALFORMED, 12, "a header of %" PRIu64 " bytes; it has %u",
-                         p->header, HEFT_PTD_HEADER);
+        return heft_fail(err, HEFT_MALFORMED, 12,
+                         "header has %" PRIu64 " bytes, must have at least %u", p->header,
+                         HEFT_PTD_HEADER);
     if (p->splice < HEFT_PTD_HEADER || p->splice > p->size - 8)
         return heft_fail(err, HEFT_MALFORMED, 16,
-                         "flatbuffer_offset %" PRIu64 "; it is from %u to %" PRIu64, p->splice,
+                         "flatbuffer_offset is %" PRIu64 ", must be from %u to %" PRIu64, p->splice,
                          HEFT_PTD_HEADER, p->size - 8);
     if (p->tables < 8 || p->tables > p->size - p->splice)
         return heft_fail(err, HEFT_MALFORMED, 24,
-                         "flatbuffer_size %" PRIu64 "; it is from 8 to %" PRIu64
+                         "flatbuffer_size is %" PRIu64 ", must be from 8 to %" PRIu64
                          " in a file of %" PRIu64 " bytes",
                          p->tables, p->size - p->splice, p->size);
     end = p->splice + p->tables;
     if (end > HEFT_FLAT_MAX)
-        return heft_fail(err, HEFT_MALFORMED, 24, "the tables have 2 GiB or more");
+        return heft_fail(err, HEFT_MALFORMED, 24,
+                         "the tables have 2 GiB or more, a FlatBuffer must have less");
     if (p->base < end || p->base > p->size)
         return heft_fail(err, HEFT_MALFORMED, 32,
-                         "segment_base_offset 0x%" PRIx64
-                         "; it is from the tables' end at 0x%" PRIx64
-                         " to the file's at 0x%" PRIx64,
+                         "segment_base_offset is 0x%" PRIx64 ", must be from 0x%" PRIx64
+                         ", the end of the tables, to 0x%" PRIx64 ", the end of the file",
                          p->base, end, p->size);
     return true;
 }
@@ -94,8 +97,8 @@ static bool read_header(struct heft_model *model, uint32_t source, struct heft_p
         !check_marks(head, err))
         return false;
     if (p->size < HEFT_PTD_HEAD)
-        return heft_fail(err, HEFT_MALFORMED, p->size, "truncated: a .ptd has at least %u bytes",
-                         HEFT_PTD_HEAD);
+        return heft_fail(err, HEFT_MALFORMED, p->size,
+                         "the file is truncated: a .ptd has at least %u bytes", HEFT_PTD_HEAD);
     p->header = heft_le32(head + 12);
     p->splice = heft_le64(head + 16);
     p->tables = heft_le64(head + 24);
@@ -132,7 +135,7 @@ static bool read_tables(struct heft_model *model, uint32_t source, struct heft_p
         return false;
     if (version != 0)
         return heft_fail(err, HEFT_UNSUPPORTED, p->root.at,
-                         "FlatTensor version %" PRIu32 "; known is 0", version);
+                         "FlatTensor version is %" PRIu32 ", supported is 0", version);
     if (!heft_flat_has(&p->flat, &p->root, 3))
         return read_as(model, source, p, false, err);
     if (read_as(model, source, p, true, &old))
@@ -151,18 +154,18 @@ static bool note_header(struct heft_model *model, uint32_t source, const struct 
 
     if (p->header > p->splice &&
         !heft_model_note(model, HEFT_FINDING, source, 12, err,
-                         "a header of %" PRIu64 " bytes in room for %" PRIu64, p->header,
+                         "header has %" PRIu64 " bytes, there is room for %" PRIu64, p->header,
                          p->splice))
         return false;
     if (p->header > HEFT_PTD_HEADER && p->header <= p->splice &&
         !heft_model_note(model, HEFT_NOTE, source, 12, err,
-                         "a header of %" PRIu64 " bytes, %u of which are known", p->header,
+                         "header has %" PRIu64 " bytes, only the first %u are known", p->header,
                          HEFT_PTD_HEADER))
         return false;
     if (p->data > left && p->data - left >= HEFT_PTD_MAX_ALIGNMENT && !model->salvage)
         return heft_fail(err, HEFT_MALFORMED, 40,
-                         "segment_data_size %" PRIu64 "; the file has %" PRIu64
-                         " bytes of segments, and less than %u of padding may be missing",
+                         "segment_data_size is %" PRIu64 ", the file has %" PRIu64
+                         " bytes of segments; less than %u bytes of padding may be missing",
                          p->data, left, HEFT_PTD_MAX_ALIGNMENT);
     if (p->data > left)
         return heft_model_note(model, HEFT_NOTE, source, 40, err,
@@ -173,7 +176,7 @@ static bool note_header(struct heft_model *model, uint32_t source, const struct 
     return p->data == left ||
            heft_model_leave(model, source, p->base + p->data, err,
                             "%" PRIu64
-                            " bytes after the segments: ExecuTorch 1.0 refuses such a file",
+                            " bytes follow the segments: ExecuTorch 1.0 refuses such a file",
                             left - p->data);
 }
 

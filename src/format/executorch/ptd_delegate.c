@@ -101,8 +101,9 @@ static bool read_head(const struct heft_source *file, const struct heft_storage 
     *n = heft_le32(head + 14);
     return heft_within(*at, *n, payload->len) ||
            heft_fail(err, HEFT_MALFORMED, 10,
-                     "tables of %" PRIu64 " bytes at %" PRIu64 " of %" PRIu64, *n, *at,
-                     payload->len);
+                     "tables have %" PRIu64 " bytes at %" PRIu64 ", the payload has %" PRIu64
+                     " bytes",
+                     *n, *at, payload->len);
 }
 
 static bool read_payload(struct heft_pte *p, struct heft_str backend,
@@ -116,7 +117,7 @@ static bool read_payload(struct heft_pte *p, struct heft_str backend,
 
     if (ok && n > p->model->limits.pickle)
         ok = heft_fail(err, HEFT_LIMIT, 14,
-                       "%" PRIu64 " bytes of tables, the limit is %" PRIu64 ": limits.pickle", n,
+                       "tables have %" PRIu64 " bytes, the limit is %" PRIu64 ": limits.pickle", n,
                        p->model->limits.pickle);
     if (ok && n)
         ok = heft_source_fetch(file, payload->off + at, n, &mem, &bytes, err) &&

@@ -53,9 +53,8 @@ static void report_mismatch(const struct heft_reporter *to, uint32_t source, uin
     struct heft_error text = {0};
 
     heft_fail(&text, HEFT_OK, HEFT_NO_OFFSET,
-              "the bytes of %.*s have another SHA-256 than the key says: they are not those of the "
-              "export",
-              (int)key.n, key.p);
+              "SHA-256 mismatch of key %.*s: its bytes are not those of the export", (int)key.n,
+              key.p);
     to->report(to->ctx, HEFT_NOTE, source, offset, text.text);
 }
 
@@ -75,7 +74,8 @@ bool heft_ptd_check_keys(const struct heft_model *model, uint32_t source,
             continue;
         if (storage->len > left) {
             to->report(to->ctx, HEFT_FINDING, source, storage->off,
-                       "keys that are digests have more bytes than the file: one is wrong");
+                       "blobs whose keys are digests have more bytes than the file: at least one "
+                       "key is wrong");
             break;
         }
         left -= storage->len;

@@ -85,19 +85,20 @@ static void compare_layout(const struct matching *m, const struct heft_pte_wish 
     const int n = (int)heft_min_u64(wish->key.n, 120);
 
     if (wish->dtype != row->dtype)
-        report_text(m, HEFT_FINDING, "wants %.*s as %s, the .ptd has %s", n, wish->key.p,
+        report_text(m, HEFT_FINDING, "program needs %.*s as %s, the .ptd has %s", n, wish->key.p,
                     heft_dtype_name((enum heft_dtype)wish->dtype),
                     heft_dtype_name((enum heft_dtype)row->dtype));
     if (wish->rank != row->rank ||
         (row->rank && memcmp(wish->shape, row->shape, row->rank * sizeof *row->shape) != 0)) {
-        report_text(m, HEFT_FINDING, "wants %.*s of the shape %s, the .ptd has %s", n, wish->key.p,
-                    dims_text(wish->rank, wish->shape).p, dims_text(row->rank, row->shape).p);
+        report_text(m, HEFT_FINDING, "program needs %.*s with shape %s, the .ptd has %s", n,
+                    wish->key.p, dims_text(wish->rank, wish->shape).p,
+                    dims_text(row->rank, row->shape).p);
         return;
     }
     for (unsigned i = 0; i < row->rank; i++)
         if (order_at(wish->order, i) != order_at(row->dim_order, i)) {
             report_text(m, HEFT_FINDING,
-                        "wants %.*s with its dimensions in another order than the .ptd", n,
+                        "program needs %.*s with dimensions in another order than in the .ptd", n,
                         wish->key.p);
             return;
         }
@@ -128,8 +129,7 @@ static bool match_data(const struct matching *m, const struct heft_pte_wish *wis
     else
         return false;
     if (bytes != wish->bytes)
-        report_text(m, HEFT_FINDING,
-                    "%.*s wants %" PRIu64 " bytes of the key %.*s, there are %" PRIu64,
+        report_text(m, HEFT_FINDING, "%.*s needs %" PRIu64 " bytes of key %.*s, which has %" PRIu64,
                     (int)heft_min_u64(wish->backend.n, 60), wish->backend.p, wish->bytes,
                     (int)heft_min_u64(wish->key.n, 120), wish->key.p, bytes);
     return true;
@@ -140,11 +140,11 @@ static void report_absent(const struct matching *m, const struct heft_pte_wish *
     const int n = (int)heft_min_u64(wish->key.n, 120);
 
     if (wish->backend.n)
-        report_text(
-            m, HEFT_FINDING, "%.*s wants %" PRIu64 " bytes of the key %.*s, which is not there",
-            (int)heft_min_u64(wish->backend.n, 60), wish->backend.p, wish->bytes, n, wish->key.p);
+        report_text(m, HEFT_FINDING, "%.*s needs %" PRIu64 " bytes of key %.*s, which no input has",
+                    (int)heft_min_u64(wish->backend.n, 60), wish->backend.p, wish->bytes, n,
+                    wish->key.p);
     else
-        report_text(m, HEFT_FINDING, "wants %.*s, %s %s, which no .ptd has", n, wish->key.p,
+        report_text(m, HEFT_FINDING, "program needs %.*s, %s %s, which no .ptd has", n, wish->key.p,
                     heft_dtype_name((enum heft_dtype)wish->dtype),
                     dims_text(wish->rank, wish->shape).p);
 }
@@ -165,7 +165,7 @@ static void match_all(const struct matching *m, const struct heft_pte_wishes *wi
     }
     if (missing && !given)
         report_text(m, HEFT_NOTE,
-                    "wants %zu key%s from a .ptd; give that file, too, and they are compared",
+                    "program needs %zu key%s from a .ptd; give that file, too, to compare them",
                     missing, missing == 1 ? "" : "s");
 }
 
@@ -216,7 +216,7 @@ static bool note_unused(struct matching *m)
         heft_buf_printf(&names, " and %zu more", n - NAMES_SHOWN);
     ok = heft_buf_ok(&names, m->err);
     if (ok && n)
-        report_text(m, HEFT_NOTE, "no program is seen to want %.*s",
+        report_text(m, HEFT_NOTE, "no program is known to need %.*s",
                     (int)heft_min_u64(names.n, 300), names.p);
     heft_buf_release(&names);
     return ok;

@@ -36,16 +36,19 @@ static bool read_places(struct heft_pte *p, const uint8_t *head, uint64_t size,
     data = has_size ? heft_le64(head + 32) : 0;
     if (length < 24)
         return heft_fail(err, HEFT_MALFORMED, 12,
-                         "an extended header of %" PRIu32 " bytes; it has 24", length);
+                         "extended header has %" PRIu32 " bytes, must have at least 24", length);
     if (p->program < HEAD || p->program > size)
         return heft_fail(err, HEFT_MALFORMED, 16,
-                         "a program of %" PRIu64 " bytes in a file of %" PRIu64, p->program, size);
+                         "program_size is %" PRIu64 ", must be from %d to %" PRIu64
+                         ", the size of the file",
+                         p->program, HEAD, size);
     if (p->base == 0 && data == 0)
         p->base = size;
     if (p->base < p->program || p->base > size || data > size - p->base)
         return heft_fail(err, HEFT_MALFORMED, 24,
-                         "segments of %" PRIu64 " bytes at 0x%" PRIx64 " in a file of %" PRIu64,
-                         data, p->base, size);
+                         "segments have %" PRIu64 " bytes at 0x%" PRIx64 ", must be from 0x%" PRIx64
+                         ", the end of the program, to 0x%" PRIx64 ", the end of the file",
+                         data, p->base, p->program, size);
     p->room = data ? data : size - p->base;
     return true;
 }
@@ -59,18 +62,20 @@ static bool read_header(struct heft_pte *p, struct heft_error *err)
     if (!heft_source_read(file, 0, head, (size_t)heft_min_u64(file->size, HEAD), err))
         return false;
     if (memcmp(head + 4, "BP08", 4) == 0)
-        return heft_fail(err, HEFT_UNSUPPORTED, 4,
-                         "a bundled program: a program and its test data in one");
+        return heft_fail(
+            err, HEFT_UNSUPPORTED, 4,
+            "a bundled program, with its test data, is not supported; export the program alone");
     if (memcmp(head + 4, "ET12", 4) != 0)
-        return heft_fail(err, HEFT_UNSUPPORTED, 4, "a program of the kind %.4s; known is ET12",
+        return heft_fail(err, HEFT_UNSUPPORTED, 4, "file identifier is %.4s, supported is ET12",
                          head + 4);
     if (file->size < 12)
-        return heft_fail(err, HEFT_MALFORMED, file->size, "cut off: no tables");
+        return heft_fail(err, HEFT_MALFORMED, file->size,
+                         "the file is truncated: it has no tables");
     if (!read_places(p, head, file->size, err))
         return false;
     if (p->program > p->model->limits.pickle || p->program > HEFT_FLAT_MAX)
         return heft_fail(err, HEFT_LIMIT, 16,
-                         "%" PRIu64 " bytes of tables, the limit is %" PRIu64 ": limits.pickle",
+                         "tables have %" PRIu64 " bytes, the limit is %" PRIu64 ": limits.pickle",
                          p->program, p->model->limits.pickle);
     if (!heft_source_fetch(file, 0, p->program, &p->model->mem, &bytes, err))
         return false;
@@ -91,10 +96,11 @@ static bool read_segment(struct heft_pte *p, uint64_t at, struct heft_pte_segmen
         !heft_flat_u64(&p->flat, &table, 1, &len, err))
         return false;
     *out = (struct heft_pte_segment){p->base + off, len, HEFT_NONE};
-    return heft_within(off, len, p->room) || heft_fail(err, HEFT_MALFORMED, at,
-                                                       "a segment of %" PRIu64 " bytes at %" PRIu64
-                                                       " after the base, where %" PRIu64 " are",
-                                                       len, off, p->room);
+    return heft_within(off, len, p->room) ||
+           heft_fail(err, HEFT_MALFORMED, at,
+                     "segment has %" PRIu64 " bytes at offset %" PRIu64
+                     ", the segments have %" PRIu64 " bytes in total",
+                     len, off, p->room);
 }
 
 /* A vector of tables; empty if it is absent. */
@@ -134,7 +140,8 @@ static bool check_index(const struct heft_pte *p, uint32_t index, uint64_t at,
                         struct heft_error *err)
 {
     return index < p->n_segments ||
-           heft_fail(err, HEFT_MALFORMED, at, "segment %" PRIu32 " of %" PRIu32, index,
+           heft_fail(err, HEFT_MALFORMED, at,
+                     "segment index is %" PRIu32 ", the number of segments is %" PRIu32, index,
                      p->n_segments);
 }
 
@@ -183,7 +190,8 @@ bool heft_pte_place(const struct heft_pte *p, const struct heft_pte_set *set, ui
         *off = heft_le64(p->flat.p + at);
         if (*off > s->len)
             return heft_fail(err, HEFT_MALFORMED, at,
-                             "a constant at %" PRIu64 " of a segment of %" PRIu64, *off, s->len);
+                             "constant is at offset %" PRIu64 ", its segment has %" PRIu64 " bytes",
+                             *off, s->len);
         *len = s->len - *off;
         *off += s->off;
         return true;
@@ -215,7 +223,7 @@ static bool count_offsets(struct heft_pte *p, uint64_t at, uint32_t n, struct he
 {
     if (n > p->offsets)
         return heft_fail(err, HEFT_MALFORMED, at,
-                         "more offsets of constants than the tables have room for");
+                         "constants have more offsets than the tables have room for");
     p->offsets -= n;
     return true;
 }
@@ -337,7 +345,7 @@ static bool read_program(struct heft_pte *p, struct heft_error *err)
         return false;
     if (version != 0)
         return heft_fail(err, HEFT_UNSUPPORTED, p->root.at,
-                         "Program version %" PRIu32 "; known is 0", version);
+                         "Program version is %" PRIu32 ", supported is 0", version);
     return begin_file_info(p, err) && read_segments(p, err) && read_constants(p, err) &&
            read_initial(p, err) && heft_pte_read_plans(p, err) && read_all_named(p, err) &&
            heft_model_claim(p->model, p->source, 0, p->program, "program", err);
@@ -405,7 +413,7 @@ static const struct heft_file_name names[] = {
 };
 
 static const struct heft_not_written not_written[] = {
-    {"pte", "a program is not made of weights alone; write the weights as ptd"},
+    {"pte", "a program cannot be made of weights alone; write the weights as ptd"},
     {0},
 };
 

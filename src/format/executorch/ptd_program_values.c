@@ -56,10 +56,10 @@ static bool read_extra(const struct heft_pte *p, uint64_t at, struct tensor *t,
         !heft_flat_u8(&p->flat, &table, 2, &t->location, err))
         return false;
     if (memchr(t->name.p, '\0', t->name.n))
-        return heft_fail(err, HEFT_MALFORMED, at, "a name contains a NUL");
+        return heft_fail(err, HEFT_MALFORMED, at, "the name of a tensor contains a NUL");
     return t->location <= EXTERNAL ||
            heft_fail(err, HEFT_UNSUPPORTED, at,
-                     "a tensor whose data is in place %u; known are 0 and 1", t->location);
+                     "location of a tensor's data is %u, supported are 0 and 1", t->location);
 }
 
 static bool read_tensor(const struct heft_pte *p, uint64_t at, struct tensor *t,
@@ -108,8 +108,7 @@ static bool take_storage(struct heft_pte *p, const struct heft_pte_set *set, con
         return false;
     if (bytes > room)
         return heft_fail(err, HEFT_MALFORMED, t->table.at,
-                         "a constant of %" PRIu64 " bytes, where %" PRIu64 " are left", bytes,
-                         room);
+                         "constant needs %" PRIu64 " bytes, %" PRIu64 " are left", bytes, room);
     if (*number == HEFT_NONE && !heft_model_add_storage(p->model, &fresh, number, err))
         return false;
     made = &p->model->storages[*number];
@@ -145,11 +144,14 @@ static bool find_set(const struct heft_pte *p, const struct tensor *t,
     *set = &p->constants;
     if (t->is_allocated && t->set >= p->n_initial)
         return heft_fail(err, HEFT_MALFORMED, t->table.at,
-                         "segment %" PRIu64 " of mutable data of %" PRIu32, t->set, p->n_initial);
+                         "index of mutable data is %" PRIu64
+                         ", the number of its segments is %" PRIu32,
+                         t->set, p->n_initial);
     if (t->is_allocated)
         *set = &p->initial[t->set];
     return t->index < (*set)->items.count ||
-           heft_fail(err, HEFT_MALFORMED, t->table.at, "constant %" PRIu32 " of %" PRIu32, t->index,
+           heft_fail(err, HEFT_MALFORMED, t->table.at,
+                     "constant index is %" PRIu32 ", the number of constants is %" PRIu32, t->index,
                      (*set)->items.count);
 }
 
@@ -218,7 +220,7 @@ static bool read_value(struct plan *plan, uint64_t at, struct heft_error *err)
     if (!heft_flat_ref(flat, &value, 1, &at, err))
         return false;
     if (at == 0)
-        return heft_fail(err, HEFT_MALFORMED, value.at, "a tensor is missing");
+        return heft_fail(err, HEFT_MALFORMED, value.at, "a value of kind tensor has no tensor");
     if (!read_tensor(plan->p, at, &t, err))
         return false;
     if (t.location == EXTERNAL)
@@ -243,8 +245,9 @@ static bool inline_storage(struct heft_pte *p, uint32_t index, uint64_t where, u
     if (at && !heft_flat_vector(&p->flat, at, 4, "backend_delegate_data", &all, err))
         return false;
     if (index >= all.count)
-        return heft_fail(err, HEFT_MALFORMED, where, "delegate data %" PRIu32 " of %" PRIu32, index,
-                         all.count);
+        return heft_fail(err, HEFT_MALFORMED, where,
+                         "index of delegate data is %" PRIu32 ", the number of entries is %" PRIu32,
+                         index, all.count);
     if (!heft_flat_element(&p->flat, &all, index, &at, err) ||
         !heft_flat_table(&p->flat, at, "BackendDelegateInlineData", &table, err) ||
         !heft_flat_ref(&p->flat, &table, 0, &at, err) ||

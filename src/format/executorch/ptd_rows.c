@@ -20,13 +20,14 @@ static const struct {
     [UNSORTED] = {HEFT_NOTE, "segment lies before the one that is listed before it",
                   "segments lie before those that are listed before them"},
     [OVERLAP] = {HEFT_NOTE, "segment overlaps another one", "segments overlap others"},
-    [UNUSED] = {HEFT_NOTE, "segment that no entry refers to", "segments that no entry refers to"},
+    [UNUSED] = {HEFT_NOTE, "segment is not referred to by any entry",
+                "segments are not referred to by any entry"},
     [WIDE] = {HEFT_NOTE, "segment is larger than its tensor",
               "segments are larger than their tensors"},
-    [CROOKED] = {HEFT_NOTE, "tensor lies at no multiple of its numbers' size",
-                 "tensors lie at no multiple of their numbers' size"},
-    [NO_SIZES] = {HEFT_NOTE, "layout without sizes or dim_order: taken for a scalar's",
-                  "layouts without sizes or dim_order: taken for scalars'"},
+    [CROOKED] = {HEFT_NOTE, "tensor is not aligned to the size of its elements",
+                 "tensors are not aligned to the size of their elements"},
+    [NO_SIZES] = {HEFT_NOTE, "layout has no sizes or dim_order: read as a scalar's",
+                  "layouts have no sizes or dim_order: read as scalars'"},
     [NOT_UTF8] = {HEFT_FINDING, "key is not UTF-8: shown escaped",
                   "keys are not UTF-8: shown escaped"},
     [EMPTY_KEY] = {HEFT_NOTE, "key is empty", "keys are empty"},
@@ -316,7 +317,7 @@ static bool meet_key(struct opening *o, const struct heft_ptd_entry *e, const st
                   "another input has this key with other bytes or another layout");
     else
         heft_fail(err, HEFT_MALFORMED, e->key_at,
-                  "a second entry of this key; the first has it at 0x%" PRIx64, o->keys[found].at);
+                  "a second entry has this key, the first is at 0x%" PRIx64, o->keys[found].at);
     return heft_error_about(err, "key", row->name);
 }
 

@@ -48,8 +48,8 @@ static bool read_segment(const struct heft_ptd *ptd, uint64_t at, struct heft_pt
         return false;
     if (!heft_within(off, len, ptd->room))
         return heft_fail(err, HEFT_MALFORMED, at,
-                         "a segment of %" PRIu64 " bytes at %" PRIu64
-                         " after the base, where %" PRIu64 " are",
+                         "segment has %" PRIu64 " bytes at offset %" PRIu64
+                         ", the segments have %" PRIu64 " bytes in total",
                          len, off, ptd->room);
     *out = (struct heft_ptd_segment){at, ptd->base + off, len};
     return true;
@@ -98,9 +98,10 @@ static bool check_order(const struct heft_ptd_entry *e, uint64_t at, struct heft
 
     for (unsigned i = 0; i < e->rank; i++) {
         if (e->order[i] >= e->rank || (seen >> e->order[i] & 1))
-            return heft_fail(err, HEFT_MALFORMED, at + i,
-                             "dim_order has %u at %u; it has each of the %u dimensions once",
-                             e->order[i], i, e->rank);
+            return heft_fail(
+                err, HEFT_MALFORMED, at + i,
+                "dim_order has %u at position %u, must have each of the %u dimensions once",
+                e->order[i], i, e->rank);
         seen |= 1u << e->order[i];
     }
     return true;
@@ -123,7 +124,7 @@ static bool measure_entry(struct heft_ptd_entry *e, uint64_t at, struct heft_err
         shape[i] = heft_le32(e->sizes + 4 * (size_t)i);
         if (shape[i] > INT32_MAX)
             return heft_fail(err, HEFT_MALFORMED, at + 4 * (uint64_t)i,
-                             "dimension %u has size %" PRId64, i,
+                             "dimension %u has size %" PRId64 ", must not be negative", i,
                              (int64_t)shape[i] - ((int64_t)1 << 32));
     }
     return heft_row_size(e->dtype, e->rank, shape, &e->bytes) ||
@@ -144,11 +145,13 @@ static bool read_dims(const struct heft_flat *flat, const struct heft_flat_table
         return false;
     if (sizes.count > HEFT_PTD_RANK)
         return heft_fail(err, HEFT_MALFORMED, sizes_at,
-                         "%" PRIu32 " dimensions; ExecuTorch takes %u", sizes.count, HEFT_PTD_RANK);
+                         "tensor has %" PRIu32 " dimensions, ExecuTorch supports at most %u",
+                         sizes.count, HEFT_PTD_RANK);
     if (order.count != sizes.count)
         return heft_fail(err, HEFT_MALFORMED, order_at ? order_at : table->at,
-                         "dim_order has %" PRIu32 " of %" PRIu32 " dimensions", order.count,
-                         sizes.count);
+                         "dim_order has %" PRIu32 " elements, the tensor has %" PRIu32
+                         " dimensions",
+                         order.count, sizes.count);
     e->lacks_sizes = !sizes_at || !order_at;
     e->rank = (uint8_t)sizes.count;
     e->sizes = flat->p + sizes.at;
@@ -170,8 +173,8 @@ bool heft_ptd_read_layout(const struct heft_flat *flat, const struct heft_flat_t
         return false;
     if (type >= HEFT_PTD_TYPES)
         return heft_fail(err, type > INT8_MAX ? HEFT_MALFORMED : HEFT_UNSUPPORTED, table->at,
-                         "scalar type %d; known are 0 to %d", type > INT8_MAX ? type - 256 : type,
-                         HEFT_PTD_TYPES - 1);
+                         "scalar type is %d, supported are 0 to %d",
+                         type > INT8_MAX ? type - 256 : type, HEFT_PTD_TYPES - 1);
     e->dtype = heft_ptd_dtype(type);
     e->is_tensor = true;
     return read_dims(flat, table, sizes_id, e, err);
@@ -206,14 +209,16 @@ static bool check_place(const struct walk *w, struct heft_ptd_entry *e, struct h
     const struct heft_ptd *ptd = w->ptd;
 
     if (e->segment >= ptd->n_segments)
-        return heft_fail(err, HEFT_MALFORMED, e->at, "segment %" PRIu32 " of %" PRIu32, e->segment,
-                         ptd->n_segments);
+        return heft_fail(err, HEFT_MALFORMED, e->at,
+                         "segment index is %" PRIu32 ", the number of segments is %" PRIu32,
+                         e->segment, ptd->n_segments);
     if (!e->is_tensor)
         e->bytes = ptd->segments[e->segment].len;
     return heft_within(e->offset, e->bytes, ptd->segments[e->segment].len) ||
            heft_fail(err, HEFT_MALFORMED, e->at,
-                     "%" PRIu64 " bytes at %" PRIu64 " of a segment of %" PRIu64, e->bytes,
-                     e->offset, ptd->segments[e->segment].len);
+                     "data has %" PRIu64 " bytes at offset %" PRIu64 ", its segment has %" PRIu64
+                     " bytes",
+                     e->bytes, e->offset, ptd->segments[e->segment].len);
 }
 
 /* Reads the fields that NamedData has in both generations. */

@@ -110,7 +110,7 @@ static bool check_name(struct heft_str name, struct heft_error *err)
     if (name.n > 0 && !memchr(name.p, '\0', name.n))
         return true;
     heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-              "a key of a .ptd has a byte at least, and no NUL; rename it");
+              "a key of a .ptd must not be empty or contain a NUL; rename it");
     return heft_error_about(err, "tensor", name);
 }
 
@@ -124,7 +124,7 @@ static bool check_dims(const struct heft_export_item *item, struct heft_error *e
     if (fits)
         return true;
     heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-              "a .ptd has tensors of up to %u dimensions, each below 2^31", HEFT_PTD_RANK);
+              "a .ptd supports tensors of up to %u dimensions, each below 2^31", HEFT_PTD_RANK);
     return heft_error_about(err, "tensor", item->name);
 }
 

@@ -112,15 +112,17 @@ def several():
     second = element(target(field(root, 6)), 1)
     offsets = target(field(second, 1))
     sample("mutable-2-of-2", patch(field(extra, 0), "Q", 2, SEVERAL), "malformed", tensor,
-           "segment 2 of mutable data of 2")
+           "index of mutable data is 2, the number of its segments is 2")
     sample("mutable-2-63", patch(field(extra, 0), "Q", 2**63, SEVERAL), "malformed", tensor,
-           "segment 9223372036854775808 of mutable data of 2")
+           "index of mutable data is 9223372036854775808, the number of its segments is 2")
     sample("mutable-other", patch(field(extra, 0), "Q", 0, SEVERAL), "malformed", tensor,
-           "a constant of 16 bytes, where 12 are left")
-    sample("mutable-index-2", patch(field(tensor, 5), "I", 2, SEVERAL), "malformed", tensor, "constant 2 of 2")
+           "constant needs 16 bytes, 12 are left")
+    sample("mutable-index-2", patch(field(tensor, 5), "I", 2, SEVERAL), "malformed", tensor,
+           "constant index is 2, the number of constants is 2")
     sample("mutable-offset-17", patch(offsets + 12, "Q", 17, SEVERAL), "malformed", offsets + 12,
-           "a constant at 17 of a segment of 16")
-    sample("mutable-segment-4", patch(field(second, 0), "I", 4, SEVERAL), "malformed", second, "segment 4 of 4")
+           "constant is at offset 17, its segment has 16 bytes")
+    sample("mutable-segment-4", patch(field(second, 0), "I", 4, SEVERAL), "malformed", second,
+           "segment index is 4, the number of segments is 4")
 
 
 def shared_offsets(sets, count):
@@ -149,34 +151,34 @@ def main():
     sample("inline", build([F32, (6, [2, 2], [1, 0], 1, (b"named", 0))], [b"", bytes(range(16))]), "ok")
     sample("inline-delegate", build([], [b""], delegate=(0, 0)), "ok")
     sample("inline-delegate-of-none", build([], [b""], delegate=(0, 1)), "malformed", "*",
-           "delegate data 1 of 1")
+           "index of delegate data is 1, the number of entries is 1")
     sample("delegate-without-segment", build([], [b""], delegate=(1, 0)), "malformed", "*",
-           "segment 0 of 0")
-    sample("8-bytes", BASE[:8], "malformed", 8, "cut off")
-    sample("ET13", patch(4, "4s", b"ET13"), "unsupported", 4, "a program of the kind ET13")
+           "segment index is 0, the number of segments is 0")
+    sample("8-bytes", BASE[:8], "malformed", 8, "truncated")
+    sample("ET13", patch(4, "4s", b"ET13"), "unsupported", 4, "file identifier is ET13")
     sample("bundled", patch(4, "4s", b"BP08"), "unsupported", 4, "a bundled program")
-    sample("header-23", patch(12, "I", 23), "malformed", 12, "an extended header of 23 bytes")
-    sample("program-2-63", patch(16, "Q", 2**63), "malformed", 16, "a program of 9223372036854775808")
-    sample("base-in-program", patch(24, "Q", 64), "malformed", 24, "segments of")
+    sample("header-23", patch(12, "I", 23), "malformed", 12, "extended header has 23 bytes")
+    sample("program-2-63", patch(16, "Q", 2**63), "malformed", 16, "program_size is 9223372036854775808")
+    sample("base-in-program", patch(24, "Q", 64), "malformed", 24, "segments have")
     sample("data-one-more", patch(32, "Q", struct.unpack_from("<Q", BASE, 32)[0] + 1), "malformed", 24,
-           "segments of")
-    sample("last-byte-cut", BASE[:-1], "malformed", 24, "segments of")
-    sample("root-0", patch(0, "I", 0), "malformed", 0, "Program: a reference")
-    sample("version-1", build([F32], [b"", b""], version=1), "unsupported", "*", "Program version 1")
+           "segments have")
+    sample("last-byte-cut", BASE[:-1], "malformed", 24, "segments have")
+    sample("root-0", patch(0, "I", 0), "malformed", 0, "Program: reference")
+    sample("version-1", build([F32], [b"", b""], version=1), "unsupported", "*", "Program version is 1")
     sample("constant-2-of-2", build([(6, [4], [0], 2, None)], [b"", bytes(16)]), "malformed", "*",
-           "constant 2 of 2")
-    sample("constant-short", build([F32], [b"", bytes(15)]), "malformed", "*", "where 15 are left")
+           "constant index is 2, the number of constants is 2")
+    sample("constant-short", build([F32], [b"", bytes(15)]), "malformed", "*", "15 are left")
     sample("constant-negative", build([(6, [-4], [0], 1, None)], [b"", bytes(16)]), "malformed", "*",
            "dimension 0 has size -4")
     sample("rank-17", build([(6, [1] * 17, list(range(17)), 1, None)], [b"", bytes(16)]), "malformed", "*",
            "17 dimensions")
     sample("type-99", build([(99, [4], [0], 1, None)], [b"", bytes(16)]), "unsupported", "*",
-           "scalar type 99")
+           "scalar type is 99")
     sample("external-unnamed", build([(6, [4], [0], 1, (None, 1))], [b""]), "malformed", "*",
            "an external tensor has no name")
-    sample("place-2", build([(6, [4], [0], 1, (b"a", 2))], [b""]), "unsupported", "*", "in place 2")
+    sample("place-2", build([(6, [4], [0], 1, (b"a", 2))], [b""]), "unsupported", "*", "tensor's data is 2")
     several()
-    sample("shared-offsets", shared_offsets(32, 64), "malformed", "*", "more offsets of constants than")
+    sample("shared-offsets", shared_offsets(32, 64), "malformed", "*", "constants have more offsets than")
     sample("shared-offsets-that-fit", shared_offsets(2, 8), "ok")
     lines = ["# made by make.py: file, code, offset, part of the message"]
     lines += ["\t".join(row) for row in ROWS]
