@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#include "failures.h"
+
 #define JOBS  400
 #define SLOTS 5
 /* ---- failures ------------------------------------------------------------------------------- */
@@ -46,25 +48,18 @@ static bool encode_once(struct trial *t, struct heft_error *err)
 
 static void try_format(struct trial *t, const char *format, const char *jsonl)
 {
-    struct heft_error err = {0};
+    struct failures fail = {.most = MOST};
+    struct heft_error err;
     uint64_t n;
 
     t->format = format;
     t->jsonl = jsonl;
-    for (n = 1; n < MOST; n++) {
-        bool ok;
-
-        err = (struct heft_error){0};
-        heft_alloc_fail_at(n);
-        ok = encode_once(t, &err);
-        heft_alloc_fail_at(0);
-        if (ok)
-            break;
-        if (err.code != HEFT_NOMEM)
-            fail_msg("%s: allocation %d: %s %s", format, (int)n, err.text, err.file);
-        assert_int_not_equal(access(t->output, F_OK), 0);
+    while (!fail.done) {
+        FAIL_ALLOCATION(&fail, encode_once(t, &err), &err);
+        if (!fail.done)
+            assert_int_not_equal(access(t->output, F_OK), 0);
     }
-    assert_true(n > 1 && n < MOST);
+    assert_true(fail.n > 1);
     assert_int_equal(unlink(t->output), 0);
     for (n = 1; n < MOST; n++) {
         bool ok, hit;

@@ -22,20 +22,18 @@ static inline struct heft_bytes zip_bytes(const struct fixture *f)
     return (struct heft_bytes){(const uint8_t *)f->zip.p, f->zip.n};
 }
 
-/* Opens and validates the bytes. The fail_at-th allocation from here fails; 0: none. */
-static inline void open_bytes(struct fixture *f, const struct heft_format *format,
-                              struct heft_bytes bytes, const struct heft_limits *limits,
-                              uint64_t fail_at)
+/* Opens and validates the bytes; returns f->opened. */
+static inline bool open_bytes(struct fixture *f, const struct heft_format *format,
+                              struct heft_bytes bytes, const struct heft_limits *limits)
 {
     struct heft_source source;
     uint32_t index;
 
     heft_model_init(&f->model, limits, &heft_formats);
     heft_source_open_memory(&source, bytes, "file");
-    heft_alloc_fail_at(fail_at);
     f->opened = heft_model_add_file(&f->model, &source, "file", &index, &f->err) &&
                 format->open(&f->model, index, &f->err) && heft_model_validate(&f->model, &f->err);
-    heft_alloc_fail_at(0);
+    return f->opened;
 }
 
 static inline void close_fixture(struct fixture *f)

@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "failures.h"
+
 static uint32_t state = 1;
 
 static uint32_t any(uint32_t below)
@@ -432,21 +434,18 @@ static void test_no_memory(void **unused)
     static struct list got;
     const size_t n = giant_text(text, "the ", "ab", " \u3000y abc");
     struct heft_vocab *v = small_vocab();
-    bool ok = false;
 
     (void)unused;
-    for (unsigned nth = 1; !ok; nth++) {
-        struct heft_error err = {0};
+    for (struct failures fail = {.most = 100}; !fail.done;) {
+        struct heft_error err;
         struct heft_encoder *e;
 
-        assert_true(nth < 100);
         got.n = 0;
-        heft_alloc_fail_at(nth);
-        e = heft_encoder_new(v, NULL, &err);
-        ok = e && heft_encoder_feed(e, text, n, append, &got, &err) &&
-             heft_encoder_finish(e, append, &got, &err);
-        heft_alloc_fail_at(0);
-        assert_int_equal(err.code, ok ? HEFT_OK : HEFT_NOMEM);
+        FAIL_ALLOCATION(&fail,
+                        (e = heft_encoder_new(v, NULL, &err)) &&
+                            heft_encoder_feed(e, text, n, append, &got, &err) &&
+                            heft_encoder_finish(e, append, &got, &err),
+                        &err);
         err = (struct heft_error){0};
         got.n = 0;
         assert_true(!e || (heft_encoder_feed(e, "ab", 2, append, &got, &err) &&

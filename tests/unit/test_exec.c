@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "failures.h"
 #include "fault_os.h"
 #include "base/checksum.h"
 #include "core/exec.h"
@@ -567,18 +568,14 @@ static void any_failing_call_leaves_the_old_file(void **state)
 static void any_failing_allocation_leaves_nothing(void **state)
 {
     struct bench *b = *state;
-    bool ok = false;
 
     begin(b);
     item(b, add(b, 0, BIG, true, 0, BIG, HEFT_U8, NULL), HEFT_U8);
     item(b, add(b, 0, BIG, false, 0, BIG / 2, HEFT_U16, NULL), HEFT_U32);
-    for (uint64_t nth = 1; !ok && nth < 200; nth++) {
-        heft_alloc_fail_at(nth);
-        ok = run(b, &scratch);
-        heft_alloc_fail_at(0);
-        assert_int_equal(files_left(b), ok ? 1 : 0);
+    for (struct failures fail = {.most = 200}; !fail.done;) {
+        FAIL_ALLOCATION(&fail, run(b, &scratch), &b->err);
+        assert_int_equal(files_left(b), fail.done ? 1 : 0);
     }
-    assert_true(ok);
 }
 
 /* ---- sums and late bytes ----------------------------------------------------------------- */
@@ -744,16 +741,12 @@ static void any_failing_call_of_late_writes_leaves_nothing(void **state)
 static void any_failing_allocation_of_late_bytes(void **state)
 {
     struct bench *b = *state;
-    bool ok = false;
 
     (void)plan_sums(b);
-    for (uint64_t nth = 1; !ok && nth < 200; nth++) {
-        heft_alloc_fail_at(nth);
-        ok = run(b, &scratch);
-        heft_alloc_fail_at(0);
-        assert_int_equal(files_left(b), ok ? 1 : 0);
+    for (struct failures fail = {.most = 200}; !fail.done;) {
+        FAIL_ALLOCATION(&fail, run(b, &scratch), &b->err);
+        assert_int_equal(files_left(b), fail.done ? 1 : 0);
     }
-    assert_true(ok);
 }
 
 int main(void)

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "failures.h"
 #include "base/mem.h"
 #include "fault_os.h"
 #include "format/hdf5/h5_parts.h"
@@ -65,16 +66,10 @@ static void opening_without_memory(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         struct heft_checkpoint *c = NULL;
+        struct heft_error err;
 
-        for (uint64_t nth = 1; !c; nth++) {
-            struct heft_error err = {0};
-
-            assert_true(nth < 1000);
-            heft_alloc_fail_at(nth);
-            c = heft_open(files[i], NULL, &err);
-            heft_alloc_fail_at(0);
-            assert_true(c || err.code == HEFT_NOMEM);
-        }
+        for (struct failures fail = {.most = 1000}; !fail.done;)
+            FAIL_ALLOCATION(&fail, (c = heft_open(files[i], NULL, &err)) != NULL, &err);
         heft_close(c);
     }
 }
@@ -89,14 +84,8 @@ static void planning_without_memory(void **state)
 
     (void)state;
     options.output = heft_scratch_path(folder, "out.h5");
-    for (uint64_t nth = 1; !plan; nth++) {
-        err = (struct heft_error){0};
-        assert_true(nth < 1000);
-        heft_alloc_fail_at(nth);
-        plan = heft_convert_plan(c, &options, &err);
-        heft_alloc_fail_at(0);
-        assert_true(plan || err.code == HEFT_NOMEM);
-    }
+    for (struct failures fail = {.most = 1000}; !fail.done;)
+        FAIL_ALLOCATION(&fail, (plan = heft_convert_plan(c, &options, &err)) != NULL, &err);
     assert_int_equal(heft_scratch_count(folder), 0);
     heft_convert_free(plan);
     heft_close(c);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "failures.h"
 #include "base/mem.h"
 #include "heft/heft.h"
 
@@ -155,18 +156,12 @@ static void patterns(void **state)
 static void every_allocation_may_fail(void **state)
 {
     struct heft_split_plan *plan = NULL;
+    struct heft_error err;
     struct dictionary d;
 
     (void)state;
-    for (uint64_t n = 1; !plan; n++) {
-        struct heft_error err = {0};
-
-        assert_true(n < 1000);
-        heft_alloc_fail_at(n);
-        plan = split(&d, &vectors[0], &err);
-        heft_alloc_fail_at(0);
-        assert_true(plan || err.code == HEFT_NOMEM);
-    }
+    for (struct failures fail = {.most = 1000}; !fail.done;)
+        FAIL_ALLOCATION(&fail, (plan = split(&d, &vectors[0], &err)) != NULL, &err);
     heft_split_free(plan);
 }
 

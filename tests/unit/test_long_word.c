@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "failures.h"
+
 static uint32_t state = 7;
 
 static uint32_t any(uint32_t below)
@@ -345,20 +347,17 @@ static void test_no_memory(void **unused)
 {
     static uint8_t word[40000];
     struct setting s;
-    bool ok = false;
 
     (void)unused;
     random_word(word, sizeof word, 2);
-    for (unsigned nth = 1; !ok; nth++) {
-        struct heft_error err = {0};
+    for (struct failures fail = {.most = 100}; !fail.done;) {
+        struct heft_error err;
 
-        assert_true(nth < 100);
         assert_true(set_up(&s, random_vocab(2, 20)));
-        heft_alloc_fail_at(nth);
         heft_long_begin(&s.l);
-        ok = heft_long_feed(&s.l, word, sizeof word, &err) && heft_long_end(&s.l, &err);
-        heft_alloc_fail_at(0);
-        assert_int_equal(err.code, ok ? HEFT_OK : HEFT_NOMEM);
+        FAIL_ALLOCATION(&fail,
+                        heft_long_feed(&s.l, word, sizeof word, &err) && heft_long_end(&s.l, &err),
+                        &err);
         tear_down(&s);
     }
 }

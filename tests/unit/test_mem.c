@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "failures.h"
 #include "base/mem.h"
 
 static void the_nth_allocation_fails_and_only_that_one(void **state)
@@ -96,25 +97,21 @@ static bool fill_array(uint32_t **items, size_t *cap, struct heft_error *err)
 
 static void every_failed_allocation_is_reported_and_leaks_nothing(void **state)
 {
-    bool done = false;
-
     (void)state;
-    for (uint64_t n = 1; !done; n++) {
+    for (struct failures fail = {.most = 1000}; !fail.done;) {
         struct heft_error err = {0};
         struct heft_arena arena = {0};
         struct heft_buf buf = {0};
         uint32_t *items = NULL;
         size_t cap = 0;
 
-        heft_alloc_fail_at(n);
-        done = fill_arena(&arena, &err) && fill_buffer(&buf, &arena, &err) &&
-               fill_array(&items, &cap, &err);
-        heft_alloc_fail_at(0);
-        assert_int_equal(err.code, done ? HEFT_OK : HEFT_NOMEM);
+        FAIL_ALLOCATION(&fail,
+                        fill_arena(&arena, &err) && fill_buffer(&buf, &arena, &err) &&
+                            fill_array(&items, &cap, &err),
+                        &err);
         heft_arena_release(&arena);
         heft_buf_release(&buf);
         heft_free(items);
-        assert_true(n < 1000);
     }
 }
 

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "failures.h"
 #include "base/endian.h"
 #include "core/plan.h"
 #include "core/registry.h"
@@ -187,17 +188,11 @@ static void planning_survives_each_failed_allocation(void **state)
     static const struct entry same[] = {{"a", HEFT_F32, 2, {2, 2}, 3.0f},
                                         {"b", HEFT_F32, 1, {4, 0}, 3.0f}};
     struct made m;
-    bool ok = false;
 
     (void)state;
-    for (uint64_t nth = 1; !ok; nth++) {
-        err = (struct heft_error){0};
-        heft_alloc_fail_at(nth);
-        ok = plan_entries(&m, same, 2, 0);
-        heft_alloc_fail_at(0);
-        assert_true(ok || err.code == HEFT_NOMEM);
+    for (struct failures fail = {.most = 1000}; !fail.done;) {
+        FAIL_ALLOCATION(&fail, plan_entries(&m, same, 2, 0), &err);
         release(&m);
-        assert_true(nth < 1000);
     }
 }
 
@@ -211,20 +206,12 @@ static bool open_path(const char *path, struct heft_model *model)
 
 static void expect_each_failure(const char *path)
 {
-    bool ok = false;
-
-    for (uint64_t nth = 1; !ok; nth++) {
+    for (struct failures fail = {.most = 1000}; !fail.done;) {
         struct heft_model model;
 
-        err = (struct heft_error){0};
-        heft_alloc_fail_at(nth);
-        ok = open_path(path, &model);
-        if (ok)
-            ok = heft_format_ptd.annotate(&model, 0, &err);
-        heft_alloc_fail_at(0);
-        assert_true(ok || err.code == HEFT_NOMEM);
+        FAIL_ALLOCATION(&fail, open_path(path, &model) && heft_format_ptd.annotate(&model, 0, &err),
+                        &err);
         heft_model_release(&model);
-        assert_true(nth < 1000);
     }
 }
 

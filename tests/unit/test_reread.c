@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "failures.h"
 #include "core/convert.h"
 #include "format/formats.h"
 #include "scratch.h"
@@ -155,16 +156,11 @@ static void any_failing_allocation(void **state)
 {
     const struct heft_convert_options options = {0};
     struct bench b;
-    bool ok = false;
 
     (void)state;
     fill(&b, "x.safetensors", &options);
-    for (uint64_t nth = 1; !ok; nth++) {
-        b.err = (struct heft_error){0};
-        heft_alloc_fail_at(nth);
-        ok = heft_conversion_reread(&b.conversion, &b.err);
-        heft_alloc_fail_at(0);
-        assert_true(ok || b.err.code == HEFT_NOMEM);
+    for (struct failures fail = {.most = 10000}; !fail.done;) {
+        FAIL_ALLOCATION(&fail, heft_conversion_reread(&b.conversion, &b.err), &b.err);
     }
     empty(&b);
 }

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "failures.h"
+
 #define FOLDER HEFT_TESTS "/golden/tokens/sampler/"
 
 static struct heft_sampler *open_one(const char *name, uint32_t seed, struct heft_error *err)
@@ -196,15 +198,10 @@ static void test_no_memory(void **unused)
     (void)unused;
     for (size_t i = 0; i < HEFT_COUNT(names); i++) {
         struct heft_sampler *s = NULL;
+        struct heft_error err;
 
-        for (uint64_t nth = 1; !s; nth++) {
-            struct heft_error err = {0};
-
-            heft_alloc_fail_at(nth);
-            s = open_one(names[i], 0, &err);
-            assert_true(s || err.code == HEFT_NOMEM);
-        }
-        heft_alloc_fail_at(0);
+        for (struct failures fail = {.most = 10000}; !fail.done;)
+            FAIL_ALLOCATION(&fail, (s = open_one(names[i], 0, &err)) != NULL, &err);
         heft_sampler_close(s);
     }
 }

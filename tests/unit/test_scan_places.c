@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "failures.h"
 #include "core/model.h"
 #include "format/formats.h"
 #include "scan/scan.h"
@@ -168,17 +169,12 @@ static void starve(struct heft_bytes bytes, size_t dangers)
     struct heft_source src;
     struct heft_error err;
     struct tally tally;
-    bool complete, ok = false;
+    bool complete;
 
     heft_source_open_memory(&src, bytes, "file");
-    for (uint64_t n = 1; !ok && n < 1000; n++) {
-        heft_alloc_fail_at(n);
-        ok = scan(&src, &tally, &complete, &err);
-        heft_alloc_fail_at(0);
-        if (!ok)
-            assert_int_equal(err.code, HEFT_NOMEM);
-    }
-    assert_true(ok && complete);
+    for (struct failures fail = {.most = 1000}; !fail.done;)
+        FAIL_ALLOCATION(&fail, scan(&src, &tally, &complete, &err), &err);
+    assert_true(complete);
     assert_int_equal(tally.dangers, dangers);
     heft_source_close(&src);
 }

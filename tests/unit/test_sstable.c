@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <snappy-c.h>
 
+#include "failures.h"
 #include "base/checksum.h"
 #include "base/endian.h"
 #include "wire/sstable.h"
@@ -468,7 +469,7 @@ static void lack_of_memory_is_an_error(void **state)
 {
     struct table t = {0};
     struct story s = {0};
-    uint64_t nth = 0;
+    struct failures fail = {.most = 1000};
 
     (void)state;
     put_entry(&t, 0, "a", "1");
@@ -478,13 +479,9 @@ static void lack_of_memory_is_an_error(void **state)
     put_restarts(&t, 1, (const uint32_t[]){0});
     end_data(&t, 0);
     end_table(&t, (const char *const[]){"a", "z"});
-    do {
-        heft_alloc_fail_at(++nth);
-        read_all(&s, t.file.p, t.file.n);
-        heft_alloc_fail_at(0);
-        assert_true(s.ok || s.err.code == HEFT_NOMEM);
-    } while (!s.ok);
-    assert_true(nth > 5);
+    while (!fail.done)
+        FAIL_ALLOCATION(&fail, (read_all(&s, t.file.p, t.file.n), s.ok), &s.err);
+    assert_true(fail.n > 5);
     heft_buf_release(&t.file);
     heft_buf_release(&t.block);
 }

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "failures.h"
 #include "base/checksum.h"
 #include "base/endian.h"
 #include "wire/proto_write.h"
@@ -213,18 +214,12 @@ static bool fill_table(struct heft_table_writer *t, struct heft_error *err)
 
 static void without_memory(void **state)
 {
-    bool done = false;
-
     (void)state;
-    for (uint64_t n = 1; !done; n++) {
+    for (struct failures fail = {.most = 1000}; !fail.done;) {
         struct heft_table_writer t = {0};
         struct heft_error err = {0};
 
-        assert_true(n < 1000);
-        heft_alloc_fail_at(n);
-        done = fill_table(&t, &err);
-        heft_alloc_fail_at(0);
-        assert_true(done || err.code == HEFT_NOMEM);
+        FAIL_ALLOCATION(&fail, fill_table(&t, &err), &err);
         heft_table_release(&t);
     }
 }

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "failures.h"
 #include "base/mem.h"
 #include "scratch.h"
 #include "heft/heft.h"
@@ -135,18 +136,12 @@ static void lack_of_memory_is_an_error(void **state)
     for (size_t i = 0; i < HEFT_COUNT(folders); i++) {
         const struct heft_open_options *how = strcmp(folders[i], "objects") ? NULL : &objects;
         struct heft_checkpoint *c = NULL;
+        struct heft_error err;
         char path[256];
 
         snprintf(path, sizeof path, GOLDEN "/%s", folders[i]);
-        for (uint64_t nth = 1; !c; nth++) {
-            struct heft_error err = {0};
-
-            heft_alloc_fail_at(nth);
-            c = heft_open(path, how, &err);
-            heft_alloc_fail_at(0);
-            if (!c && err.code != HEFT_NOMEM)
-                fail_msg("%s: allocation %u: %s", path, (unsigned)nth, err.text);
-        }
+        for (struct failures fail = {.most = 20000}; !fail.done;)
+            FAIL_ALLOCATION(&fail, (c = heft_open(path, how, &err)) != NULL, &err);
         assert_true(heft_tensor_count(c) > 0);
         heft_close(c);
     }

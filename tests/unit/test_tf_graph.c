@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "failures.h"
+
 #define GOLDEN HEFT_TESTS "/golden/saved-model/"
 
 static const struct heft_open_options with_constants = {.constants = true};
@@ -145,17 +147,10 @@ static void opening_without_memory(void **state)
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(files); i++) {
         struct heft_checkpoint *c = NULL;
+        struct heft_error err;
 
-        for (uint64_t nth = 1; !c; nth++) {
-            struct heft_error err = {0};
-
-            assert_true(nth < 20000);
-            heft_alloc_fail_at(nth);
-            c = heft_open(files[i], &with_constants, &err);
-            heft_alloc_fail_at(0);
-            if (!c && err.code != HEFT_NOMEM)
-                fail_msg("%s, allocation %" PRIu64 ": %s", files[i], nth, err.text);
-        }
+        for (struct failures fail = {.most = 20000}; !fail.done;)
+            FAIL_ALLOCATION(&fail, (c = heft_open(files[i], &with_constants, &err)) != NULL, &err);
         heft_close(c);
     }
 }

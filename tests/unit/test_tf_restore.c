@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "failures.h"
 #include "api/checkpoint.h"
 #include "format/tensorflow/saved_model/tf_restore_uses.h"
 #include "heft/heft.h"
@@ -122,21 +123,12 @@ static void models_that_cannot_be_restored_are_refused(void **state)
 static void fail_in_turn(const char *path)
 {
     struct heft_checkpoint *const c = open_model(path);
+    struct heft_restore *r = NULL;
+    struct heft_error err;
 
-    for (uint64_t n = 1;; n++) {
-        struct heft_error err = {0};
-        struct heft_restore *r;
-
-        heft_alloc_fail_at(n);
-        r = heft_restore_new(c, NULL, &err);
-        heft_alloc_fail_at(0);
-        if (r) {
-            heft_restore_free(r);
-            break;
-        }
-        if (err.code != HEFT_NOMEM)
-            fail_msg("allocation %u: %s", (unsigned)n, err.text);
-    }
+    for (struct failures fail = {.most = 20000}; !fail.done;)
+        FAIL_ALLOCATION(&fail, (r = heft_restore_new(c, NULL, &err)) != NULL, &err);
+    heft_restore_free(r);
     heft_close(c);
 }
 
@@ -176,17 +168,16 @@ static void the_writer_of_a_checkpoint_is_reported(void **state)
 static void reporting_the_writer_without_memory(void **state)
 {
     struct heft_checkpoint *const c = open_model(GOLDEN "nested");
-    bool ok = false;
 
     (void)state;
-    for (uint64_t n = 1; !ok; n++) {
+    for (struct failures fail = {.most = 10000}; !fail.done;) {
         struct heft_error err = {0};
         struct heft_tf_wants wants;
 
-        heft_alloc_fail_at(n);
-        ok = heft_tf_restore_expect(&wants, &c->model, heft_tf_restore_source(&c->model), &err);
-        heft_alloc_fail_at(0);
-        assert_true(ok || err.code == HEFT_NOMEM);
+        FAIL_ALLOCATION(
+            &fail,
+            heft_tf_restore_expect(&wants, &c->model, heft_tf_restore_source(&c->model), &err),
+            &err);
         heft_tf_wants_release(&wants);
     }
     heft_close(c);

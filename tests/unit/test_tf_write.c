@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "failures.h"
 #include "base/endian.h"
 #include "core/convert.h"
 #include "format/formats.h"
@@ -212,20 +213,15 @@ static void objects_have_slots(void **state)
     heft_conversion_release(&c);
 }
 
-static void fail_each_allocation(void **state, const struct heft_convert_options *options)
+static void plan_without_memory(void **state, const struct heft_convert_options *options)
 {
     struct bench *b = *state;
-    bool done = false;
 
     assert_true(heft_model_validate(&b->model, &b->err));
-    for (uint64_t n = 1; !done; n++) {
+    for (struct failures fail = {.most = 2000}; !fail.done;) {
         struct heft_conversion c;
 
-        assert_true(n < 2000);
-        heft_alloc_fail_at(n);
-        done = plan(b, options, &c);
-        heft_alloc_fail_at(0);
-        assert_true(done || b->err.code == HEFT_NOMEM);
+        FAIL_ALLOCATION(&fail, plan(b, options, &c), &b->err);
         heft_conversion_release(&c);
     }
 }
@@ -241,7 +237,7 @@ static void objects_without_memory(void **state)
                                                  .rules = &rule,
                                                  .n_rules = 1};
 
-    fail_each_allocation(state, &options);
+    plan_without_memory(state, &options);
 }
 
 static void renaming_without_memory(void **state)
@@ -253,7 +249,7 @@ static void renaming_without_memory(void **state)
 
     put_attribute(&graph, "bias", HEFT_STR("dense/bias" ATTRIBUTE));
     add_graph(*state, (struct heft_str){graph.p, graph.n});
-    fail_each_allocation(state, &options);
+    plan_without_memory(state, &options);
     heft_buf_release(&graph);
 }
 
@@ -383,7 +379,7 @@ static void big_endian_strings_without_memory(void **state)
     const struct heft_str bytes = put_big(b, &crc);
 
     add_big(b, bytes, crc);
-    fail_each_allocation(state, &options);
+    plan_without_memory(state, &options);
 }
 
 static void truncated_big_endian_strings_are_refused(void **state)

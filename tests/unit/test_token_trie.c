@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "failures.h"
+
 #define TOKENS  400
 #define LONGEST 9
 
@@ -82,19 +84,16 @@ static const struct heft_str *words_of(const struct set *set)
     return words;
 }
 
-/* Returns false if an allocation failed. */
-static bool build(struct heft_trie *trie, const struct set *set)
+static bool build(struct heft_trie *trie, const struct set *set, struct heft_error *err)
 {
-    struct heft_error err = {0};
     size_t nodes = 0;
     bool ok;
 
     for (size_t i = 0; i < set->n; i++)
         nodes += set->sizes[i] - 2;
-    ok = heft_trie_init(trie, words_of(set), lock, set->n, nodes, &err);
+    ok = heft_trie_init(trie, words_of(set), lock, set->n, nodes, err);
     for (uint32_t i = 0; i < set->n && ok; i++)
         heft_trie_add(trie, i, 256 + i);
-    assert_int_equal(err.code, ok ? HEFT_OK : HEFT_NOMEM);
     return ok;
 }
 
@@ -105,10 +104,11 @@ static void test_longest(void **unused)
     (void)unused;
     for (unsigned round = 0; round < 200; round++) {
         struct heft_trie trie = {0};
+        struct heft_error err = {0};
         char text[LONGEST + 2];
 
         make_set(&set, 1 + round % 4);
-        assert_true(build(&trie, &set));
+        assert_true(build(&trie, &set, &err));
         for (unsigned i = 0; i < 2000; i++) {
             const size_t n = 1 + any(sizeof text - 1);
             const uint8_t *const bytes = (const uint8_t *)text;
@@ -138,9 +138,10 @@ static void test_nodes_are_created_on_demand(void **unused)
         uint32_t nodes;
     } steps[] = {{"ab", 1}, {"abx", 1}, {"abc", 2}, {"abcd", 4}, {"abce", 4}, {"xyzw", 6}};
     struct heft_trie trie = {0};
+    struct heft_error err = {0};
 
     (void)unused;
-    assert_true(build(&trie, &set));
+    assert_true(build(&trie, &set, &err));
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         heft_trie_longest(&trie, (const uint8_t *)steps[i].text, strlen(steps[i].text), false);
         assert_int_equal(trie.n_nodes, steps[i].nodes);
@@ -154,6 +155,7 @@ static void test_maximum_of_nodes(void **unused)
 {
     static struct set set;
     struct heft_trie trie = {0};
+    struct heft_error err = {0};
 
     (void)unused;
     for (set.n = 0; set.n < TOKENS; set.n++) {
@@ -162,7 +164,7 @@ static void test_maximum_of_nodes(void **unused)
         set.bytes[set.n][1] = (char)(uint8_t)set.n;
         set.sizes[set.n] = LONGEST;
     }
-    assert_true(build(&trie, &set));
+    assert_true(build(&trie, &set, &err));
     for (uint32_t i = 0; i < TOKENS; i++)
         assert_int_equal(
             heft_trie_longest(&trie, (const uint8_t *)set.bytes[i], LONGEST, false).code, 256 + i);
@@ -172,17 +174,14 @@ static void test_maximum_of_nodes(void **unused)
 static void test_no_memory(void **unused)
 {
     static struct set set;
-    bool ok = false;
 
     (void)unused;
     make_set(&set, 2);
-    for (unsigned nth = 1; !ok; nth++) {
+    for (struct failures fail = {.most = 20}; !fail.done;) {
         struct heft_trie trie = {0};
+        struct heft_error err;
 
-        assert_true(nth < 20);
-        heft_alloc_fail_at(nth);
-        ok = build(&trie, &set);
-        heft_alloc_fail_at(0);
+        FAIL_ALLOCATION(&fail, build(&trie, &set, &err), &err);
         heft_trie_release(&trie);
     }
 }

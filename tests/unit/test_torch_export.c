@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "failures.h"
 #include "fixture.h"
 #include "torch_zip.h"
 
@@ -28,7 +29,7 @@ static struct heft_bytes text(const char *s)
 }
 
 /* `other`: the config of a second model, or NULL. */
-static void open_with(struct fixture *f, const char *weights, const char *other, uint64_t fail_at)
+static void make_zip(struct fixture *f, const char *weights, const char *other)
 {
     static const uint8_t numbers[16];
     const struct heft_bytes storage = {numbers, sizeof numbers};
@@ -45,7 +46,12 @@ static void open_with(struct fixture *f, const char *weights, const char *other,
 
     *f = (struct fixture){0};
     torch_zip_records(&f->zip, records, HEFT_COUNT(records) - (other ? 0 : 1));
-    open_bytes(f, &heft_format_torch_export, zip_bytes(f), NULL, fail_at);
+}
+
+static void open_with(struct fixture *f, const char *weights, const char *other)
+{
+    make_zip(f, weights, other);
+    open_bytes(f, &heft_format_torch_export, zip_bytes(f), NULL);
 }
 
 static void weights_come_before_constants(void **state)
@@ -53,7 +59,7 @@ static void weights_come_before_constants(void **state)
     struct fixture f;
 
     (void)state;
-    open_with(&f, "{\"config\":{\"b\":" TENSOR("0") ",\"a\":" TENSOR("2") "}}", NULL, 0);
+    open_with(&f, "{\"config\":{\"b\":" TENSOR("0") ",\"a\":" TENSOR("2") "}}", NULL);
     assert_true(f.opened);
     assert_int_equal(f.model.n_rows, 3);
     assert_string_equal(f.model.rows[0].name.p, "b");
@@ -69,7 +75,7 @@ static void several_models_name_their_rows(void **state)
     struct fixture f;
 
     (void)state;
-    open_with(&f, ONE, ONE, 0);
+    open_with(&f, ONE, ONE);
     assert_true(f.opened);
     assert_int_equal(f.model.n_rows, 3);
     assert_string_equal(f.model.rows[0].name.p, "m.w");
@@ -84,7 +90,7 @@ static void the_probe_scores_higher_than_torch(void **state)
     struct heft_probe probe = {0};
 
     (void)state;
-    open_with(&f, ONE, NULL, 0);
+    open_with(&f, ONE, NULL);
     probe.head = probe.tail = (struct heft_bytes){(const uint8_t *)f.zip.p, f.zip.n};
     probe.size = f.zip.n;
     assert_true(heft_format_torch_export.probe(&probe) > heft_format_torch.probe(&probe));
@@ -96,18 +102,19 @@ static void the_probe_scores_higher_than_torch(void **state)
 /* The n-th allocation fails, for every n until all succeed: HEFT_NOMEM, no crash, no leak. */
 static void lack_of_memory_is_an_error(void **state)
 {
-    struct fixture f = {0};
-    uint64_t n = 0;
+    struct failures fail = {.most = 1001};
 
     (void)state;
-    while (!f.opened && n++ < 1000) {
-        open_with(&f, "{\"config\":{\"\\u0061b\":" TENSOR("0") ",\"c\":{\"path_name\":\"p\"}}}",
-                  ONE, n);
-        if (!f.opened)
-            assert_int_equal(f.err.code, HEFT_NOMEM);
+    while (!fail.done) {
+        struct fixture f;
+
+        make_zip(&f, "{\"config\":{\"\\u0061b\":" TENSOR("0") ",\"c\":{\"path_name\":\"p\"}}}",
+                 ONE);
+        FAIL_ALLOCATION(&fail, open_bytes(&f, &heft_format_torch_export, zip_bytes(&f), NULL),
+                        &f.err);
         close_fixture(&f);
     }
-    assert_true(f.opened && n > 10);
+    assert_true(fail.n > 10);
 }
 
 int main(void)

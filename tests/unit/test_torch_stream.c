@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "failures.h"
 #include "fixture.h"
 #include "format/torch/pickle/torch_parts.h"
 
@@ -32,7 +33,7 @@ extern const struct heft_format heft_format_torch_legacy, heft_format_torch_tar,
 static void open_whole(struct fixture *f, const struct heft_format *format, struct heft_bytes bytes)
 {
     *f = (struct fixture){0};
-    open_bytes(f, format, bytes, NULL, 0);
+    open_bytes(f, format, bytes, NULL);
 }
 
 /* Reads a file of tests/golden into the heap. */
@@ -147,7 +148,7 @@ static void limits_hold_for_pickles_in_a_row(void **state)
     put_pickle(&bytes, 100, 0);
     f = (struct fixture){0};
     open_bytes(&f, &heft_format_torch_legacy,
-               (struct heft_bytes){(const uint8_t *)bytes.p, bytes.n}, &limits, 0);
+               (struct heft_bytes){(const uint8_t *)bytes.p, bytes.n}, &limits);
     assert_false(f.opened);
     assert_int_equal(f.err.code, HEFT_LIMIT);
     assert_int_equal(f.err.offset, sizeof FRONT - 1);
@@ -297,18 +298,17 @@ static void lack_of_memory_is_an_error(void **state)
 {
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(FILES); i++) {
-        struct fixture f = {0};
         size_t n;
         uint8_t *bytes = golden(FILES[i].name, &n);
 
-        for (uint64_t nth = 1; !f.opened && nth < 5000; nth++) {
-            f = (struct fixture){0};
-            open_bytes(&f, FILES[i].format, (struct heft_bytes){bytes, n}, NULL, nth);
-            if (!f.opened && f.err.code != HEFT_NOMEM)
-                fail_msg("%s, allocation %u: %s", FILES[i].name, (unsigned)nth, f.err.text);
+        for (struct failures fail = {.most = 5000}; !fail.done;) {
+            struct fixture f = {0};
+
+            FAIL_ALLOCATION(&fail,
+                            open_bytes(&f, FILES[i].format, (struct heft_bytes){bytes, n}, NULL),
+                            &f.err);
             close_fixture(&f);
         }
-        assert_true(f.opened);
         free(bytes);
     }
 }

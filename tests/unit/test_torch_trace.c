@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "failures.h"
 #include "core/model.h"
 #include "format/formats.h"
 #include "format/torch/trace/torch_trace.h"
@@ -545,19 +546,12 @@ static void failing_allocations(void **state)
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(paths); i++) {
         struct heft_trace_total total;
-        uint64_t nth = 0;
-        bool ok = false;
+        struct failures fail = {.most = 5000};
+        struct heft_error err;
 
-        while (!ok) {
-            struct heft_error err = {0};
-
-            assert_true(nth < 5000);
-            heft_alloc_fail_at(++nth);
-            ok = heft_trace(paths[i], &options, &none, &total, &err);
-            heft_alloc_fail_at(0);
-            assert_true(ok || err.code == HEFT_NOMEM);
-        }
-        assert_true(nth > 10);
+        while (!fail.done)
+            FAIL_ALLOCATION(&fail, heft_trace(paths[i], &options, &none, &total, &err), &err);
+        assert_true(fail.n > 10);
     }
 }
 

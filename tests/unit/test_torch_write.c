@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "failures.h"
 #include "core/convert.h"
 #include "format/formats.h"
 #include "format/torch/write/torch_write.h"
@@ -149,33 +150,26 @@ static bool plan(const char *to, const char *layout)
 }
 
 /* The N-th allocation fails: HEFT_NOMEM, no leak (detected by sanitizers), until all succeed. */
-static void fail_each_allocation(const char *to, const char *layout)
+static void plan_without_memory(const char *to, const char *layout)
 {
-    bool ok = false;
-
     fill(60);
     for (unsigned i = 0; i < bench.model.n_rows; i++)
         if (!strcmp(to, "torch-legacy"))
             bench.model.rows[i].dtype = HEFT_F32;
-    for (uint64_t nth = 1; !ok && nth < 500; nth++) {
-        heft_alloc_fail_at(nth);
-        ok = plan(to, layout);
-        heft_alloc_fail_at(0);
-        if (!ok) {
-            assert_int_equal(bench.err.code, HEFT_NOMEM);
+    for (struct failures fail = {.most = 500}; !fail.done;) {
+        FAIL_ALLOCATION(&fail, plan(to, layout), &bench.err);
+        if (!fail.done)
             heft_conversion_release(&bench.conversion);
-        }
     }
-    assert_true(ok);
     empty();
 }
 
 static void any_failing_allocation_of_a_plan(void **state)
 {
     (void)state;
-    fail_each_allocation("torch", "2.8");
-    fail_each_allocation("torch", "1.6");
-    fail_each_allocation("torch-legacy", NULL);
+    plan_without_memory("torch", "2.8");
+    plan_without_memory("torch", "1.6");
+    plan_without_memory("torch-legacy", NULL);
 }
 
 /* Byte offset of an item in its output file. */

@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "failures.h"
+
 #define SMALL HEFT_TESTS "/golden/tokens/small"
 
 /* ---- a directory ------------------------------------------------------------------------- */
@@ -369,20 +371,16 @@ static void test_no_memory(void **unused)
                                                    .threads = 1,
                                                    .memory = cases[i].memory,
                                                    .no_sync = true};
-        struct heft_error err = {.code = HEFT_NOMEM};
+        struct heft_error err;
         struct folder f;
 
         open_folder(&f);
         put(f.text, cases[i].text, cases[i].n);
-        for (uint64_t nth = 1; err.code != HEFT_OK; nth++) {
-            err = (struct heft_error){0};
-            heft_alloc_fail_at(nth);
-            if (!train(&f, &options, &err)) {
-                assert_int_equal(err.code, HEFT_NOMEM);
+        for (struct failures fail = {.most = 10000}; !fail.done;) {
+            FAIL_ALLOCATION(&fail, train(&f, &options, &err), &err);
+            if (!fail.done)
                 assert_int_equal(heft_path_kind(f.out), HEFT_PATH_NONE);
-            }
         }
-        heft_alloc_fail_at(0);
         close_folder(&f);
     }
 }
