@@ -92,14 +92,14 @@ size_t heft_convert_note_count(const struct heft_conversion *conversion)
 {
     if (!conversion)
         return 0;
-    return conversion->n_notes;
+    return conversion->plan.n_notes;
 }
 
 const char *heft_convert_note(const struct heft_conversion *conversion, size_t index)
 {
     if (!conversion)
         return NULL;
-    return index < conversion->n_notes ? conversion->notes[index] : NULL;
+    return index < conversion->plan.n_notes ? conversion->plan.notes[index] : NULL;
 }
 
 bool heft_convert_lost_at(const struct heft_conversion *conversion, size_t index,

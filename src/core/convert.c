@@ -170,16 +170,6 @@ static const char *shard_name(struct heft_conversion *c, uint32_t shard, struct 
                              shard + 1, c->exports.n_shards, c->suffix);
 }
 
-/* ---- notes of the conversion ------------------------------------------------------------- */
-
-bool heft_conversion_note(struct heft_conversion *c, const char *note, struct heft_error *err)
-{
-    if (!note || !heft_grow(&c->notes, &c->cap_notes, c->n_notes, 1, sizeof *c->notes, err))
-        return false;
-    c->notes[c->n_notes++] = note;
-    return true;
-}
-
 /* ---- loading the export list --------------------------------------------------------------- */
 
 /* Refuses extents of 2^63 and more, which an empty tensor may have, if the format stores them as
@@ -293,11 +283,10 @@ static bool leave_varying(struct heft_conversion *c, bool strict, struct heft_er
     if (n > NAMES_SHOWN)
         heft_buf_printf(&text, " and %zu more", n - NAMES_SHOWN);
     return heft_buf_take(&text, &c->mem, &out, err) &&
-           heft_conversion_note(c,
-                                heft_arena_printf(&c->mem, err, "left out, %s has no %s: %s",
-                                                  c->format->name, varying_kind(n, n_variants),
-                                                  out.p),
-                                err);
+           heft_plan_note(&c->plan,
+                          heft_arena_printf(&c->mem, err, "left out, %s has no %s: %s",
+                                            c->format->name, varying_kind(n, n_variants), out.p),
+                          err);
 }
 
 static bool slice_one(struct heft_conversion *c, const struct heft_convert_options *options,
@@ -411,15 +400,6 @@ static bool plan_files(struct heft_conversion *c, const char *output, struct hef
     return c->exports.n_shards == 1 || plan_index(c, err);
 }
 
-/* Takes over the notes of the plan. */
-static bool take_notes(struct heft_conversion *c, struct heft_error *err)
-{
-    for (size_t i = 0; i < c->plan.n_notes; i++)
-        if (!heft_conversion_note(c, c->plan.notes[i], err))
-            return false;
-    return true;
-}
-
 /* Refuses a source with missing tensors, unless a single tensor is selected by name. */
 static bool refuse_lacks(const struct heft_conversion *c, struct heft_error *err)
 {
@@ -464,7 +444,7 @@ bool heft_conversion_plan(struct heft_conversion *c, const struct heft_model *mo
         !plan_files(c, options->output, err))
         return false;
     c->plan.request = (struct heft_plan_request){0}; /* belongs to the caller */
-    return take_notes(c, err) && heft_plan_check(&c->plan, err);
+    return heft_plan_check(&c->plan, err);
 }
 
 /* ---- running the plan -------------------------------------------------------------------- */
@@ -564,7 +544,6 @@ void heft_conversion_release(struct heft_conversion *c)
 {
     heft_export_release(&c->exports);
     heft_plan_release(&c->plan);
-    heft_free(c->notes);
     heft_free(c->lost);
     heft_arena_release(&c->mem);
     *c = (struct heft_conversion){0};

@@ -17,9 +17,7 @@ struct heft_conversion {
     const char *folder; /* output directory; NULL: the output is a single path */
     /* parts of the shard pattern around {suffix}; NULL if there is one file */
     const char *prefix, *suffix;
-    const char *index_name; /* name of the index; NULL: PREFIX SUFFIX .index.json */
-    const char **notes;
-    size_t n_notes, cap_notes;
+    const char *index_name;   /* name of the index; NULL: PREFIX SUFFIX .index.json */
     struct heft_unread *lost; /* lost tensors, if options->salvage */
     size_t n_lost, cap_lost;
 };
@@ -60,9 +58,6 @@ HEFT_CHECKED bool heft_conversion_count_losses(struct heft_conversion *c, struct
 HEFT_CHECKED bool heft_conversion_note_casts(struct heft_conversion *c, struct heft_error *err);
 /* note_ties.c: notes dropped and restored tied names, and metadata that may record one. */
 HEFT_CHECKED bool heft_conversion_note_ties(struct heft_conversion *c, struct heft_error *err);
-/* Adds a note for the user. False if `note` is NULL, which means that memory ran out. */
-HEFT_CHECKED bool heft_conversion_note(struct heft_conversion *c, const char *note,
-                                       struct heft_error *err);
 void heft_conversion_release(struct heft_conversion *conversion);
 
 #endif

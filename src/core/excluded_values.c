@@ -50,7 +50,7 @@ static bool note_names(struct heft_conversion *c, struct left_out *left, const c
     }
     return take_names(left, &c->mem, &names, err) &&
            (left->n == 0 ||
-            heft_conversion_note(c, heft_arena_printf(&c->mem, err, "%s: %s", what, names), err));
+            heft_plan_note(&c->plan, heft_arena_printf(&c->mem, err, "%s: %s", what, names), err));
 }
 
 static const struct heft_conventions *conventions_of(const struct heft_model *model)
@@ -308,10 +308,10 @@ static bool note_left(struct heft_conversion *c, bool strict, struct heft_error 
             heft_fail(err, HEFT_UNSUPPORTED, note->offset, "%s", note->text);
             return heft_error_file(err, path);
         }
-        if (!heft_conversion_note(c,
-                                  heft_arena_printf(&c->mem, err, "%s: offset 0x%" PRIx64 ": %s",
-                                                    path, note->offset, note->text),
-                                  err))
+        if (!heft_plan_note(&c->plan,
+                            heft_arena_printf(&c->mem, err, "%s: offset 0x%" PRIx64 ": %s", path,
+                                              note->offset, note->text),
+                            err))
             return false;
     }
     return true;
@@ -321,7 +321,7 @@ static bool note_left(struct heft_conversion *c, bool strict, struct heft_error 
 static bool note_told(struct heft_conversion *c, struct heft_error *err)
 {
     for (size_t i = 0; i < c->model->n_notes && !c->format->plan_set; i++)
-        if (c->model->notes[i].is_told && !heft_conversion_note(c, c->model->notes[i].text, err))
+        if (c->model->notes[i].is_told && !heft_plan_note(&c->plan, c->model->notes[i].text, err))
             return false;
     return true;
 }

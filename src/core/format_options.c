@@ -149,7 +149,7 @@ static bool pass_over(struct heft_conversion *c, const char *name, bool strict,
     if (option->elsewhere == HEFT_ELSEWHERE_REFUSED || strict)
         return heft_format_option_refuse_foreign(formats, c->format, name, err);
     (void)heft_format_option_refuse_foreign(formats, c->format, name, &why);
-    return heft_conversion_note(c, heft_arena_printf(&c->mem, err, "%s", why.text), err);
+    return heft_plan_note(&c->plan, heft_arena_printf(&c->mem, err, "%s", why.text), err);
 }
 
 bool heft_conversion_take_options(struct heft_conversion *c,

@@ -54,8 +54,8 @@ static bool note_sum(struct heft_conversion *c, struct sum *sum, enum heft_dtype
     if (!heft_buf_take(&sum->names, &c->mem, &names, err))
         return false;
     count = count_text(c, &sum->losses, err);
-    return count && heft_conversion_note(
-                        c,
+    return count && heft_plan_note(
+                        &c->plan,
                         heft_arena_printf(&c->mem, err, "%s became %s in the cast to %s: %s", count,
                                           heft_cast_result(to), heft_dtype_name(to), names.p),
                         err);

@@ -29,11 +29,10 @@ static bool note_list(struct heft_conversion *c, struct list *list, const char *
         heft_buf_printf(&list->text, " and %zu more", list->n - TIES_SHOWN);
     if (!heft_buf_take(&list->text, &c->mem, &text, err))
         return false;
-    return list->n == 0 ||
-           heft_conversion_note(c,
-                                heft_arena_printf(&c->mem, err, "%zu %s: %s", list->n,
-                                                  list->n == 1 ? one : many, text.p),
-                                err);
+    return list->n == 0 || heft_plan_note(&c->plan,
+                                          heft_arena_printf(&c->mem, err, "%zu %s: %s", list->n,
+                                                            list->n == 1 ? one : many, text.p),
+                                          err);
 }
 
 static bool note_dropped(struct heft_conversion *c, bool is_recorded, struct heft_error *err)

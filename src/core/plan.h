@@ -94,7 +94,7 @@ struct heft_plan {
     struct heft_arena *mem;
     struct heft_plan_file *files;
     struct heft_op *ops;
-    const char **notes; /* for the user: choices of the format that may surprise */
+    const char **notes; /* for the user: what the output lacks, and choices of the format */
     struct heft_maker *makers;
     size_t n_files, n_ops, n_notes, n_makers, cap_files, cap_ops, cap_notes, cap_makers;
     /* byte offset of each item in its file, by item->number - 1; in the plan's arena */
@@ -163,7 +163,8 @@ HEFT_CHECKED bool heft_plan_late(struct heft_plan *plan, uint32_t file, struct h
  * number of the sum. */
 uint32_t heft_plan_sum_begin(struct heft_plan *plan);
 void heft_plan_sum_end(struct heft_plan *plan);
-/* Adds a note for the user; its text is static or in plan->mem. */
+/* Adds a note for the user; its text is static or in plan->mem. False if it is NULL, which means
+ * that memory ran out. */
 HEFT_CHECKED bool heft_plan_note(struct heft_plan *plan, const char *note, struct heft_error *err);
 /* Adds the note that metadata is left out, if there is any. `what` names the format, "NumPy
  * files". Of a sharded output the index keeps the metadata. */

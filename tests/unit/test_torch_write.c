@@ -196,7 +196,7 @@ static void plans_are_deterministic_and_items_inside_the_file(void **state)
         assert_int_equal(offset_of(i), first[i]);
         assert_true(first[i] + bench.conversion.exports.items[i].bytes < size);
     }
-    assert_int_equal(bench.conversion.n_notes, 1);
+    assert_int_equal(bench.conversion.plan.n_notes, 1);
     empty();
 }
 
