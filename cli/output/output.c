@@ -187,7 +187,7 @@ void out_size(struct out *out, uint64_t bytes)
 
 void out_style(struct out *out, enum out_style style)
 {
-    static const char *const codes[] = {"\033[1;31m", "\033[33m", "\033[2m"};
+    static const char *const codes[] = {"\033[1;31m", "\033[33m"};
     if (out->color)
         out_text(out, codes[style]);
 }

@@ -20,7 +20,7 @@ struct out {
     bool separate; /* JSON: a comma is due before the next member of the open container */
 };
 
-enum out_style { OUT_BAD, OUT_DOUBTFUL, OUT_FAINT };
+enum out_style { OUT_BAD, OUT_DOUBTFUL };
 
 enum { OUT_CAPACITY = 64 * 1024, OUT_SLACK = 16 };
 

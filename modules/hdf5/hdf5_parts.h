@@ -210,7 +210,6 @@ bool hdf5_read(struct hdf5_file *file, uint64_t address, uint64_t off, void *dst
                struct heft_error *err);
 /* Bytes that are decoded to read all of a dataset sequentially. */
 uint64_t hdf5_work(hid_t list, const struct hdf5_shape *shape, size_t each);
-void hdf5_bands_release(struct hdf5_file *file);
 bool hdf5_walk(struct hdf5_file *file, const struct heft_h5_visitor *visitor,
                struct heft_error *err);
 struct heft_h5_image *hdf5_lay_out(struct heft_h5_new *datasets, size_t n,

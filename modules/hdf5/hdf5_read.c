@@ -21,16 +21,6 @@ struct reading {
     uint64_t address;
 };
 
-void hdf5_bands_release(struct hdf5_file *file)
-{
-    for (unsigned i = 0; i < HDF5_BANDS; i++)
-        free(file->bands[i].bytes);
-    memset(file->bands, 0, sizeof file->bands);
-    if (file->dataset > 0)
-        (void)H5Dclose(file->dataset);
-    file->dataset = 0;
-}
-
 /* ---- opening a dataset ------------------------------------------------------------------- */
 
 static bool open_dataset(struct hdf5_file *file, uint64_t address, struct heft_error *err)

@@ -50,11 +50,6 @@ static inline uint8_t heft_cur_u8(struct heft_cur *cur)
     const struct heft_bytes b = heft_cur_take(cur, 1);
     return b.n ? b.p[0] : 0;
 }
-static inline uint16_t heft_cur_u16(struct heft_cur *cur)
-{
-    const struct heft_bytes b = heft_cur_take(cur, 2);
-    return b.n ? heft_le16(b.p) : 0;
-}
 static inline uint32_t heft_cur_u32(struct heft_cur *cur)
 {
     const struct heft_bytes b = heft_cur_take(cur, 4);

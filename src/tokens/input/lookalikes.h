@@ -5,8 +5,6 @@
 
 #include "base/base.h"
 
-#define HEFT_LOOKALIKE_HEAD 512 /* bytes that suffice */
-
 /* Returns the format of a file that begins with `head`, with an article; NULL: none of these. No
  * text begins like this. */
 const char *heft_stranger(struct heft_bytes head);

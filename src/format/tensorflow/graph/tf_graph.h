@@ -215,7 +215,6 @@ struct heft_tf_variable {
     struct heft_str name;
     uint32_t dtype;
     struct heft_tf_shape shape;
-    bool trainable;
 };
 HEFT_CHECKED bool heft_tf_variable_read(const struct heft_proto_doc *doc, struct heft_tf_range at,
                                         struct heft_arena *mem, struct heft_tf_variable *out,

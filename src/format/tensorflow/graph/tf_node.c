@@ -9,7 +9,7 @@ enum { SHAPE_DIM = 2, SHAPE_UNKNOWN = 3, DIM_SIZE = 1 };
 enum { FUNCTION_SIGNATURE = 1, FUNCTION_RET = 4, OP_NAME = 1, OP_INPUT = 2, OP_OUTPUT = 3 };
 enum { ARG_NAME = 1, ARG_TYPE = 3 };
 enum { OBJECT_VARIABLE = 7 };
-enum { VARIABLE_DTYPE = 1, VARIABLE_SHAPE, VARIABLE_TRAINABLE, VARIABLE_NAME = 6 };
+enum { VARIABLE_DTYPE = 1, VARIABLE_SHAPE, VARIABLE_NAME = 6 };
 
 #define MOST_TEXT 65536
 #define MOST_RANK 254 /* TensorFlow's own limit */
@@ -390,8 +390,6 @@ static bool read_variable(struct heft_proto *p, struct heft_arena *mem,
     while (ok && (number = heft_proto_pull(p))) {
         if (number == VARIABLE_DTYPE)
             out->dtype = heft_tf_base_dtype(p->u64);
-        else if (number == VARIABLE_TRAINABLE)
-            out->trainable = p->u64;
         else if (number == VARIABLE_SHAPE)
             ok = heft_tf_shape_read(p, mem, &out->shape);
         else
