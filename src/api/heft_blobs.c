@@ -48,7 +48,7 @@ bool heft_blob_find(const struct heft_checkpoint *c, const char *name, size_t na
     return true;
 }
 
-static bool stream(struct heft_checkpoint *c, uint32_t storage, uint8_t *piece,
+static bool stream_storage(struct heft_checkpoint *c, uint32_t storage, uint8_t *piece,
                    bool (*each)(void *ctx, const void *piece, size_t n), void *ctx,
                    struct heft_error *err)
 {
@@ -80,7 +80,7 @@ bool heft_blob_stream(struct heft_checkpoint *c, size_t index,
     blob = &c->model.blobs[index];
     piece =
         heft_alloc((size_t)heft_min_u64(c->model.storages[blob->storage].len, STREAM_PIECE), err);
-    ok = piece && (stream(c, blob->storage, piece, each, ctx, err) ||
+    ok = piece && (stream_storage(c, blob->storage, piece, each, ctx, err) ||
                    heft_error_about(err, blob->kind, blob->name));
     heft_free(piece);
     return ok;

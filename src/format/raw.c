@@ -12,7 +12,7 @@ static bool plan_file(struct heft_plan *plan, uint32_t file, const struct heft_e
 }
 
 /* True also for varying-length dtypes: their stored bytes are copied. */
-static bool holds(enum heft_dtype dtype)
+static bool supports_dtype(enum heft_dtype dtype)
 {
     return dtype < HEFT_DTYPE_COUNT;
 }
@@ -27,5 +27,5 @@ const struct heft_format heft_format_raw = {
     .extensions = extensions,
     .one_tensor = true,
     .wide_extents = true,
-    .supports_dtype = holds,
+    .supports_dtype = supports_dtype,
 };

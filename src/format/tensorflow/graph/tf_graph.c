@@ -68,7 +68,7 @@ static uint32_t *recent_slot(struct heft_tf_graph *g, struct heft_str text)
     return &g->recent[mark % HEFT_TF_RECENT];
 }
 
-static bool find_word(struct heft_tf_graph *g, struct heft_str text, uint32_t *out)
+static bool find_name(struct heft_tf_graph *g, struct heft_str text, uint32_t *out)
 {
     uint32_t *const last = recent_slot(g, text);
 
@@ -84,7 +84,7 @@ static bool find_word(struct heft_tf_graph *g, struct heft_str text, uint32_t *o
 }
 
 /* Interns a name that is not in the table yet. Its text is in the arena. */
-static bool add_word(struct heft_tf_graph *g, struct heft_str text, uint64_t where, uint32_t *out,
+static bool add_name(struct heft_tf_graph *g, struct heft_str text, uint64_t where, uint32_t *out,
                      struct heft_error *err)
 {
     uint32_t found;
@@ -99,13 +99,13 @@ static bool add_word(struct heft_tf_graph *g, struct heft_str text, uint64_t whe
            heft_tf_graph_weigh(g, where, err);
 }
 
-static bool word(struct heft_tf_graph *g, struct heft_proto *p, uint32_t *out)
+static bool intern_name(struct heft_tf_graph *g, struct heft_proto *p, uint32_t *out)
 {
     struct heft_str text = p->text;
 
-    if (text.p && find_word(g, text, out))
+    if (text.p && find_name(g, text, out))
         return true;
-    return heft_tf_text(p, &g->texts, &text) && add_word(g, text, p->where, out, p->err);
+    return heft_tf_text(p, &g->texts, &text) && add_name(g, text, p->where, out, p->err);
 }
 
 /* ---- nodes ---- */
@@ -122,7 +122,7 @@ static bool read_func(struct heft_tf_graph *g, struct heft_proto *p, uint32_t *f
             continue;
         }
         while ((number = heft_proto_pull(p)))
-            if (number == FUNC_NAME ? !word(g, p, func) : !heft_proto_pass(p))
+            if (number == FUNC_NAME ? !intern_name(g, p, func) : !heft_proto_pass(p))
                 return false;
     }
     return !p->failed;
@@ -158,7 +158,7 @@ static bool read_node(struct heft_tf_graph *g, struct heft_proto *p,
         if (number == NODE_NAME)
             ok = heft_tf_text(p, &g->texts, &node->name);
         else if (number == NODE_OP)
-            ok = word(g, p, &node->op);
+            ok = intern_name(g, p, &node->op);
         else if (number == NODE_ATTR)
             ok = read_attr(g, p, &node->func);
         else
@@ -280,8 +280,8 @@ static bool add_tag(struct heft_tf_graph *g, struct heft_proto *p)
 {
     struct heft_str tag;
 
-    for (size_t i = 0; i < g->n_tags;
-         i++) /* compared before the copy: a tag may be repeated millions of times */
+    /* Compared before the copy: a tag may be repeated millions of times. */
+    for (size_t i = 0; i < g->n_tags; i++)
         if (p->text.p && heft_str_eq(g->tags[i], p->text))
             return true;
     if (!heft_grow(&g->tags, &g->cap_tags, g->n_tags, 1, sizeof tag, p->err) ||
