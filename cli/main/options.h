@@ -41,8 +41,8 @@ struct options {
     uint64_t memory;         /* -M in bytes; 0 if not given */
     uint64_t max_shard_size; /* set if sharded is true */
     bool sharded;
-    struct heft_option
-        *format_options; /* options of the target's format; the array has room for one more */
+    /* options of the target's format; the array has room for one more */
+    struct heft_option *format_options;
     size_t n_format_options;
     struct heft_rule *rules; /* -g -e --rename --cast --metadata, in order */
     size_t n_rules;

@@ -320,8 +320,8 @@ HEFT_API bool heft_blob_check(struct heft_checkpoint *c, size_t index, struct he
 struct heft_segment {
     size_t file;
     uint64_t offset, bytes;
-    const char *
-        what; /* description, such as "zip central directory" or "storage data/0: layer.weight, layer.tied" */
+    /* description, such as "zip central directory" or "storage data/0: layer.weight, layer.tied" */
+    const char *what;
     bool claimed;  /* false if heft does not know the meaning of the range */
     bool overlaps; /* begins before the end of an earlier segment */
 };

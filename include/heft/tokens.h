@@ -170,8 +170,8 @@ enum heft_eot {
 struct heft_encode_options {
     const char *output; /* NULL: only count tokens; DIR/: files in that directory; "-": no
                               file, `written` receives the bytes */
-    const char *
-        format; /* "npz", "npy", "bin", "llmc", "megatron" or "ids"; NULL: by the output's extension */
+    /* "npz", "npy", "bin", "llmc", "megatron" or "ids"; NULL: by the output's extension */
+    const char *format;
     const char *encoding;  /* encoding of the text; NULL: "utf-8" */
     const char *jsonl_key; /* each line is a JSON object; its text is the string with this key */
     const char *unicode;   /* as in heft_encoder_options */

@@ -1,4 +1,5 @@
-/* snappy_module.c: the module that decompresses snappy blocks of tables with libsnappy (used by src/wire/sstable_block.c). */
+/* snappy_module.c: the module that decompresses snappy blocks of tables with libsnappy (used by
+ * src/wire/sstable_block.c). */
 #include "wire/snappy_module.h"
 
 #include <snappy-c.h>

@@ -32,8 +32,8 @@ struct heft_dtype_info {
     uint16_t block_bytes;    /* 0: varying length */
     uint8_t word; /* bytes that are swapped together on a big-endian file: C64 4, F32 4, U8 1 */
     uint8_t kind; /* enum heft_kind */
-    uint8_t
-        value_bits; /* bits of the value, for an integer with fewer bits than its byte has; else 0 */
+    /* bits of the value, for an integer with fewer bits than its byte has; else 0 */
+    uint8_t value_bits;
 };
 
 /* By enum heft_dtype. dtype_table.c defines nothing else, so that a test can link a table of its

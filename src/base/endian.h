@@ -1,4 +1,5 @@
-/* endian.h: loads and stores of little- and big-endian numbers, byte by byte, so that alignment and the host's byte order do not matter. */
+/* endian.h: loads and stores of little- and big-endian numbers, byte by byte, so that alignment and
+ * the host's byte order do not matter. */
 #ifndef HEFT_ENDIAN_H
 #define HEFT_ENDIAN_H
 
@@ -40,7 +41,8 @@ static inline void heft_put_le64(uint8_t *p, uint64_t v)
         p[i] = (uint8_t)(v >> (8 * i));
 }
 
-/* Writes little-endian numbers one after the other into memory that the caller provides. Numbers are truncated to the written width. */
+/* Writes little-endian numbers one after the other into memory that the caller provides. Numbers
+ * are truncated to the written width. */
 struct heft_pen {
     uint8_t *p;
 };

@@ -4,15 +4,15 @@
  *     from ──► F64             integers, F32
  *     from ──► 64 bits ──► to  integers to wider integers
  *
- * F32 is the intermediate type of floats because torch rounds to F32 before it narrows to F16, BF16 or
- * F8. A lane holds the loops between one dtype and the intermediate types; a route is one or two of
- * these loops, run over blocks that stay in the first-level cache. The loops are simple enough for
- * compilers to vectorize; loads and stores go through copy_le, so alignment does not matter.
+ * F32 is the intermediate type of floats because torch rounds to F32 before it narrows to F16, BF16
+ * or F8. A lane holds the loops between one dtype and the intermediate types; a route is one or two
+ * of these loops, run over blocks that stay in the first-level cache. The loops are simple enough
+ * for compilers to vectorize; loads and stores go through copy_le, so alignment does not matter.
  *
- * Results were compared bit for bit with torch 2.13 on CPU. Where its scalar and vector code differ (NaN
- * to BF16 gives 0x7FC0 and 0xFFFF), the scalar code is followed. F32 to F16 keeps the part of a NaN
- * payload that fits, as hardware does. F8_E4M3 has no infinity: infinities and values that are too
- * large become ±448, as in torch since 2.13. */
+ * Results were compared bit for bit with torch 2.13 on CPU. Where its scalar and vector code differ
+ * (NaN to BF16 gives 0x7FC0 and 0xFFFF), the scalar code is followed. F32 to F16 keeps the part of
+ * a NaN payload that fits, as hardware does. F8_E4M3 has no infinity: infinities and values that
+ * are too large become ±448, as in torch since 2.13. */
 #include "core/cast.h"
 
 #include <assert.h>

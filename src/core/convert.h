@@ -31,8 +31,8 @@ HEFT_CHECKED bool heft_conversion_run(struct heft_conversion *conversion, uint64
  * tied name with the source. HEFT_MISMATCH if one differs, is missing, or was added. */
 HEFT_CHECKED bool heft_conversion_reread(const struct heft_conversion *conversion,
                                          struct heft_error *err);
-/* format_options.c: the options of the format that was chosen, for its plan. HEFT_USAGE for one that no
- * format has, and for a value that is not allowed. */
+/* format_options.c: the options of the format that was chosen, for its plan. HEFT_USAGE for one
+ * that no format has, and for a value that is not allowed. */
 HEFT_CHECKED bool heft_conversion_take_options(struct heft_conversion *c,
                                                const struct heft_convert_options *options,
                                                struct heft_error *err);

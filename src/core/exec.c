@@ -4,17 +4,18 @@
  *     ops     [PUT][ COPY        ][ROW][COPY][COPY]         from the ops that overlap it
  *
  * COPY ops that are adjacent in source and output are read with one call. If a storage has a stored
- * checksum and a single COPY takes all of it, the CRCs of its pieces are computed during the copy and
- * combined at the end (exec_sums.c), as are the plan's own sums. Any other storage with a checksum is
- * read once more by jobs of its own. Memory: two buffers a thread, whatever the file sizes. */
+ * checksum and a single COPY takes all of it, the CRCs of its pieces are computed during the copy
+ * and combined at the end (exec_sums.c), as are the plan's own sums. Any other storage with a
+ * checksum is read once more by jobs of its own. Memory: two buffers a thread, whatever the file
+ * sizes. */
 #include "base/checksum.h"
 #include "core/cast.h"
 #include "core/exec_parts.h"
 #include "io/pool.h"
 
-/* Bytes of a chunk. A chunk of plain copies stays in a core's cache between read, checksum and write.
- * Each chunk of strided rows may read a whole storage, so these are larger; casts need as much scratch
- * again. With them fewer threads run, to stay below 64 MiB. */
+/* Bytes of a chunk. A chunk of plain copies stays in a core's cache between read, checksum and
+ * write. Each chunk of strided rows may read a whole storage, so these are larger; casts need as
+ * much scratch again. With them fewer threads run, to stay below 64 MiB. */
 #define CHUNK          (1u << 20)
 #define GATHER_CHUNK   (16u << 20)
 #define CAST_CHUNK     (8u << 20)

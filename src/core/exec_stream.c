@@ -1,5 +1,6 @@
-/* exec_stream.c: streams a deflated storage that one tensor uses in order, from the inflater straight to
- * the output. No spool is needed; each tensor is one job, so several are inflated in parallel.
+/* exec_stream.c: streams a deflated storage that one tensor uses in order, from the inflater
+ * straight to the output. No spool is needed; each tensor is one job, so several are inflated in
+ * parallel.
  *
  *     stream   ─inflate→ | header | row ………………………………… |    bytes before the row are skipped
  *     output                      | op ………………………………… |    written in pieces */

@@ -4,8 +4,8 @@
  *     pieces   |PUT|COPY     |COPY |LATE|PUT|
  *                   └── combine ──┘             compared with a stored CRC, or a sum of the plan
  *
- * Late ops are made last, in order: each from the sums of all bytes before it; its own bytes are added
- * to the sum that includes it, if any. Until then the output has zeros in their place. */
+ * Late ops are made last, in order: each from the sums of all bytes before it; its own bytes are
+ * added to the sum that includes it, if any. Until then the output has zeros in their place. */
 #include "base/checksum.h"
 #include "core/exec_parts.h"
 

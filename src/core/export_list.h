@@ -1,9 +1,9 @@
-/* export_list.h: the list of tensors to write: selected, renamed, cast, untied, assigned to shards. It
- * reads no tensor data.
+/* export_list.h: the list of tensors to write: selected, renamed, cast, untied, assigned to shards.
+ * It reads no tensor data.
  *
  * An item is a row with the name and dtype as written. heft_export_load selects and renames,
- * heft_export_untie drops tied names nearly as huggingface_hub does, heft_export_split assigns shards
- * as it does. */
+ * heft_export_untie drops tied names nearly as huggingface_hub does, heft_export_split assigns
+ * shards as it does. */
 #ifndef HEFT_EXPORT_LIST_H
 #define HEFT_EXPORT_LIST_H
 

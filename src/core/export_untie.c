@@ -5,8 +5,8 @@
  *     lm_head   |================|     the same view: dropped, recorded as lm_head: embed
  *     rows      |=======|              another view: written with its own bytes
  *
- * As huggingface_hub does, with one exception: the hub also drops `rows` and records it in the same way,
- * which loses its shape and offset. */
+ * As huggingface_hub does, with one exception: the hub also drops `rows` and records it in the same
+ * way, which loses its shape and offset. */
 #include "core/export_list.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* file_names.h: file names of formats, for inputs that are directories, prefixes or steps. The names are
- * data of the formats; locate.c chooses files by them and knows no name itself. */
+/* file_names.h: file names of formats, for inputs that are directories, prefixes or steps. The
+ * names are data of the formats; locate.c chooses files by them and knows no name itself. */
 #ifndef HEFT_FILE_NAMES_H
 #define HEFT_FILE_NAMES_H
 

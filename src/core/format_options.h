@@ -1,5 +1,6 @@
-/* format_options.h: options of one format, such as the layout of its records: described by the format's
- * table (struct heft_format_option), given by name, and validated once, before any writer runs. */
+/* format_options.h: options of one format, such as the layout of its records: described by the
+ * format's table (struct heft_format_option), given by name, and validated once, before any writer
+ * runs. */
 #ifndef HEFT_FORMAT_OPTIONS_H
 #define HEFT_FORMAT_OPTIONS_H
 

@@ -4,8 +4,8 @@
  *                                              outside it, all of those inside; at most two a dimension
  *     block ∩ part ─► a box of the part's storage ─► the destination (gather.c)
  *
- * Parts are sorted by their first element, and `reach` is the maximum end of all parts up to one. So
- * the parts that intersect a block lie in one range of the list, which binary search finds. */
+ * Parts are sorted by their first element, and `reach` is the maximum end of all parts up to one.
+ * So the parts that intersect a block lie in one range of the list, which binary search finds. */
 #include "core/gather.h"
 
 struct block {

@@ -4,9 +4,9 @@
  *             ├─ sort by (source, offset) ─ walk ─ segments without holes
  *     storages┘
  *
- * A storage inside a claim (an array inside the pickle) is part of the claim and has no segment of its
- * own. Overlapping storages have a segment each; the later one says that it overlaps. A claim that
- * overlaps anything else is an error: the meaning of those bytes is ambiguous. */
+ * A storage inside a claim (an array inside the pickle) is part of the claim and has no segment of
+ * its own. Overlapping storages have a segment each; the later one says that it overlaps. A claim
+ * that overlaps anything else is an error: the meaning of those bytes is ambiguous. */
 #include <stdlib.h>
 
 #include "base/text.h"

@@ -1,5 +1,5 @@
-/* locate.c: finds the files of an input. For a directory that is the checkpoint with the best known name
- * (locate_names.c), or what a format's own callbacks find (struct heft_locator). */
+/* locate.c: finds the files of an input. For a directory that is the checkpoint with the best known
+ * name (locate_names.c), or what a format's own callbacks find (struct heft_locator). */
 #include "core/locate.h"
 
 #include <stdlib.h>

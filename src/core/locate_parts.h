@@ -7,8 +7,8 @@
 /* A checkpoint in a directory: a file, an index, or a numbered set of files without an index. */
 struct heft_candidate {
     const char *name; /* name of the file or index, or of the first file of a set */
-    struct heft_str
-        stem; /* stem of the names: "model" in "model.fp16-00001-of-00003.safetensors" */
+    /* stem of the names: "model" in "model.fp16-00001-of-00003.safetensors" */
+    struct heft_str stem;
     const struct heft_file_name *rule; /* row of the format's table of names that it matches */
     uint32_t rank;                     /* preference; the lowest is chosen */
     uint32_t files;                    /* number of files of the set that exist; 0: not a set */

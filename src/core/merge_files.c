@@ -1,12 +1,13 @@
-/* merge_files.c: merges metadata, recorded ties and values of several files, so that each key is there once.
+/* merge_files.c: merges metadata, recorded ties and values of several files, so that each key is
+ * there once.
  *
  *     a   {"format": "pt", "step": "1"}
  *     b   {"format": "pt", "step": "2", "author": "me"}
  *     →   {"format": "pt", "step": "1", "author": "me"}     differing: step is 2 in b
  *
  * Dictionaries are merged member by member at any depth. For anything else the first file takes
- * precedence, and differing entries of later files are listed. All dictionaries at one path are merged
- * together, so the time is linear in the number of values of all files. */
+ * precedence, and differing entries of later files are listed. All dictionaries at one path are
+ * merged together, so the time is linear in the number of values of all files. */
 #include "base/text.h"
 #include "core/model.h"
 

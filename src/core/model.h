@@ -1,13 +1,13 @@
-/* model.h: the model of an opened checkpoint: sources, storages, rows, blobs, values, metadata, claims,
- * notes.
+/* model.h: the model of an opened checkpoint: sources, storages, rows, blobs, values, metadata,
+ * claims, notes.
  *
  *     1. a format's open() appends through the functions below; all of it is untrusted
  *     2. heft_model_validate() checks everything once
  *     3. the model is read-only, may be shared by threads, and code relies on the validation
  *
  * A row is a tensor: a view of a storage (a byte range of a source) with a byte offset and strides
- * (NULL: row-major). Or it is stored in parts, n-d boxes that tile it, each a view of a storage. Tied
- * weights are two rows on one storage. All data is in the model's arena. */
+ * (NULL: row-major). Or it is stored in parts, n-d boxes that tile it, each a view of a storage.
+ * Tied weights are two rows on one storage. All data is in the model's arena. */
 #ifndef HEFT_MODEL_H
 #define HEFT_MODEL_H
 

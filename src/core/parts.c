@@ -6,14 +6,15 @@
  *                      c c c c c c
  *
  * Randomized tiling test, linear in the number of parts. Each index of each dimension gets a random
- * weight modulo 2^61 - 1. The measure of a box is the product over the dimensions of the summed weights
- * of its indexes. If the boxes tile the tensor, their measures add up to that of the tensor. If they do
- * not, the difference is a nonzero polynomial of the weights, which a file cannot predict: by the
- * Schwartz-Zippel lemma it is zero with a probability of at most 64 in 2^61. A keyed hash gives the
- * prefix sums of the weights, so a box costs one subtraction and one multiplication a dimension.
+ * weight modulo 2^61 - 1. The measure of a box is the product over the dimensions of the summed
+ * weights of its indexes. If the boxes tile the tensor, their measures add up to that of the
+ * tensor. If they do not, the difference is a nonzero polynomial of the weights, which a file
+ * cannot predict: by the Schwartz-Zippel lemma it is zero with a probability of at most 64 in 2^61.
+ * A keyed hash gives the prefix sums of the weights, so a box costs one subtraction and one
+ * multiplication a dimension.
  *
- * If the sums differ, binary search over leading ranges of each dimension finds the first element that
- * is missing or held twice, in as many steps as the number of elements has bits. */
+ * If the sums differ, binary search over leading ranges of each dimension finds the first element
+ * that is missing or held twice, in as many steps as the number of elements has bits. */
 #include "core/parts.h"
 
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /* salvage.c: salvages what is intact in a checkpoint that is cut off or damaged.
  *
- * Readers report the losses that they notice. The others are found here, before validation: storages
- * that extend beyond the end of their file with the rows that need the missing bytes, invalid rows, and
- * duplicate names. Each becomes an unreadable tensor; the rest is validated as usual. */
+ * Readers report the losses that they notice. The others are found here, before validation:
+ * storages that extend beyond the end of their file with the rows that need the missing bytes,
+ * invalid rows, and duplicate names. Each becomes an unreadable tensor; the rest is validated as
+ * usual. */
 #include "core/model.h"
 
 bool heft_model_forgives(const struct heft_model *model, const struct heft_error *found)

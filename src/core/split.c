@@ -1,9 +1,9 @@
-/* split.c: splits a state dict into shards as huggingface_hub does, given sizes and storage numbers.
- * Greedy, in order. An item above the limit gets a shard of its own, which is closed at once; items of
- * one storage stay in one shard, and only the first of them counts.
+/* split.c: splits a state dict into shards as huggingface_hub does, given sizes and storage
+ * numbers. Greedy, in order. An item above the limit gets a shard of its own, which is closed at
+ * once; items of one storage stay in one shard, and only the first of them counts.
  *
- * While items are assigned, a shard is identified by a ticket; it gets its number when it is closed.
- * The shard of an oversize item is closed, and numbered, before the open one. */
+ * While items are assigned, a shard is identified by a ticket; it gets its number when it is
+ * closed. The shard of an oversize item is closed, and numbered, before the open one. */
 #include "base/require_arg.h"
 #include "base/mem.h"
 #include "core/model.h"

@@ -1,10 +1,10 @@
 /* tie_records.h: tied names in the metadata of safetensors files and indexes, `dropped: kept`, as
  * huggingface_hub records them.
  *
- * A record has no mark: {"lm_head.weight": "embed.weight"} looks like {"monitor": "embed.weight"}. Shape
- * and strides of the dropped view are not recorded. So an entry counts as a tie only if that is certain,
- * or if the hub can hardly have meant anything else. All others stay metadata and are reported
- * (heft_model.doubts). */
+ * A record has no mark: {"lm_head.weight": "embed.weight"} looks like {"monitor": "embed.weight"}.
+ * Shape and strides of the dropped view are not recorded. So an entry counts as a tie only if that
+ * is certain, or if the hub can hardly have meant anything else. All others stay metadata and are
+ * reported (heft_model.doubts). */
 #ifndef HEFT_TIE_RECORDS_H
 #define HEFT_TIE_RECORDS_H
 

@@ -3,9 +3,9 @@
  *     struct heft_node *header = heft_tree_dict(mem, root, HEFT_STR("header"), err);
  *     … heft_tree_number(mem, header, HEFT_STR("num_shards"), 2, err)
  *
- * Children keep the order in which they are added, in constant time each. `in` is a dict, a list (whose
- * children are numbered; `key` is ignored), or NULL for a root. Keys and texts are copied; keys are
- * UTF-8. */
+ * Children keep the order in which they are added, in constant time each. `in` is a dict, a list
+ * (whose children are numbered; `key` is ignored), or NULL for a root. Keys and texts are copied;
+ * keys are UTF-8. */
 #ifndef HEFT_TREE_H
 #define HEFT_TREE_H
 

@@ -1,4 +1,5 @@
-/* folders.c: file and folder names that several formats share: name stems of Hugging Face's libraries, training files beside a model, the cache of huggingface_hub. */
+/* folders.c: file and folder names that several formats share: name stems of Hugging Face's
+ * libraries, training files beside a model, the cache of huggingface_hub. */
 #include "format/folders.h"
 
 #include "base/text.h"

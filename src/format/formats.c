@@ -27,7 +27,8 @@ extern const struct heft_format heft_format_pickle;
 extern const struct heft_format heft_format_tf;
 extern const struct heft_format heft_format_raw;
 
-/* Formats with strong magic numbers come first. One format per line, so that merges do not conflict. */
+/* Formats with strong magic numbers come first. One format per line, so that merges do not
+ * conflict. */
 /* clang-format off */
 static const struct heft_format *const list[] = {
     &heft_format_torch,

@@ -1,4 +1,5 @@
-/* formats.h: the table of all formats. core does not name any format: the table is passed to heft_model_init. */
+/* formats.h: the table of all formats. core does not name any format: the table is passed to
+ * heft_model_init. */
 #ifndef HEFT_FORMATS_H
 #define HEFT_FORMATS_H
 

@@ -3,8 +3,9 @@
  *     parent ─pread→ [piece] ─inflate→ the caller's memory      deflated
  *     parent ─pread→ the caller's memory                        stored
  *
- * The decoder may hold bytes that were read long ago: a step that consumes nothing may still give something,
- * and the stream is cut off only if nothing is left to be read and a step gives nothing. */
+ * The decoder may hold bytes that were read long ago: a step that consumes nothing may still give
+ * something, and the stream is cut off only if nothing is left to be read and a step gives
+ * nothing. */
 #include "io/inflate_stream.h"
 
 #include "base/checksum.h"

@@ -5,15 +5,16 @@
  *          heft_stream_take(&r, out, n, err) && … && heft_stream_end(&r, err);
  *     heft_stream_close(&r);
  *
- * Errors: HEFT_MALFORMED (invalid deflate data; more or fewer bytes than declared; bytes after the end of the
- * stream), HEFT_MISMATCH (CRC-32). They have no offset: the caller knows where the member is. */
+ * Errors: HEFT_MALFORMED (invalid deflate data; more or fewer bytes than declared; bytes after the
+ * end of the stream), HEFT_MISMATCH (CRC-32). They have no offset: the caller knows where the
+ * member is. */
 #ifndef HEFT_INFLATE_STREAM_H
 #define HEFT_INFLATE_STREAM_H
 
 #include "io/source.h"
 
-/* A member: `packed` bytes at `off` of parent, which unpack to exactly `size` bytes. Inflating stops at that
- * size, so a deflate bomb costs no more than what its member declares. */
+/* A member: `packed` bytes at `off` of parent, which unpack to exactly `size` bytes. Inflating
+ * stops at that size, so a deflate bomb costs no more than what its member declares. */
 struct heft_stream {
     const struct heft_source *parent;
     uint64_t off, packed, size;
@@ -35,20 +36,20 @@ struct heft_stream_reader {
     size_t room;               /* size of a piece in bytes */
 };
 
-/* Deflated members are read by pieces of at most `piece` bytes, stored ones as they are taken. A reader that
- * could not be opened may be closed. */
+/* Deflated members are read by pieces of at most `piece` bytes, stored ones as they are taken. A
+ * reader that could not be opened may be closed. */
 HEFT_CHECKED bool heft_stream_open(struct heft_stream_reader *r, const struct heft_stream *stream,
                                    size_t piece, struct heft_error *err);
 void heft_stream_close(struct heft_stream_reader *r);
 /* The next n bytes. */
 HEFT_CHECKED bool heft_stream_take(struct heft_stream_reader *r, void *out, size_t n,
                                    struct heft_error *err);
-/* The next bytes of a deflate stream, at most *n. Fewer where the stream ends (is_done), where its packed
- * bytes do, or where this fails: *n becomes how many there are. */
+/* The next bytes of a deflate stream, at most *n. Fewer where the stream ends (is_done), where its
+ * packed bytes do, or where this fails: *n becomes how many there are. */
 HEFT_CHECKED bool heft_stream_take_some(struct heft_stream_reader *r, uint8_t *out, size_t *n,
                                         struct heft_error *err);
-/* Checks that all declared bytes were taken, that the stream ends here and nothing follows it, and the
- * CRC-32. */
+/* Checks that all declared bytes were taken, that the stream ends here and nothing follows it, and
+ * the CRC-32. */
 HEFT_CHECKED bool heft_stream_end(struct heft_stream_reader *r, struct heft_error *err);
 /* Declared bytes that have not been taken. */
 static inline uint64_t heft_stream_left(const struct heft_stream_reader *r)
@@ -62,23 +63,24 @@ static inline uint64_t heft_stream_offset(const struct heft_stream_reader *r)
     return r->of.is_stored ? r->of.off + r->made : HEFT_NO_OFFSET;
 }
 
-/* For callers that read the packed bytes themselves, such as headers between deflate streams: `waiting` has at
- * least one byte, unless the range ends here. */
+/* For callers that read the packed bytes themselves, such as headers between deflate streams:
+ * `waiting` has at least one byte, unless the range ends here. */
 HEFT_CHECKED bool heft_stream_refill(struct heft_stream_reader *r, struct heft_error *err);
 /* The next packed byte begins another deflate stream. */
 void heft_stream_restart(struct heft_stream_reader *r);
 
-/* Callback for consecutive pieces: [at, at+n) of the unpacked bytes. They are only valid if the whole read
- * succeeds. */
+/* Callback for consecutive pieces: [at, at+n) of the unpacked bytes. They are only valid if the
+ * whole read succeeds. */
 typedef bool heft_stream_take_fn(void *ctx, uint64_t at, const uint8_t *p, size_t n,
                                  struct heft_error *err);
-/* Reads a whole member. Errors name the file; a range outside of the file or a size that its packed bytes
- * cannot have is HEFT_MALFORMED before anything is read. */
+/* Reads a whole member. Errors name the file; a range outside of the file or a size that its packed
+ * bytes cannot have is HEFT_MALFORMED before anything is read. */
 HEFT_CHECKED bool heft_stream_read(const struct heft_stream *stream, heft_stream_take_fn *take,
                                    void *ctx, struct heft_error *err);
 /* The same without a callback. */
 HEFT_CHECKED bool heft_stream_check(const struct heft_stream *stream, struct heft_error *err);
-/* Whether range and sizes are possible, as heft_stream_read checks first. The error does not name the file. */
+/* Whether range and sizes are possible, as heft_stream_read checks first. The error does not name
+ * the file. */
 HEFT_CHECKED bool heft_stream_check_range(const struct heft_stream *stream, struct heft_error *err);
 
 #endif

@@ -1,7 +1,8 @@
 /* os_posix.c: the system calls for POSIX, with Linux extensions where they exist. The only file of
  * the library that includes system headers for files and memory. Its names begin with os_, because
  * POSIX reserves posix_ (posix_close is in musl's unistd.h). */
-#define _GNU_SOURCE /* for copy_file_range, fallocate, renameat2, sync_file_range, O_NOATIME and O_TMPFILE */
+#define _GNU_SOURCE /* for copy_file_range, fallocate, renameat2, sync_file_range, O_NOATIME and
+                       O_TMPFILE */
 #include "io/os.h"
 
 #include "base/endian.h"
@@ -585,8 +586,8 @@ bool heft_os_is_alive(uint64_t process)
 #ifdef __linux__
 struct own_object {
     uintptr_t address;
-    const char *
-        path; /* path that contains heft; "" if heft is part of the program itself, NULL if not found */
+    /* path that contains heft; "" if heft is part of the program itself, NULL if not found */
+    const char *path;
     bool is_first;
 };
 

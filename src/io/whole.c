@@ -1,4 +1,5 @@
-/* whole.c: reads and writes whole ranges: repeats pread and pwrite until all bytes are transferred. */
+/* whole.c: reads and writes whole ranges: repeats pread and pwrite until all bytes are
+ * transferred. */
 #include "io/whole.h"
 
 #include "io/os.h"

@@ -38,9 +38,8 @@ struct heft_flat {
     const uint8_t *p; /* byte 0 of the file */
     uint64_t end;     /* at most HEFT_FLAT_MAX */
     uint64_t low, origin;
-    uint64_t
-        budget; /* number of references in vectors that may still be followed: sharing multiplies
-                   them */
+    /* number of references in vectors that may still be followed: sharing multiplies them */
+    uint64_t budget;
     const struct heft_flat_watch *watch; /* reports byte ranges as they are read; may be NULL */
 };
 

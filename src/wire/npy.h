@@ -58,10 +58,12 @@ struct heft_npy {
 
 /* "f4", "<i8", "float32", "?": interprets a type code as NumPy does. */
 struct heft_npy_type heft_npy_type_of(struct heft_str code);
-/* Length of the header that begins with the bytes `head`: at least HEFT_NPY_HEAD bytes, or the whole file if it is shorter. `base` is the file offset of head.p, for errors. */
+/* Length of the header that begins with the bytes `head`: at least HEFT_NPY_HEAD bytes, or the
+ * whole file if it is shorter. `base` is the file offset of head.p, for errors. */
 HEFT_CHECKED bool heft_npy_length(struct heft_bytes head, uint64_t base, size_t *length,
                                   struct heft_error *err);
-/* Parses a complete header, whose bytes must outlive *out. `base` as above; HEFT_NO_OFFSET if the header is not in a file. */
+/* Parses a complete header, whose bytes must outlive *out. `base` as above; HEFT_NO_OFFSET if the
+ * header is not in a file. */
 HEFT_CHECKED bool heft_npy_parse(struct heft_npy *out, struct heft_bytes header, uint64_t base,
                                  struct heft_error *err);
 

@@ -1,4 +1,5 @@
-/* ordered_code.h: TensorFlow's OrderedCode: an encoding of numbers and texts whose bytes sort like the values. Checkpoints use it in the keys of tensor slices.
+/* ordered_code.h: TensorFlow's OrderedCode: an encoding of numbers and texts whose bytes sort like
+ * the values. Checkpoints use it in the keys of tensor slices.
  *
  *     number   length L (0 … 8), then the number in L bytes, big-endian, without leading zeros
  *     text     its bytes, with 00 written as 00 ff and ff as ff 00; then the terminator 00 01

@@ -72,8 +72,8 @@ struct heft_pickle_node {
     uint32_t state; /* argument of BUILD, else NIL; also on LIST, DICT and SET. A second BUILD of
                        the same value is HEFT_UNSUPPORTED unless lenient */
     uint32_t first, last; /* segments of items, for heft_pickle_items; NIL if empty */
-    uint32_t
-        module; /* GLOBAL: node of the module's STR; CALL by NEWOBJ_EX: node of kwargs; else NIL */
+    /* GLOBAL: node of the module's STR; CALL by NEWOBJ_EX: node of kwargs; else NIL */
+    uint32_t module;
 };
 
 /* Zero means the default, as does a null pointer to this struct. */

@@ -24,9 +24,9 @@ enum heft_zip_fault {
 };
 
 struct heft_zip_entry {
-    struct heft_str
-        name; /* valid UTF-8, no NUL, not absolute, no `..`, no backslash (but see limits.labels);
-                 NUL-terminated */
+    /* valid UTF-8, no NUL, not absolute, no `..`, no backslash (but see limits.labels);
+     * NUL-terminated */
+    struct heft_str name;
     uint64_t header; /* offset of the local header */
     uint64_t data;   /* offset of the payload, from the local header's own lengths */
     uint64_t packed; /* bytes of the payload in the file */
@@ -56,9 +56,9 @@ struct heft_zip_limits {
     uint64_t entries;   /* largest number, which bounds memory: 1 million */
     uint64_t directory; /* bytes of the central directory: 256 MiB */
     uint64_t ratio;     /* inflated : packed, against deflate bombs: 1100 */
-    uint64_t
-        unpacked; /* bytes of all deflated entries together: 64 times the file, at least 4 GiB */
-    bool labels;  /* names are not paths and are case-sensitive: any text without NUL, each
+    /* bytes of all deflated entries together: 64 times the file, at least 4 GiB */
+    uint64_t unpacked;
+    bool labels; /* names are not paths and are case-sensitive: any text without NUL, each
                      unique; code page 437 unless flagged as UTF-8 */
 };
 /* For an archive in an input of that many bytes. */

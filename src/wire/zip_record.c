@@ -1,4 +1,5 @@
-/* zip_record.c: central entries, local headers, descriptors and end records as they are in the file.
+/* zip_record.c: central entries, local headers, descriptors and end records as they are in the
+ * file.
  *
  *     central entry                                    local header
  *      0 signature 50 4B 01 02      24 size             0 signature 50 4B 03 04
@@ -10,8 +11,8 @@
  *     42 offset of the local header
  *     46 name, extra, comment                          descriptor: [50 4B 07 08] crc packed size
  *
- * A size, packed size or offset of a central entry that is all ones is in the extra field 1, as 64 bits, in that
- * order, and only those that are. A local header has both sizes there. */
+ * A size, packed size or offset of a central entry that is all ones is in the extra field 1, as 64
+ * bits, in that order, and only those that are. A local header has both sizes there. */
 #include "wire/zip_record.h"
 
 #include "base/text.h"
@@ -41,7 +42,8 @@ static inline uint64_t odd_bytes(const char *p)
     const uint64_t word = heft_le64((const uint8_t *)p);
     const uint64_t slash = word ^ EACH('\\'), dot = word ^ EACH('.'), low = word & ~TOPS;
     const uint64_t capital = (low + EACH(0x80 - 'A')) & ~(low + EACH(0x80 - 'Z' - 1));
-    /* Test for zero bytes: (w - 0x01…01) & ~w has a top bit set if and only if a byte of w is 0. The exclusive or turns bytes '\\' and '.' into 0. */
+    /* Test for zero bytes: (w - 0x01…01) & ~w has a top bit set if and only if a byte of w is 0.
+     * The exclusive or turns bytes '\\' and '.' into 0. */
     const uint64_t zero =
         ((word - EACH(1)) & ~word) | ((slash - EACH(1)) & ~slash) | ((dot - EACH(1)) & ~dot);
 

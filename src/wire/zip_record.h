@@ -1,7 +1,8 @@
 /* zip_record.h: one record of a zip archive, decoded, with what is wrong with it.
  *
- * Nothing fails here. Three readers decide what a fault means: zip.c and zip_local.c refuse the archive,
- * zip_salvage.c keeps the records that are whole, scan/scan_broken.c reports what other readers would do. */
+ * Nothing fails here. Three readers decide what a fault means: zip.c and zip_local.c refuse the
+ * archive, zip_salvage.c keeps the records that are whole, scan/scan_broken.c reports what other
+ * readers would do. */
 #ifndef HEFT_ZIP_RECORD_H
 #define HEFT_ZIP_RECORD_H
 
@@ -63,17 +64,17 @@ struct heft_zip_record {
 /* The central entry that `left` begins with, which then begins after it. */
 enum heft_zip_taken { HEFT_ZIP_TAKEN, HEFT_ZIP_OTHER /* signature */, HEFT_ZIP_CUT };
 enum heft_zip_taken heft_zip_take_central(struct heft_bytes *left, struct heft_zip_record *out);
-/* The local header at `at`, of whose bytes at least 30 are at p; its name may not be in memory, and has no faults
- * yet. */
+/* The local header at `at`, of whose bytes at least 30 are at p; its name may not be in memory, and
+ * has no faults yet. */
 struct heft_zip_record heft_zip_local(const uint8_t *p, uint64_t at);
 /* Sizes from the zip64 field of a local header, which has both. */
 void heft_zip_local_widen(struct heft_zip_record *local, struct heft_bytes field);
 unsigned heft_zip_name_faults(struct heft_str name);
-/* Finds the zip64 field (id 1) among extra fields. `field` is empty if there is none. False if the fields do
- * not fit together. */
+/* Finds the zip64 field (id 1) among extra fields. `field` is empty if there is none. False if the
+ * fields do not fit together. */
 HEFT_CHECKED bool heft_zip_find_zip64(struct heft_bytes extra, struct heft_bytes *field);
-/* CRC-32 and sizes from a descriptor of 12, 16, 20 or 24 bytes: with 64-bit sizes from 20 on, with signature
- * if a multiple of 8. False if it lacks that. */
+/* CRC-32 and sizes from a descriptor of 12, 16, 20 or 24 bytes: with 64-bit sizes from 20 on, with
+ * signature if a multiple of 8. False if it lacks that. */
 HEFT_CHECKED bool heft_zip_read_descriptor(const uint8_t *p, unsigned form,
                                            struct heft_zip_entry *entry);
 
@@ -116,17 +117,18 @@ struct heft_zip_end {
     bool zip64;
 };
 
-/* The next signature of an end record at or after bytes.p + *at, with the record's 22 bytes after it. */
+/* The next signature of an end record at or after bytes.p + *at, with the record's 22 bytes after
+ * it. */
 bool heft_zip_next_end(struct heft_bytes bytes, size_t *at);
 /* The end record at `at`, of 22 bytes at p; and the numbers of a zip64 end record, of 56 bytes. */
 struct heft_zip_end heft_zip_read_end(const uint8_t *p, uint64_t at);
 void heft_zip_end_widen(struct heft_zip_end *end, const uint8_t *p, uint64_t at);
 
-/* zip_names.c. Names so far, by which duplicates are found: also those that differ only in ASCII case, unless
- * is_exact. */
+/* zip_names.c. Names so far, by which duplicates are found: also those that differ only in ASCII
+ * case, unless is_exact. */
 struct heft_zip_names {
-    char *
-        folded; /* on the heap: names in lower case, where that changes them, one after the other */
+    /* on the heap: names in lower case, where that changes them, one after the other */
+    char *folded;
     size_t folded_n;
     uint32_t *numbered;      /* on the heap: "archive/data/7" is in entry numbered[7] … */
     size_t entries;          /* … for numbers below this … */
@@ -137,8 +139,8 @@ struct heft_zip_names {
 /* For at most that many entries, whose names have at most `letters` bytes in all. */
 HEFT_CHECKED bool heft_zip_names_init(struct heft_zip_names *names, size_t letters, size_t entries,
                                       bool is_exact, struct heft_error *err);
-/* *found: the entry that has this name already, else HEFT_MAP_NONE; then the name, whose bytes must stay, is
- * that of entry `index`. */
+/* *found: the entry that has this name already, else HEFT_MAP_NONE; then the name, whose bytes must
+ * stay, is that of entry `index`. */
 HEFT_CHECKED bool heft_zip_names_add(struct heft_zip_names *names, struct heft_str name,
                                      bool is_plain, uint32_t index, uint32_t *found,
                                      struct heft_error *err);

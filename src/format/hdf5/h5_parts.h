@@ -117,7 +117,8 @@ HEFT_CHECKED bool heft_h5_add_title(struct heft_h5_reader *r, struct heft_str pa
 HEFT_CHECKED bool heft_h5_title(struct heft_h5_reader *r, struct heft_error *err);
 
 /* ---- h5_config.c ---- */
-/* Parses the text of config.json into a zeroed config, which borrows the text. Release the config also after a failure. */
+/* Parses the text of config.json into a zeroed config, which borrows the text. Release the config
+ * also after a failure. */
 HEFT_CHECKED bool heft_h5_read_config(struct heft_h5_config *out, struct heft_bytes text,
                                       struct heft_arena *mem, struct heft_error *err);
 /* NULL if no layer has that name. */

@@ -159,7 +159,8 @@ static const struct heft_str *title_of(const struct titler *t, struct heft_str g
     return at == HEFT_MAP_NONE ? NULL : &t->r->titles[at];
 }
 
-/* True if a group is an item of a list: it has a title, and the group above it has none. The root is an object, not a list. */
+/* True if a group is an item of a list: it has a title, and the group above it has none. The root
+ * is an object, not a list. */
 static bool is_in_list(const struct titler *t, struct heft_str group)
 {
     const size_t at = last_slash(group);
@@ -313,7 +314,8 @@ static bool compare_bytes(const struct titler *t, const struct heft_h5_entry *a,
     return ok;
 }
 
-/* Finds the copy of a kernel that SpectralNormalization stores: "sn/vars/0" has the same contents as "sn/layer/vars/0". The class of the inner layer must have a kernel as its first variable. */
+/* Finds the copy of a kernel that SpectralNormalization stores: "sn/vars/0" has the same contents
+ * as "sn/layer/vars/0". The class of the inner layer must have a kernel as its first variable. */
 static bool find_copy(struct titler *t, struct heft_h5_entry *entry)
 {
     struct heft_str group, path, layer;

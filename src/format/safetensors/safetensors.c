@@ -411,7 +411,8 @@ static uint64_t where_of(const struct reader *r, size_t i)
 }
 
 /* Checks that dtype × shape is whole bytes, and as many as data_offsets have. The reference counts
- * bits in 64 bits, and multiplies from left to right: a zero does not excuse an overflow before it. */
+ * bits in 64 bits, and multiplies from left to right: a zero does not excuse an overflow before
+ * it. */
 static bool check_size(struct reader *r, size_t i, uint64_t len)
 {
     const struct heft_row *row = &r->model->rows[r->first + i];

@@ -1,4 +1,5 @@
-/* unsupported_marks.c: recognises formats without a magic number by the structure of their first 4 KiB: fields must have the expected numbers and types, and lengths must fit the file. */
+/* unsupported_marks.c: recognises formats without a magic number by the structure of their first 4
+ * KiB: fields must have the expected numbers and types, and lengths must fit the file. */
 #include "format/unsupported/unsupported_signatures.h"
 
 #include "base/endian.h"
@@ -60,7 +61,9 @@ static bool is_text(struct heft_bytes head, const struct field *f)
            heft_utf8_check((struct heft_bytes){head.p + f->at, n}) == n;
 }
 
-/* True if field f fits an ONNX ModelProto: ir_version = 1, producer_name = 2, producer_version = 3, domain = 4, model_version = 5, doc_string = 6, graph = 7 {node = 1, name = 2, initializer = 5, …}, opset_import = 8. */
+/* True if field f fits an ONNX ModelProto: ir_version = 1, producer_name = 2, producer_version = 3,
+ * domain = 4, model_version = 5, doc_string = 6, graph = 7 {node = 1, name = 2, initializer = 5,
+ * …}, opset_import = 8. */
 static bool fits_onnx(struct heft_bytes head, const struct field *f)
 {
     if (f->number == 1 || f->number == 5)
@@ -89,7 +92,8 @@ bool heft_looks_onnx(const struct heft_probe *probe)
     return false;
 }
 
-/* Core ML's Model: specificationVersion = 1, description = 2 {input = 1 …}, then a model type with a number from 200. */
+/* Core ML's Model: specificationVersion = 1, description = 2 {input = 1 …}, then a model type with
+ * a number from 200. */
 bool heft_looks_coreml(const struct heft_probe *probe)
 {
     struct field version, about, input, type;
@@ -103,7 +107,8 @@ bool heft_looks_coreml(const struct heft_probe *probe)
            type.number >= 200 && type.number < 4000;
 }
 
-/* True for a SentencePiece message {piece = 1: text, score = 2: float, type = 3: enum} without other fields. */
+/* True for a SentencePiece message {piece = 1: text, score = 2: float, type = 3: enum} without
+ * other fields. */
 static bool is_piece(struct heft_bytes head, const struct field *whole)
 {
     struct field f = {.end = whole->at};
@@ -120,7 +125,8 @@ static bool is_piece(struct heft_bytes head, const struct field *whole)
     return f.end == whole->end && (seen & 6) == 6;
 }
 
-/* SentencePiece's ModelProto begins with its vocabulary: many fields pieces = 1. Eight are checked. */
+/* SentencePiece's ModelProto begins with its vocabulary: many fields pieces = 1. Eight are
+ * checked. */
 bool heft_looks_sentencepiece(const struct heft_probe *probe)
 {
     struct field f = {.end = 0};
@@ -229,7 +235,8 @@ bool heft_looks_flax(const struct heft_probe *probe)
 
 /* ---- Arrow and Parquet -------------------------------------------------------------------- */
 
-/* Arrow IPC stream: 0xffffffff, length, a flatbuffer Message {version, header_type = 1: Schema, …}. */
+/* Arrow IPC stream: 0xffffffff, length, a flatbuffer Message {version, header_type = 1: Schema,
+ * …}. */
 bool heft_looks_arrow_stream(const struct heft_probe *probe)
 {
     const struct heft_bytes head = probe->head;

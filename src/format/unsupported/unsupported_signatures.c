@@ -1,4 +1,7 @@
-/* unsupported_signatures.c: recognises files and folders of formats that heft does not read, and tells the user what they are and what to do. All such marks are in this folder. A wrong name would be worse than none, so each mark is a magic number of four bytes or more, or a structure that was checked. */
+/* unsupported_signatures.c: recognises files and folders of formats that heft does not read, and
+ * tells the user what they are and what to do. All such marks are in this folder. A wrong name
+ * would be worse than none, so each mark is a magic number of four bytes or more, or a structure
+ * that was checked. */
 #include "format/unsupported/unsupported_signatures.h"
 
 #include "base/text.h"

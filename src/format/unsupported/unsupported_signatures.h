@@ -1,4 +1,5 @@
-/* unsupported_signatures.h: files and folders of formats that heft does not read: how to recognise them, and the error messages for them. */
+/* unsupported_signatures.h: files and folders of formats that heft does not read: how to recognise
+ * them, and the error messages for them. */
 #ifndef HEFT_UNSUPPORTED_SIGNATURES_H
 #define HEFT_UNSUPPORTED_SIGNATURES_H
 

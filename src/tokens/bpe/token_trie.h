@@ -24,8 +24,8 @@
 struct heft_trie_place {
     uint64_t more;
     uint32_t token; /* code << 8 | byte; code of the token that ends here, 0: none */
-    _Atomic uint32_t
-        first; /* index of the first child; WAITING and an item: children not created yet */
+    /* index of the first child; WAITING and an item: children not created yet */
+    _Atomic uint32_t first;
 };
 struct heft_trie {
     const struct heft_str *words; /* bytes of all tokens, by word */

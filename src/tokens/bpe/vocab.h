@@ -48,8 +48,8 @@ struct heft_vocab {
     uint32_t text_ids;       /* 1 + the highest id that text encodes to */
     struct heft_str *tokens; /* n_ids of them; p is NULL if the id is not used */
     struct heft_merge *merges;
-    uint64_t
-        *slots; /* hash table: pair << HEFT_ID_BITS | rank, compact for the cache; NO_SLOT: free */
+    /* hash table: pair << HEFT_ID_BITS | rank, compact for the cache; NO_SLOT: free */
+    uint64_t *slots;
     unsigned slot_bits;
     struct heft_pairs *pairs; /* lookup tables that all encoders share */
     struct heft_byte_adjacency *adjacency;

@@ -30,8 +30,8 @@ struct heft_ids_reader {
     uint64_t lengths, pointers;      /* Megatron: offsets of the tables in the index */
     struct heft_stream_reader range; /* the current part */
     uint64_t left;                   /* ids of the current part that are not read yet */
-    uint64_t
-        where; /* offset of the first id of the last batch; HEFT_NO_OFFSET in a compressed part */
+    /* offset of the first id of the last batch; HEFT_NO_OFFSET in a compressed part */
+    uint64_t where;
     const char *data_path;
     uint8_t *bytes; /* a batch of ids; for decimals the offset of each, 8 bytes */
 };

@@ -20,8 +20,8 @@ struct heft_input_text {
     size_t n_raw;
     enum heft_charset encoding; /* after the byte order mark: the byte order of UTF-16 and UTF-32 */
     bool begun, ended;
-    bool
-        after_return; /* the last character was \r, converted to \n: a \n that follows is skipped */
+    /* the last character was \r, converted to \n: a \n that follows is skipped */
+    bool after_return;
 };
 
 /* least room of a read */

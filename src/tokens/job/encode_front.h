@@ -61,15 +61,15 @@ struct heft_encode_pipeline {
     struct heft_classes classes;
     struct heft_pipeline *line;
     struct heft_job *jobs;
-    struct heft_encoder *
-        *encoders; /* one for each worker; the last one encodes texts that span several jobs */
+    /* one for each worker; the last one encodes texts that span several jobs */
+    struct heft_encoder **encoders;
     unsigned n_slots, n_workers;
     struct heft_job *job; /* the job being filled, or NULL */
     uint8_t *rest;        /* text after the split position of a job */
     size_t n_rest;
     bool goes_on; /* the text continues from the previous job */
-    bool
-        is_fresh; /* the job has just been created and contains only the rest of the previous one */
+    /* the job has just been created and contains only the rest of the previous one */
+    bool is_fresh;
 };
 
 HEFT_CHECKED bool heft_encode_pipeline_init(struct heft_encode_pipeline *l,

@@ -31,8 +31,8 @@ struct heft_job {
     size_t n_marks, cap_marks;
     bool is_next; /* its text continues from the previous job */
     bool is_open; /* its text continues in the next job */
-    struct heft_buf
-        place; /* checkpoint of the inputs at its beginning, if the run can resume from there */
+    /* checkpoint of the inputs at its beginning, if the run can resume from there */
+    struct heft_buf place;
     /* Results, set by the worker. */
     uint8_t *ids; /* ids of `width` bytes each; none if they are only counted */
     size_t n_ids, cap_ids;

@@ -1,4 +1,5 @@
-/* mt19937.c: the Mersenne Twister, with the seeding and the bounded numbers of NumPy's RandomState. */
+/* mt19937.c: the Mersenne Twister, with the seeding and the bounded numbers of NumPy's
+ * RandomState. */
 #include "tokens/sampler/mt19937.h"
 
 #define MIDDLE 397

@@ -62,8 +62,8 @@ struct heft_counts {
     unsigned slot_bits;
     char *text;
     size_t n_text, cap_text;
-    uint64_t
-        most; /* limit of memory in bytes; the table is flushed to `spill` before it exceeds it */
+    /* limit of memory in bytes; the table is flushed to `spill` before it exceeds it */
+    uint64_t most;
     struct heft_spill spill;
 };
 HEFT_CHECKED bool heft_counts_add(struct heft_counts *counts, struct heft_str word, uint64_t times,
@@ -115,8 +115,8 @@ struct heft_train_task {
     uint32_t most_symbols;  /* initial symbols and merges together */
     uint64_t min_frequency; /* least frequency of a merged pair, at least 1 */
     uint64_t memory;        /* limit for cells and pairs, in bytes */
-    bool
-        largest_text_first; /* tie-break between equally frequent pairs: the largest text, else the smallest ids */
+    /* tie-break between equally frequent pairs: the largest text, else the smallest ids */
+    bool largest_text_first;
 };
 /* Fills the cells with the pre-tokens, split into their initial symbols. */
 HEFT_CHECKED bool heft_train_spread(struct heft_train_cells *cells, const struct heft_words *words,

@@ -18,9 +18,9 @@
 
 struct layout {
     struct heft_train_cells *cells;
-    uint64_t at
-        [SMALL +
-         1]; /* bytes of the pre-tokens of each count, frequent ones last; then the next free position */
+    uint64_t at[SMALL +
+                1]; /* bytes of the pre-tokens of each count, frequent ones last; then the next free
+                position */
     uint64_t frequent; /* pre-tokens */
 };
 
@@ -214,8 +214,8 @@ static void put_leaf(const struct heft_train_symbol *s, char *to)
 
 void heft_train_text(const struct heft_train_cells *c, uint32_t symbol, char *to)
 {
-    uint32_t
-        waiting[HEFT_TRAIN_LONGEST]; /* right parts still to be written: each has at least a byte */
+    /* right parts still to be written: each has at least a byte */
+    uint32_t waiting[HEFT_TRAIN_LONGEST];
     size_t n = 0;
 
     for (;;) {

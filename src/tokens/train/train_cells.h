@@ -43,7 +43,8 @@ struct heft_train_cells {
     size_t cap_symbols;
     bool has_ends; /* a character at the end of a pre-token is a symbol of its own (subword-nmt) */
     uint32_t *one,
-        *two; /* symbols of one and of two cells; from 1 << 8 and 1 << 16 on at the end of a pre-token */
+        *two; /* symbols of one and of two cells; from 1 << 8 and 1 << 16 on at the end of a
+                 pre-token */
 };
 
 static inline bool heft_train_is_start(const struct heft_train_cells *c, uint32_t place)

@@ -35,8 +35,8 @@ struct heft_train_pairs {
     struct heft_train_pair *slots;
     unsigned bits, most_bits;
     size_t n;
-    struct heft_train_ranked
-        *heap; /* counts may be too high, never too low; may contain pairs that are gone */
+    /* counts may be too high, never too low; may contain pairs that are gone */
+    struct heft_train_ranked *heap;
     size_t n_heap, cap_heap;
 };
 

@@ -1,9 +1,9 @@
-/* charsets.h: character encodings of text files: their names, as Python knows them, and how the bytes of
- * single-byte ones decode.
+/* charsets.h: character encodings of text files: their names, as Python knows them, and how the
+ * bytes of single-byte ones decode.
  *
- * A single-byte charset (a code page) is decoded by a table that iconv(3) of the C library fills once,
- * when the charset is chosen. C libraries differ: a checksum of Python's table decides whether the
- * library's may be used. */
+ * A single-byte charset (a code page) is decoded by a table that iconv(3) of the C library fills
+ * once, when the charset is chosen. C libraries differ: a checksum of Python's table decides
+ * whether the library's may be used. */
 #ifndef HEFT_CHARSETS_H
 #define HEFT_CHARSETS_H
 
@@ -37,8 +37,8 @@ struct heft_charset_table {
     uint16_t high[128]; /* of a code page: characters of the bytes 0x80 to 0xFF; 0 for none */
 };
 
-/* Looks a charset up by any name that Python has for it, in any case. HEFT_UNSUPPORTED for others, and
- * where the C library lacks the code page or decodes it differently from Python. */
+/* Looks a charset up by any name that Python has for it, in any case. HEFT_UNSUPPORTED for others,
+ * and where the C library lacks the code page or decodes it differently from Python. */
 HEFT_CHECKED bool heft_charset_of(const char *name, struct heft_charset_table *out,
                                   struct heft_error *err);
 /* For error messages: "UTF-8", "cp1252". */

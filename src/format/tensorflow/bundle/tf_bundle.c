@@ -42,7 +42,8 @@ static bool read_header(struct heft_tf_bundle *b, const struct heft_sstable_entr
             heft_model_claim(b->model, b->source, e->off, e->len, "header", b->err));
 }
 
-/* Keep the bytes of a tensor of unknown dtype as a storage that no tensor reads, so that verify does not report them as hidden. */
+/* Keep the bytes of a tensor of unknown dtype as a storage that no tensor reads, so that verify
+ * does not report them as hidden. */
 static bool add_unknown(struct heft_tf_bundle *b, struct heft_str name,
                         const struct heft_tf_entry *entry, uint64_t at)
 {
@@ -72,7 +73,8 @@ static bool add_row(struct heft_tf_bundle *b, struct heft_str name,
     return heft_model_add_row(b->model, &row, b->err);
 }
 
-/* Slice keys cannot collide with tensor names: their first byte is 0. heft_slice_key decodes the rest. */
+/* Slice keys cannot collide with tensor names: their first byte is 0. heft_slice_key decodes the
+ * rest. */
 static bool is_slice(struct heft_tf_bundle *b, struct heft_str key)
 {
     struct heft_slice_dim dims[HEFT_SLICE_RANK];
@@ -129,7 +131,8 @@ static bool take_entry(struct heft_tf_bundle *b, const struct heft_sstable_entry
     return (e->key.n == 0 ? read_header : read_entry)(b, e);
 }
 
-/* Reserve rows and storages for as many tensors as the index can hold. Untouched pages cost nothing, and the arrays need not be copied as they grow. */
+/* Reserve rows and storages for as many tensors as the index can hold. Untouched pages cost
+ * nothing, and the arrays need not be copied as they grow. */
 static bool make_room(const struct heft_tf_bundle *b)
 {
     const uint64_t most = heft_limit_tensors(&b->model->limits, b->model->file_bytes);

@@ -12,8 +12,8 @@ struct heft_tf_shard {
     uint64_t wanted;  /* smallest sufficient size: the end of the last tensor in it */
     uint64_t missing; /* tensors and slices that the file does not hold completely */
     bool is_there;
-    bool
-        has_gaps; /* its tensors do not follow each other from byte 0 on, in the order of the entries */
+    /* its tensors do not follow each other from byte 0 on, in the order of the entries */
+    bool has_gaps;
 };
 
 /* The entry of a slice, which is not a row of its own. */
@@ -52,7 +52,8 @@ struct heft_tf_bundle {
 HEFT_CHECKED bool heft_tf_walk(struct heft_tf_bundle *b, uint32_t source,
                                bool (*each)(struct heft_tf_bundle *b,
                                             const struct heft_sstable_entry *e));
-/* Claims the bytes of an entry. Entries of a compressed block have no bytes of their own: no claim. */
+/* Claims the bytes of an entry. Entries of a compressed block have no bytes of their own: no
+ * claim. */
 HEFT_CHECKED bool heft_tf_claim_entry(const struct heft_tf_bundle *b, uint32_t source,
                                       const struct heft_sstable_entry *e, const char *what,
                                       struct heft_str of);
@@ -60,7 +61,8 @@ void heft_tf_release(struct heft_tf_bundle *b);
 
 /* ---- tf_bundle_data.c ---- */
 
-/* Adds a storage for the bytes of an entry; it is marked is_missing if its data file lacks them. `at`: file offset of the entry, for errors. */
+/* Adds a storage for the bytes of an entry; it is marked is_missing if its data file lacks them.
+ * `at`: file offset of the entry, for errors. */
 HEFT_CHECKED bool heft_tf_add_storage(struct heft_tf_bundle *b, const struct heft_tf_entry *entry,
                                       uint64_t at, uint32_t *storage);
 /* Row flags for values of that dtype: HEFT_ROW_SWAP if bytes must be swapped, or 0. */
@@ -95,7 +97,8 @@ HEFT_CHECKED bool heft_tf_note_strays(const struct heft_tf_bundle *b);
 /* ---- tf_names.c ---- */
 
 #define HEFT_TF_GRAPH_KEY "_CHECKPOINTABLE_OBJECT_GRAPH"
-/* Reads the object graph if there is one, and renames the rows from first_row on if the caller wants object names. */
+/* Reads the object graph if there is one, and renames the rows from first_row on if the caller
+ * wants object names. */
 HEFT_CHECKED bool heft_tf_read_objects(struct heft_tf_bundle *b, size_t first_row);
 
 /* ---- tf_strings.c: elements of varying length ---- */
@@ -105,7 +108,8 @@ heft_storage_check_fn heft_tf_check_strings, heft_tf_check_strings_big, heft_tf_
     heft_tf_check_variants_big;
 heft_storage_strings_fn heft_tf_strings;
 
-/* Strings of a big-endian bundle in little-endian form: lengths and their checksum change, the strings stay. */
+/* Strings of a big-endian bundle in little-endian form: lengths and their checksum change, the
+ * strings stay. */
 struct heft_tf_swapped {
     uint64_t lengths; /* bytes of the lengths, which precede the checksum */
     uint8_t word[4];  /* the checksum of the lengths, as stored */

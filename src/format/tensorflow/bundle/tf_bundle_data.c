@@ -106,7 +106,8 @@ static bool check_size(const struct heft_tf_bundle *b, const struct heft_tf_entr
                heft_fail(b->err, HEFT_MALFORMED, at,
                          "%" PRIu64 " bytes for %" PRIu64 " elements of %s", entry->size,
                          entry->elements, entry->dtype->name);
-    /* Strings take a length and a checksum in all, variants take them per element. An entry without elements has no bytes. */
+    /* Strings take a length and a checksum in all, variants take them per element. An entry without
+     * elements has no bytes. */
     if (entry->elements == 0 && entry->size == 0)
         return true;
     return (heft_mul(entry->elements, strings ? 1 : 5, &least) &&
@@ -136,7 +137,8 @@ static bool choose_check(const struct heft_tf_bundle *b, const struct heft_tf_en
     return heft_model_add_more(b->model, storage, &more, b->err);
 }
 
-/* Checksums are compared when data is read. Empty data is never read, and its checksum is a constant. */
+/* Checksums are compared when data is read. Empty data is never read, and its checksum is a
+ * constant. */
 static bool check_empty(const struct heft_tf_bundle *b, const struct heft_tf_entry *entry,
                         uint64_t at)
 {
@@ -213,7 +215,8 @@ bool heft_tf_note_missing(const struct heft_tf_bundle *b)
 
 /* ---- data files that no entry refers to -------------------------------------------------- */
 
-/* Parses a name such as "PREFIX.data-00003-of-00012"; false if it is not a data file of this prefix. */
+/* Parses a name such as "PREFIX.data-00003-of-00012"; false if it is not a data file of this
+ * prefix. */
 static bool is_data_name(struct heft_str name, struct heft_str base, uint64_t *number, uint64_t *of)
 {
     static const char *const words[] = {".data-", "-of-"};

@@ -1,4 +1,6 @@
-/* tf_bundle_join.c: tensors whose slices lie in several bundles, as devices that save in parallel leave them before MergeV2Checkpoints. Bundles that are opened together are joined into whole tensors. */
+/* tf_bundle_join.c: tensors whose slices lie in several bundles, as devices that save in parallel
+ * leave them before MergeV2Checkpoints. Bundles that are opened together are joined into whole
+ * tensors. */
 #include <stdlib.h>
 
 #include "core/parts.h"
@@ -18,7 +20,8 @@ static bool is_same(const struct heft_partial *a, const struct heft_partial *b)
            (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
 }
 
-/* Number of leading list items that belong to the first item's tensor; the list is sorted by tensor. */
+/* Number of leading list items that belong to the first item's tensor; the list is sorted by
+ * tensor. */
 static size_t count_alike(const struct heft_partial *list, size_t n)
 {
     size_t count = 1;

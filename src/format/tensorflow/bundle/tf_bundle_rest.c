@@ -1,9 +1,11 @@
-/* tf_bundle_rest.c: bytes of a bundle's data files that no entry refers to. Zeros between tensors are alignment padding; anything else may be a tensor of another index and is reported. */
+/* tf_bundle_rest.c: bytes of a bundle's data files that no entry refers to. Zeros between tensors
+ * are alignment padding; anything else may be a tensor of another index and is reported. */
 #include <stdlib.h>
 
 #include "format/tensorflow/bundle/tf_bundle.h"
 
-/* Most bytes read per bundle in search of padding. Bytes beyond that are taken for data, so that listing a sparse file of terabytes stays fast. */
+/* Most bytes read per bundle in search of padding. Bytes beyond that are taken for data, so that
+ * listing a sparse file of terabytes stays fast. */
 #define MOST_READ (64ULL << 20)
 
 struct extent {
@@ -15,7 +17,8 @@ struct rest {
     const struct heft_tf_shard *shard;
     uint64_t may_read;
     uint64_t bytes, places,
-        first; /* unreferenced ranges of this data file: their bytes, their number, the first offset */
+        first; /* unreferenced ranges of this data file: their bytes, their number, the first
+                  offset */
 };
 
 static int compare_extents(const void *a, const void *b)

@@ -1,5 +1,5 @@
-/* tf_bundle_slices.c: partitioned tensors. The entry of the tensor lists its slices; each slice has an
- * entry of its own, whose key encodes the tensor's name and the slice.
+/* tf_bundle_slices.c: partitioned tensors. The entry of the tensor lists its slices; each slice has
+ * an entry of its own, whose key encodes the tensor's name and the slice.
  *
  *     00 w 0001 0102 …   →  a slice of w: shape, data file, offset, size, CRC       sorts first
  *     w                  →  dtype, shape, the list of expected slices
@@ -238,7 +238,8 @@ static bool add_untiled(const struct whole *w, const char *how)
     return reason && add_in_pieces(w, reason, true);
 }
 
-/* Adds the tensor as one row. Slices of strings are never joined, neither here nor by TensorFlow: the lengths are stored apart from the bytes. */
+/* Adds the tensor as one row. Slices of strings are never joined, neither here nor by TensorFlow:
+ * the lengths are stored apart from the bytes. */
 static bool add_whole(const struct whole *w)
 {
     const struct heft_row row = {.name = w->name,

@@ -18,7 +18,8 @@
 
 #define NUMBER 5 /* least number of digits */
 
-/* If the text ends in `word` and a number of five digits or more ("-of-00002"), returns the offset of `word`; else 0. */
+/* If the text ends in `word` and a number of five digits or more ("-of-00002"), returns the offset
+ * of `word`; else 0. */
 static size_t before_number(struct heft_str s, const char *word)
 {
     const size_t n = strlen(word);
@@ -147,7 +148,8 @@ uint64_t heft_tf_locate_shards(const char *name)
     return n;
 }
 
-/* The checkpoint's prefix, "model.ckpt-7", if the name is that of its index, its V1 file or its first V1 shard; empty for other names. */
+/* The checkpoint's prefix, "model.ckpt-7", if the name is that of its index, its V1 file or its
+ * first V1 shard; empty for other names. */
 static struct heft_str prefix_of(struct heft_str name)
 {
     const struct heft_str none = {name.p, 0};

@@ -1,4 +1,5 @@
-/* tf_parts.h: shared by all of tensorflow/: the table of dtypes, and the messages in the index of a tensor bundle. */
+/* tf_parts.h: shared by all of tensorflow/: the table of dtypes, and the messages in the index of a
+ * tensor bundle. */
 #ifndef HEFT_TF_PARTS_H
 #define HEFT_TF_PARTS_H
 
@@ -36,11 +37,13 @@ struct heft_tf_header {
     bool is_big_endian;
     int32_t producer, min_consumer;
 };
-/* HEFT_MALFORMED, or HEFT_UNSUPPORTED if the version excludes this reader. `at`: file offset of the value. */
+/* HEFT_MALFORMED, or HEFT_UNSUPPORTED if the version excludes this reader. `at`: file offset of the
+ * value. */
 HEFT_CHECKED bool heft_tf_header_read(struct heft_bytes value, uint64_t at,
                                       struct heft_tf_header *out, struct heft_error *err);
 
-/* BundleEntryProto. Validated in itself: the shape's product is below 2^63, offset and size are not negative. Not yet compared with the data files. */
+/* BundleEntryProto. Validated in itself: the shape's product is below 2^63, offset and size are not
+ * negative. Not yet compared with the data files. */
 struct heft_tf_entry {
     struct heft_str name;              /* V1 only, borrowed; in V2 the key is the name */
     const struct heft_tf_dtype *dtype; /* NULL if the number is unknown or cannot be stored */
@@ -55,7 +58,8 @@ struct heft_tf_entry {
     uint32_t n_slices;
     uint8_t rank;
 };
-/* Memory for entries: shapes are allocated in `mem`, slices in `scratch`. *dims counts down the slice numbers that may still be read (HEFT_LIMIT). */
+/* Memory for entries: shapes are allocated in `mem`, slices in `scratch`. *dims counts down the
+ * slice numbers that may still be read (HEFT_LIMIT). */
 struct heft_tf_room {
     struct heft_arena *mem, *scratch;
     uint64_t *dims;
@@ -72,7 +76,8 @@ HEFT_CHECKED bool heft_tf_version_read(struct heft_cur cur, struct heft_tf_heade
 
 /* ---- writing strings in the form of a data file (tf_strings_write.c) ---- */
 
-/* To be called in this order: the length of each string, the sum, each string. *crc starts at 0 and ends as the CRC of the entry, unmasked. */
+/* To be called in this order: the length of each string, the sum, each string. *crc starts at 0 and
+ * ends as the CRC of the entry, unmasked. */
 void heft_tf_put_length(struct heft_buf *out, uint64_t n, uint32_t *crc);
 void heft_tf_put_sum(struct heft_buf *out, uint32_t *crc);
 void heft_tf_put_text(struct heft_buf *out, struct heft_str text, uint32_t *crc);

@@ -1,13 +1,13 @@
-/* tf_state.c: the file `checkpoint` in a directory of TensorFlow checkpoints: a text protobuf that names
- * the latest checkpoint and all that are kept.
+/* tf_state.c: the file `checkpoint` in a directory of TensorFlow checkpoints: a text protobuf that
+ * names the latest checkpoint and all that are kept.
  *
  *     model_checkpoint_path: "model.ckpt-20"
  *     all_model_checkpoint_paths: "model.ckpt-10"
  *     all_model_checkpoint_paths: "model.ckpt-20"
  *     all_model_checkpoint_timestamps: 1700000000.5
  *
- * Paths are relative to the directory of the file, or absolute. Absolute paths are often stale: their
- * last component is looked up beside the file. */
+ * Paths are relative to the directory of the file, or absolute. Absolute paths are often stale:
+ * their last component is looked up beside the file. */
 #include "core/registry.h"
 #include "core/tree.h"
 #include "format/tensorflow/bundle/tf_locate.h"
@@ -125,7 +125,8 @@ static bool open_latest(const struct reader *r, const char *relative)
     return ok;
 }
 
-/* Returns the only index of the directory, for a file that names a deleted checkpoint. NULL without an error if there is none or more than one. */
+/* Returns the only index of the directory, for a file that names a deleted checkpoint. NULL without
+ * an error if there is none or more than one. */
 static const char *only_index(const struct reader *r)
 {
     const char *here = r->model->sources[r->source].path;

@@ -3,9 +3,10 @@
  *     strings    length (varint) … , checksum of the lengths (u32), bytes …
  *     variants   length (varint), bytes, checksum so far (u32); repeated
  *
- * Checksums are masked CRC-32Cs. Lengths enter them as fixed-width numbers, not as the stored varints:
- * 4 bytes for strings (8 if beyond 32 bits), 8 bytes for variants, in the byte order of the bundle.
- * The checksum of the entry continues that of the lengths over its own 4 bytes and all strings. */
+ * Checksums are masked CRC-32Cs. Lengths enter them as fixed-width numbers, not as the stored
+ * varints: 4 bytes for strings (8 if beyond 32 bits), 8 bytes for variants, in the byte order of
+ * the bundle. The checksum of the entry continues that of the lengths over its own 4 bytes and all
+ * strings. */
 #include "base/checksum.h"
 #include "base/endian.h"
 #include "format/tensorflow/bundle/tf_bundle.h"
@@ -218,7 +219,8 @@ bool heft_tf_check_variants_big(const struct heft_model *model, const struct hef
 
 /* ---- converting the checksum to the other byte order ------------------------------------- */
 
-/* Sums the lengths as numbers of both byte orders; also returns their stored bytes and their total. */
+/* Sums the lengths as numbers of both byte orders; also returns their stored bytes and their
+ * total. */
 static bool sum_lengths(struct feed *f, const struct heft_storage *storage, uint32_t *big,
                         uint32_t *little, uint64_t *total)
 {
@@ -242,7 +244,9 @@ static bool sum_lengths(struct feed *f, const struct heft_storage *storage, uint
     return true;
 }
 
-/* Recomputes the checksum for the other byte order without reading the strings. CRCs are linear: the strings contribute the same difference to both checksums. By linearity, a mismatch before byte-swapping remains a mismatch after it. */
+/* Recomputes the checksum for the other byte order without reading the strings. CRCs are linear:
+ * the strings contribute the same difference to both checksums. By linearity, a mismatch before
+ * byte-swapping remains a mismatch after it. */
 static bool swap_strings(struct feed *f, const struct heft_storage *storage,
                          struct heft_tf_swapped *out)
 {

@@ -1,4 +1,6 @@
-/* tf_table.c: reads a sorted table of TensorFlow, which is a bundle's index or a V1 checkpoint: its first entry tells which. Claims everything that is not an entry, reports irregularities, and passes the entries to a callback. */
+/* tf_table.c: reads a sorted table of TensorFlow, which is a bundle's index or a V1 checkpoint: its
+ * first entry tells which. Claims everything that is not an entry, reports irregularities, and
+ * passes the entries to a callback. */
 #include "format/tensorflow/bundle/tf_bundle.h"
 
 /* ---- kind of the table ---- */
@@ -17,7 +19,8 @@ static struct heft_bytes first_value(struct heft_bytes head, size_t at)
     return at < head.n ? (struct heft_bytes){head.p + at, head.n - at} : none;
 }
 
-/* A snappy block starts with its length and then a literal; returns the offset of the literal's bytes. */
+/* A snappy block starts with its length and then a literal; returns the offset of the literal's
+ * bytes. */
 static size_t skip_literal(struct heft_bytes head)
 {
     size_t at = 0;

@@ -30,7 +30,8 @@ static int64_t number_of(const struct heft_proto_item *item)
     return item->wire == HEFT_PROTO_VARINT ? (int64_t)item->u64 : -1;
 }
 
-/* Grows an array within a memory budget. Real objects take many times the bytes of an empty message, so millions of empty ones are refused. */
+/* Grows an array within a memory budget. Real objects take many times the bytes of an empty
+ * message, so millions of empty ones are refused. */
 static bool make_room(struct parser *p, void *items, size_t *cap, size_t n, size_t each)
 {
     if (each > p->room)

@@ -4,8 +4,8 @@
  *     MetaGraphDef  = tags, GraphDef, saver, collections, signatures, assets, object graph
  *     GraphDef      = nodes, functions, versions
  *
- * Each may be a file of its own, in binary or in text form. There is no magic number: the first fields
- * tell the kind. */
+ * Each may be a file of its own, in binary or in text form. There is no magic number: the first
+ * fields tell the kind. */
 #include "format/tensorflow/graph/tf_document.h"
 
 #include "core/registry.h"
@@ -55,7 +55,8 @@ static struct heft_str first_word(struct heft_bytes head)
     return (struct heft_str){(const char *)head.p + at, end - at};
 }
 
-/* Opens a length-delimited field that fits into the rest of the file: returns its number, and the cursor is at its content. */
+/* Opens a length-delimited field that fits into the rest of the file: returns its number, and the
+ * cursor is at its content. */
 static uint32_t open_field(struct heft_cur *cur, uint64_t left, uint64_t *len)
 {
     struct heft_error ignored = {0};

@@ -1,4 +1,5 @@
-/* tf_document.h: a SavedModel, MetaGraphDef or GraphDef, read whole: its kind, and the index of each metagraph. */
+/* tf_document.h: a SavedModel, MetaGraphDef or GraphDef, read whole: its kind, and the index of
+ * each metagraph. */
 #ifndef HEFT_TF_DOCUMENT_H
 #define HEFT_TF_DOCUMENT_H
 

@@ -59,7 +59,8 @@ bool heft_tf_part(struct heft_tf_parts *parts, uint64_t off, const char *what,
 
 /* ---- interned names of ops and called functions ---- */
 
-/* Slot of a small direct-mapped cache in front of the hash map: millions of nodes use few ops, so most lookups hit it. */
+/* Slot of a small direct-mapped cache in front of the hash map: millions of nodes use few ops, so
+ * most lookups hit it. */
 static uint32_t *recent_slot(struct heft_tf_graph *g, struct heft_str text)
 {
     const uint8_t *const p = (const uint8_t *)text.p;
@@ -297,7 +298,8 @@ static bool add_tag(struct heft_tf_graph *g, struct heft_proto *p)
     return true;
 }
 
-/* If a version is repeated, the last one counts. The number is bounded, because each copy takes memory. */
+/* If a version is repeated, the last one counts. The number is bounded, because each copy takes
+ * memory. */
 static bool read_version(struct heft_tf_graph *g, struct heft_proto *p, struct heft_str *out)
 {
     if (++g->n_versions > MOST_VERSIONS)

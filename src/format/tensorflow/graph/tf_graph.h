@@ -5,8 +5,9 @@
  *     heft_tf_node_read        one node, whole: inputs, relevant attributes, position of its tensor
  *     heft_tf_tensor_read      a TensorProto: dtype, shape, position of its bytes (tf_tensor.h)
  *
- * Texts are allocated in the given arena; names of nodes, words and the arrays of the index live until
- * release. Offsets are offsets in the document. The size of the index is bounded by that of the document. */
+ * Texts are allocated in the given arena; names of nodes, words and the arrays of the index live
+ * until release. Offsets are offsets in the document. The size of the index is bounded by that of
+ * the document. */
 #ifndef HEFT_TF_GRAPH_H
 #define HEFT_TF_GRAPH_H
 
@@ -134,8 +135,8 @@ struct heft_tf_graph {
     struct heft_tf_node_entry *nodes; /* nodes of the graph */
     struct heft_tf_node_entry *inner; /* nodes of all functions */
     struct heft_tf_function *functions;
-    struct heft_str
-        *words; /* names of ops and called functions, each once; nodes refer to them by position */
+    /* names of ops and called functions, each once; nodes refer to them by position */
+    struct heft_str *words;
     struct heft_tf_signature *signatures;   /* sorted by key */
     struct heft_tf_collection *collections; /* sorted by name */
     struct heft_tf_asset *assets;           /* from asset_file_def, else from the collection */
@@ -155,21 +156,24 @@ struct heft_tf_graph {
     uint64_t unknown; /* fields that no message table lists */
 };
 
-/* Reads the message that p has entered (or was opened at) to its end; its ranges are added to `parts`. Errors go to p->err. */
+/* Reads the message that p has entered (or was opened at) to its end; its ranges are added to
+ * `parts`. Errors go to p->err. */
 HEFT_CHECKED bool heft_tf_graph_read(struct heft_tf_graph *graph, struct heft_proto *p,
                                      struct heft_arena *mem, struct heft_tf_parts *parts);
 /* The same for a GraphDef alone: nodes and functions. */
 HEFT_CHECKED bool heft_tf_graph_read_def(struct heft_tf_graph *graph, struct heft_proto *p,
                                          struct heft_arena *mem, struct heft_tf_parts *parts);
 void heft_tf_graph_release(struct heft_tf_graph *graph);
-/* tf_graph_weigh.c: checks the memory of the index, including its arena, against the limit (HEFT_LIMIT). To be called before adding to that arena in proportion to input. */
+/* tf_graph_weigh.c: checks the memory of the index, including its arena, against the limit
+ * (HEFT_LIMIT). To be called before adding to that arena in proportion to input. */
 HEFT_CHECKED bool heft_tf_graph_weigh(const struct heft_tf_graph *graph, uint64_t where,
                                       struct heft_error *err);
 
 /* Bytes that the index takes, with its tables of names. */
 uint64_t heft_tf_graph_taken(const struct heft_tf_graph *graph);
 
-/* Builds the tables for the two functions below; nodes of functions are not included. HEFT_MALFORMED if two nodes or two functions share a name. */
+/* Builds the tables for the two functions below; nodes of functions are not included.
+ * HEFT_MALFORMED if two nodes or two functions share a name. */
 HEFT_CHECKED bool heft_tf_graph_index(struct heft_tf_graph *graph, struct heft_error *err);
 uint32_t heft_tf_graph_node(const struct heft_tf_graph *graph, struct heft_str name);
 uint32_t heft_tf_graph_function(const struct heft_tf_graph *graph, struct heft_str name);
@@ -220,7 +224,9 @@ HEFT_CHECKED bool heft_tf_variable_read(const struct heft_proto_doc *doc, struct
                                         struct heft_arena *mem, struct heft_tf_variable *out,
                                         struct heft_error *err);
 
-/* Calls each() for the elements of a collection: texts of node_list, bytes of bytes_list, values of any_list (skipped if the text form spells the message out). `text` is valid until the call returns. Other kinds have no elements. */
+/* Calls each() for the elements of a collection: texts of node_list, bytes of bytes_list, values of
+ * any_list (skipped if the text form spells the message out). `text` is valid until the call
+ * returns. Other kinds have no elements. */
 typedef bool heft_tf_element_fn(void *ctx, struct heft_str text, struct heft_error *err);
 HEFT_CHECKED bool heft_tf_collection_each(const struct heft_tf_graph *graph,
                                           const struct heft_tf_collection *collection,

@@ -1,7 +1,11 @@
 /* tf_graph_weigh.c: the memory that the index of a document takes, and its limit. */
 #include "format/tensorflow/graph/tf_graph.h"
 
-/* The limit depends on the file's size. Nodes and objects of real models take 100 bytes of the file and more, which is more than their index entries; a file of millions of smaller ones is an attack. Files below 64 MiB may take more memory than they have bytes (up to eight times, at most 64 MiB), so that small models never meet the limit. A document in text form gets half, because the text itself is in memory as well. */
+/* The limit depends on the file's size. Nodes and objects of real models take 100 bytes of the file
+ * and more, which is more than their index entries; a file of millions of smaller ones is an
+ * attack. Files below 64 MiB may take more memory than they have bytes (up to eight times, at most
+ * 64 MiB), so that small models never meet the limit. A document in text form gets half, because
+ * the text itself is in memory as well. */
 #define MOST_BASE  (UINT64_C(16) << 20)
 #define MOST_SMALL (UINT64_C(64) << 20)
 

@@ -1,4 +1,6 @@
-/* tf_messages.c: fields of TensorFlow's messages (number, name, type): graphs, SavedModels and the logs of TensorFlow Serving. One table per message serves the binary and the text form. Messages whose content is not needed (debug information, full types, responses) are `opaque`. */
+/* tf_messages.c: fields of TensorFlow's messages (number, name, type): graphs, SavedModels and the
+ * logs of TensorFlow Serving. One table per message serves the binary and the text form. Messages
+ * whose content is not needed (debug information, full types, responses) are `opaque`. */
 #include "format/tensorflow/graph/tf_messages.h"
 
 #define ONE(n, text, t)                                                                            \

@@ -1,4 +1,5 @@
-/* tf_messages.h: TensorFlow's messages as field tables for wire/proto.h. A `…_entry` is a map entry {1 key, 2 value}; the messages of logs belong to TensorFlow Serving. */
+/* tf_messages.h: TensorFlow's messages as field tables for wire/proto.h. A `…_entry` is a map entry
+ * {1 key, 2 value}; the messages of logs belong to TensorFlow Serving. */
 #ifndef HEFT_TF_MESSAGES_H
 #define HEFT_TF_MESSAGES_H
 

@@ -1,4 +1,5 @@
-/* tf_meta.c: the parts of a MetaGraphDef other than the graph: saver, collections, signatures, assets. */
+/* tf_meta.c: the parts of a MetaGraphDef other than the graph: saver, collections, signatures,
+ * assets. */
 #include "base/sort.h"
 #include "format/tensorflow/graph/tf_graph.h"
 

@@ -1,4 +1,6 @@
-/* tf_objects.c: the object graph of a TensorFlow 2 SavedModel: attributes of the root down to variables and functions. Nodes refer to each other by number. Cycles are valid; a number is validated when it is followed. */
+/* tf_objects.c: the object graph of a TensorFlow 2 SavedModel: attributes of the root down to
+ * variables and functions. Nodes refer to each other by number. Cycles are valid; a number is
+ * validated when it is followed. */
 #include "format/tensorflow/graph/tf_graph.h"
 
 enum { KEY = 1, VALUE = 2 };

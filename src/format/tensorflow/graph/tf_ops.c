@@ -1,4 +1,6 @@
-/* tf_ops.c: the ops that a graph uses, counted like saved_model_cli: ops of its nodes, and of the nodes of all functions called by op name or by the attribute f of PartitionedCall and StatefulPartitionedCall. Names of functions are not ops. */
+/* tf_ops.c: the ops that a graph uses, counted like saved_model_cli: ops of its nodes, and of the
+ * nodes of all functions called by op name or by the attribute f of PartitionedCall and
+ * StatefulPartitionedCall. Names of functions are not ops. */
 #include "format/tensorflow/graph/tf_graph.h"
 
 #include <stdlib.h>

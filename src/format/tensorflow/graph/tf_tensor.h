@@ -23,11 +23,14 @@ HEFT_CHECKED bool heft_tf_tensor_read(const struct heft_proto_doc *doc, struct h
 /* Number of elements. HEFT_MALFORMED if a dimension is unknown or the count exceeds 2^63. */
 HEFT_CHECKED bool heft_tf_tensor_count(const struct heft_tf_tensor *tensor, uint64_t where,
                                        uint64_t *count, struct heft_error *err);
-/* Writes the values of typed fields to out as n little-endian elements of `each` bytes. If fewer than n are stored, the last one is repeated (zeros if none); surplus values are ignored. For tensors without tensor_content, other than strings. */
+/* Writes the values of typed fields to out as n little-endian elements of `each` bytes. If fewer
+ * than n are stored, the last one is repeated (zeros if none); surplus values are ignored. For
+ * tensors without tensor_content, other than strings. */
 HEFT_CHECKED bool heft_tf_tensor_fill(const struct heft_proto_doc *doc,
                                       const struct heft_tf_tensor *tensor, size_t n, size_t each,
                                       uint8_t *out, struct heft_error *err);
-/* Reads the n strings of a string tensor, from tensor_content or the typed field by the same rule. Texts are allocated in the arena. */
+/* Reads the n strings of a string tensor, from tensor_content or the typed field by the same rule.
+ * Texts are allocated in the arena. */
 HEFT_CHECKED bool heft_tf_tensor_strings(const struct heft_proto_doc *doc,
                                          const struct heft_tf_tensor *tensor, size_t n,
                                          struct heft_arena *mem, struct heft_str *out,

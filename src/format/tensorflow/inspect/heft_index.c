@@ -1,4 +1,5 @@
-/* heft_index.c: public API: the walk through the index of a TensorFlow checkpoint. tf_tell.c formats the entries. */
+/* heft_index.c: public API: the walk through the index of a TensorFlow checkpoint. tf_tell.c
+ * formats the entries. */
 #include "base/require_arg.h"
 #include "api/checkpoint.h"
 #include "core/registry.h"

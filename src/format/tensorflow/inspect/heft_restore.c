@@ -1,4 +1,5 @@
-/* heft_restore.c: public API: how a SavedModel is restored, and where the bytes of its variables are. tf_restore.c provides the steps, the opened checkpoint the bytes. */
+/* heft_restore.c: public API: how a SavedModel is restored, and where the bytes of its variables
+ * are. tf_restore.c provides the steps, the opened checkpoint the bytes. */
 #include "base/require_arg.h"
 #include "api/checkpoint.h"
 #include "format/tensorflow/bundle/tf_parts.h"
@@ -60,7 +61,8 @@ static void range_of(const struct heft_row *row, const struct heft_tf_spec *slic
     ++*end;
 }
 
-/* Adds the parts that the slice touches. Parts are sorted by their start, and `reach` is ascending. */
+/* Adds the parts that the slice touches. Parts are sorted by their start, and `reach` is
+ * ascending. */
 static bool add_met(struct heft_restore *r, const struct heft_row *row,
                     const struct heft_tf_spec *slice, struct heft_error *err)
 {
@@ -148,7 +150,8 @@ static bool check_kind(const struct heft_restore *r, struct heft_error *err)
                "a GraphDef does not restore a checkpoint: only a SavedModel or a .meta file does");
 }
 
-/* The file PREFIX.meta beside PREFIX.index, which holds the graph of that checkpoint; NULL if absent. */
+/* The file PREFIX.meta beside PREFIX.index, which holds the graph of that checkpoint; NULL if
+ * absent. */
 static const char *find_meta(struct heft_restore *r, struct heft_error *err)
 {
     const struct heft_model *const model = &r->c->model;

@@ -1,4 +1,5 @@
-/* tf_restore.h: traces how a SavedModel restores its checkpoint, as LoadSavedModel would, from the graph and the object graph. Nothing is executed.
+/* tf_restore.h: traces how a SavedModel restores its checkpoint, as LoadSavedModel would, from the
+ * graph and the object graph. Nothing is executed.
  *
  *     heft_tf_restore_open     chooses a metagraph by its tags and follows its restore op
  *     heft_tf_restore_judge    compares the result with the checkpoint: findings
@@ -82,15 +83,18 @@ struct heft_tf_restore {
     struct heft_error *err;
 };
 
-/* Follows the restore op of metagraph `number`, and the steps before and after it. `saved` must outlive *r. Close *r also on failure. */
+/* Follows the restore op of metagraph `number`, and the steps before and after it. `saved` must
+ * outlive *r. Close *r also on failure. */
 HEFT_CHECKED bool heft_tf_restore_open(struct heft_tf_restore *r, const struct heft_model *model,
                                        uint32_t source, const struct heft_tf_saved *saved,
                                        size_t number, struct heft_error *err);
 void heft_tf_restore_close(struct heft_tf_restore *r);
-/* Finds the metagraph with these tags ("serve,gpu"); NULL: the only one. HEFT_USAGE if none or several match, listing them. */
+/* Finds the metagraph with these tags ("serve,gpu"); NULL: the only one. HEFT_USAGE if none or
+ * several match, listing them. */
 HEFT_CHECKED bool heft_tf_restore_choose(const struct heft_tf_saved *saved, const char *tags,
                                          size_t *number, struct heft_error *err);
-/* Adds findings and notes for what does not match. The model is validated. Sets used[row] = 1 for each row that the graph or the objects read. */
+/* Adds findings and notes for what does not match. The model is validated. Sets used[row] = 1 for
+ * each row that the graph or the objects read. */
 HEFT_CHECKED bool heft_tf_restore_judge(struct heft_tf_restore *r, uint8_t *used);
 /* Adds findings for keys that no metagraph reads; call it after all metagraphs were judged. */
 HEFT_CHECKED bool heft_tf_restore_unused(struct heft_tf_restore *r, const uint8_t *used);
@@ -138,7 +142,8 @@ HEFT_CHECKED bool heft_tf_spec_parse(struct heft_str spec, struct heft_tf_spec *
 
 /* ---- tf_restore_objects.c ---- */
 
-/* Walks the objects of the SavedModel and of its checkpoint in parallel, if both exist: names the objects of targets and adds differences to the findings. */
+/* Walks the objects of the SavedModel and of its checkpoint in parallel, if both exist: names the
+ * objects of targets and adds differences to the findings. */
 HEFT_CHECKED bool heft_tf_restore_objects(struct heft_tf_restore *r, uint8_t *used);
 
 #endif

@@ -3,9 +3,9 @@
  *     SavedObjectGraph        the objects: variables with dtype, shape and name
  *     TrackableObjectGraph    the keys under which they were saved
  *
- * Both graphs are walked from node 0 along equal child names; node numbers differ. In this way variables
- * find their keys without the restore op, as in TensorFlow 2's loader. The result must agree with the
- * restore op. */
+ * Both graphs are walked from node 0 along equal child names; node numbers differ. In this way
+ * variables find their keys without the restore op, as in TensorFlow 2's loader. The result must
+ * agree with the restore op. */
 #include "format/tensorflow/restore/tf_restore.h"
 #include "format/tensorflow/bundle/tf_trackable.h"
 
@@ -374,7 +374,8 @@ static bool note_name(struct objects *o, struct heft_strmap *map, struct heft_st
                            o->err);
 }
 
-/* Compares names that are unique both in the graph and among the objects: they must be the same variable. */
+/* Compares names that are unique both in the graph and among the objects: they must be the same
+ * variable. */
 static bool check_names(struct objects *o, struct heft_strmap *in_graph, struct heft_strmap *named)
 {
     const struct heft_tf_restore *const r = o->r;
@@ -432,7 +433,8 @@ static bool compare_objects(struct objects *o, uint8_t *used)
            check_variables(o, used) && compare_names(o);
 }
 
-/* Reads the checkpoint's object graph. Objects that cannot be read are a fault of the checkpoint, and the comparison is skipped. */
+/* Reads the checkpoint's object graph. Objects that cannot be read are a fault of the checkpoint,
+ * and the comparison is skipped. */
 static bool read_objects(struct objects *o, uint32_t row, bool *is_there)
 {
     const uint32_t source = o->r->model->storages[o->r->model->rows[row].storage].source;

@@ -1,9 +1,11 @@
-/* tf_restore_record.c: records steps, findings and texts while a restore op is followed. Their memory is limited. */
+/* tf_restore_record.c: records steps, findings and texts while a restore op is followed. Their
+ * memory is limited. */
 #include "format/tensorflow/restore/tf_restore.h"
 
 #include <stdarg.h>
 
-/* Memory limit. A variable of a real model takes at least 1.5 KB of its file, and less here. With the index of the graph this stays below 160 MiB, or twice the size of a file above 64 MiB. */
+/* Memory limit. A variable of a real model takes at least 1.5 KB of its file, and less here. With
+ * the index of the graph this stays below 160 MiB, or twice the size of a file above 64 MiB. */
 #define MOST_BASE  (UINT64_C(16) << 20)
 #define MOST_SMALL (UINT64_C(64) << 20)
 

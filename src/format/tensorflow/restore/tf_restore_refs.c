@@ -5,8 +5,8 @@
  *                   "assign_arg"            an argument: the input of the call, in the caller
  *
  * A value is followed through ops that pass their input on, out of functions by their arguments and
- * into them by their results. The walk uses tables instead of recursion, and is cut off at a length that
- * no real model reaches. */
+ * into them by their results. The walk uses tables instead of recursion, and is cut off at a length
+ * that no real model reaches. */
 #include "format/tensorflow/restore/tf_restore_walk.h"
 
 enum {

@@ -1,4 +1,5 @@
-/* tf_restore_walk.h: walks a graph and its functions. Shared by tf_restore_walk.c, which goes from node to node, and tf_restore_refs.c, which resolves inputs. */
+/* tf_restore_walk.h: walks a graph and its functions. Shared by tf_restore_walk.c, which goes from
+ * node to node, and tf_restore_refs.c, which resolves inputs. */
 #ifndef HEFT_TF_RESTORE_WALK_H
 #define HEFT_TF_RESTORE_WALK_H
 
@@ -64,7 +65,8 @@ HEFT_CHECKED const struct heft_tf_node *heft_tf_walk_node(struct heft_tf_walk *w
 enum heft_tf_role heft_tf_walk_role(const struct heft_tf_walk *w, uint32_t number);
 /* The function called by a node of role CALL. */
 uint32_t heft_tf_walk_callee(const struct heft_tf_walk *w, const struct heft_tf_node *node);
-/* The frame of a call, created on first use. HEFT_MALFORMED; HEFT_LIMIT if calls are too deep or too many. */
+/* The frame of a call, created on first use. HEFT_MALFORMED; HEFT_LIMIT if calls are too deep or
+ * too many. */
 HEFT_CHECKED bool heft_tf_walk_enter(struct heft_tf_walk *w, uint32_t frame, uint32_t number,
                                      uint32_t *callee);
 /* Follows an input to its origin: through ops that pass values on, into calls and out of them. */

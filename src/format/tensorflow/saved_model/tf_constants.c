@@ -1,4 +1,7 @@
-/* tf_constants.c: constants of graphs as rows: the weights of frozen models, and values captured by functions. A row is named like its node, or FUNCTION/node; with several metagraphs the name starts with TAGS/. Raw content in a binary document is used as a range of the file. Content in text form, or in typed fields, is decoded into memory, up to a limit. */
+/* tf_constants.c: constants of graphs as rows: the weights of frozen models, and values captured by
+ * functions. A row is named like its node, or FUNCTION/node; with several metagraphs the name
+ * starts with TAGS/. Raw content in a binary document is used as a range of the file. Content in
+ * text form, or in typed fields, is decoded into memory, up to a limit. */
 #include "format/tensorflow/bundle/tf_bundle.h"
 #include "format/tensorflow/saved_model/tf_saved.h"
 #include "format/tensorflow/graph/tf_tensor.h"

@@ -1,4 +1,5 @@
-/* tf_restore_uses.c: users of the restore trace: findings for verify, "variables" for info, and the keys that a checkpoint must hold for writers. */
+/* tf_restore_uses.c: users of the restore trace: findings for verify, "variables" for info, and the
+ * keys that a checkpoint must hold for writers. */
 #include "format/tensorflow/bundle/tf_parts.h"
 #include "format/tensorflow/saved_model/tf_saved.h"
 

@@ -1,4 +1,5 @@
-/* tf_restore_uses.h: users of the restore trace: findings for verify, "variables" for info, and the keys that a checkpoint must hold for writers. */
+/* tf_restore_uses.h: users of the restore trace: findings for verify, "variables" for info, and the
+ * keys that a checkpoint must hold for writers. */
 #ifndef HEFT_TF_RESTORE_USES_H
 #define HEFT_TF_RESTORE_USES_H
 
@@ -22,11 +23,13 @@ struct heft_tf_wants {
     struct heft_strmap keys; /* key → position in list */
     struct heft_arena mem;
 };
-/* Collects what the restore ops of all metagraphs of the SavedModel sources[source] will read, whatever its present checkpoint holds. Release *wants also on failure. */
+/* Collects what the restore ops of all metagraphs of the SavedModel sources[source] will read,
+ * whatever its present checkpoint holds. Release *wants also on failure. */
 HEFT_CHECKED bool heft_tf_restore_expect(struct heft_tf_wants *wants,
                                          const struct heft_model *model, uint32_t source,
                                          struct heft_error *err);
-/* True if a tensor matches what is expected under its key; keys that are not expected always match. HEFT_MISMATCH says what is expected. */
+/* True if a tensor matches what is expected under its key; keys that are not expected always match.
+ * HEFT_MISMATCH says what is expected. */
 HEFT_CHECKED bool heft_tf_restore_fits(const struct heft_tf_wants *wants, struct heft_str key,
                                        enum heft_dtype dtype, unsigned rank, const uint64_t *shape,
                                        struct heft_error *err);
@@ -35,7 +38,8 @@ void heft_tf_wants_release(struct heft_tf_wants *wants);
 /* heft_format.verify of a SavedModel: all metagraphs. */
 HEFT_CHECKED bool heft_tf_restore_verify(const struct heft_model *model, uint32_t source,
                                          const struct heft_reporter *to, struct heft_error *err);
-/* Adds "variables" to the file info of a metagraph; an empty list if its restore op cannot be followed. */
+/* Adds "variables" to the file info of a metagraph; an empty list if its restore op cannot be
+ * followed. */
 HEFT_CHECKED bool heft_tf_restore_file_info(struct heft_tf_saving *s, size_t number,
                                             struct heft_node *in);
 

@@ -31,11 +31,13 @@ HEFT_CHECKED bool heft_tf_file_info_shape(struct heft_arena *mem, struct heft_no
 HEFT_CHECKED bool heft_tf_file_info_functions(struct heft_tf_saving *s,
                                               const struct heft_tf_graph *graph,
                                               struct heft_node *in);
-/* tf_saved_files.c: opens the files beside the document: variables, assets, fingerprint, warm-up requests. */
+/* tf_saved_files.c: opens the files beside the document: variables, assets, fingerprint, warm-up
+ * requests. */
 HEFT_CHECKED bool heft_tf_saved_files(struct heft_tf_saving *s);
 /* Finds the checkpoint that was saved with a .meta, and sets s->checkpoint. */
 HEFT_CHECKED bool heft_tf_saved_find_checkpoint(struct heft_tf_saving *s);
-/* tf_saved_lacks.c: compares the tensors from row `first` on with what the graph restores; missing ones become lacks of the model. has_index: the bundle exists. */
+/* tf_saved_lacks.c: compares the tensors from row `first` on with what the graph restores; missing
+ * ones become lacks of the model. has_index: the bundle exists. */
 HEFT_CHECKED bool heft_tf_saved_lacks(struct heft_tf_saving *s, size_t first, bool has_index);
 /* tf_warmup.c: reads the file of warm-up requests. */
 HEFT_CHECKED bool heft_tf_warmup(struct heft_tf_saving *s, uint32_t source);

@@ -1,7 +1,8 @@
-/* tf_saved_claims.c: claims each range of a document, for `explain` and for finding unclaimed bytes.
+/* tf_saved_claims.c: claims each range of a document, for `explain` and for finding unclaimed
+ * bytes.
  *
- * The document is divided where a field of another kind begins, down to the nodes and functions of a
- * graph. Constants that are rows claim their own bytes, which are left out:
+ * The document is divided where a field of another kind begins, down to the nodes and functions of
+ * a graph. Constants that are rows claim their own bytes, which are left out:
  *
  *     │ SavedModel │ information │ nodes of the graph ░░ constant ░░ nodes … │ functions │ saver │ … */
 #include "format/tensorflow/saved_model/tf_saved.h"

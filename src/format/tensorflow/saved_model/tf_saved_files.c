@@ -1,4 +1,5 @@
-/* tf_saved_files.c: the files beside a saved_model.pb: variables, assets, fingerprint, warm-up requests. All may be missing; tf_saved_lacks.c judges whether the graph needs variables. */
+/* tf_saved_files.c: the files beside a saved_model.pb: variables, assets, fingerprint, warm-up
+ * requests. All may be missing; tf_saved_lacks.c judges whether the graph needs variables. */
 #include "format/tensorflow/bundle/tf_locate.h"
 #include "format/tensorflow/saved_model/tf_saved.h"
 #include "wire/sstable.h"
@@ -59,7 +60,8 @@ static bool is_table(const char *path, bool *is, struct heft_error *err)
     return ok || heft_error_file(err, path);
 }
 
-/* Accepts a file that is named like a V1 checkpoint or its first shard, and notes if it is not one. */
+/* Accepts a file that is named like a V1 checkpoint or its first shard, and notes if it is not
+ * one. */
 static bool take_v1(struct heft_tf_saving *s, const char *file, size_t folder)
 {
     bool is;

@@ -1,11 +1,11 @@
-/* tf_saved_functions.c: functions that can be called on a TensorFlow 2 model: function children of the
- * root object, each with its concrete functions and their arguments.
+/* tf_saved_functions.c: functions that can be called on a TensorFlow 2 model: function children of
+ * the root object, each with its concrete functions and their arguments.
  *
  *     "callables": {"serve": [{"function": "__inference_serve_9", "args": [{"name": "x",
  *                              "dtype": "F32", "shape": [-1, 2]}, 7, "text"], "kwargs": {…}}]}
  *
- * The arguments are a StructuredValue, which may nest: a tuple of positional and a dict of named ones.
- * It is converted to the tree message by message, without recursion. */
+ * The arguments are a StructuredValue, which may nest: a tuple of positional and a dict of named
+ * ones. It is converted to the tree message by message, without recursion. */
 #include <stdlib.h>
 
 #include "format/tensorflow/saved_model/tf_saved.h"

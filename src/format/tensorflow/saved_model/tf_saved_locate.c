@@ -1,7 +1,10 @@
-/* tf_saved_locate.c: finds a SavedModel: a directory that contains a saved_model.pb, or, as TensorFlow Serving expects it, a directory whose subdirectories are versions named by numbers; the highest version is opened. */
+/* tf_saved_locate.c: finds a SavedModel: a directory that contains a saved_model.pb, or, as
+ * TensorFlow Serving expects it, a directory whose subdirectories are versions named by numbers;
+ * the highest version is opened. */
 #include "format/tensorflow/saved_model/tf_saved.h"
 
-/* In the order in which TensorFlow looks for them. A .cpb is found only to be refused with a fitting message. */
+/* In the order in which TensorFlow looks for them. A .cpb is found only to be refused with a
+ * fitting message. */
 static const char *const documents[] = {"saved_model.pb", "saved_model.pbtxt", "saved_model.cpb"};
 
 static const char *find_document(const char *const *names, size_t n)

@@ -1,5 +1,5 @@
-/* tf_saved_words.c: keys, dtypes and shapes as the trees of info hold them. A shape of unknown rank is
- * null, an unknown dimension -1. */
+/* tf_saved_words.c: keys, dtypes and shapes as the trees of info hold them. A shape of unknown rank
+ * is null, an unknown dimension -1. */
 #include "base/text.h"
 #include "format/tensorflow/bundle/tf_parts.h"
 #include "format/tensorflow/saved_model/tf_saved.h"

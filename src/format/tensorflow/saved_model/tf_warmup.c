@@ -6,8 +6,8 @@
  *                "inputs": {KEY: {"dtype": …, "shape": […]}}, "outputs": […], "bytes": n,
  *                "sum": true}]}
  *
- * "sum" is true if the record's stored CRC-32C matches. A truncated file or a mismatch is a finding and
- * does not prevent opening the model. */
+ * "sum" is true if the record's stored CRC-32C matches. A truncated file or a mismatch is a finding
+ * and does not prevent opening the model. */
 #include "format/tensorflow/saved_model/tf_saved.h"
 #include "format/tensorflow/graph/tf_tensor.h"
 #include "wire/tfrecord.h"

@@ -1,12 +1,12 @@
-/* tf_v1.c: TensorFlow's V1 checkpoint: a sorted table that holds the tensors themselves, in one file or
- * in several shards of the same kind.
+/* tf_v1.c: TensorFlow's V1 checkpoint: a sorted table that holds the tensors themselves, in one
+ * file or in several shards of the same kind.
  *
  *     ""             →  SavedTensorSlices {1 meta {1 tensor {name, shape, dtype, slices} …, 2 version}}
  *     slice's key    →  SavedTensorSlices {2 data {1 name, 2 slice, 3 TensorProto}}
  *
  * Every tensor consists of slices; an ordinary tensor has one slice that covers it. The values of a
- * TensorProto are in the field of its dtype. Values stored as raw bytes are read from the file, others
- * are decoded while opening (tf_v1_values.c). */
+ * TensorProto are in the field of its dtype. Values stored as raw bytes are read from the file,
+ * others are decoded while opening (tf_v1_values.c). */
 #include "core/registry.h"
 #include "format/tensorflow/bundle/tf_locate.h"
 #include "format/tensorflow/v1/tf_v1.h"

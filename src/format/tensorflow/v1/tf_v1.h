@@ -14,8 +14,8 @@ struct heft_tf_v1_tensor {
 };
 
 struct heft_tf_v1 {
-    struct heft_tf_bundle
-        b; /* slices and storages are kept as for a bundle; must be the first member */
+    /* slices and storages are kept as for a bundle; must be the first member */
+    struct heft_tf_bundle b;
     struct heft_tf_v1_tensor *tensors;
     size_t n, cap;
     struct heft_strmap names; /* name → position in tensors */
@@ -25,7 +25,8 @@ struct heft_tf_v1 {
     bool has_meta;
 };
 
-/* tf_v1_values.c: adds a storage with the values of a TensorProto, in the layout of a bundle's data file. */
+/* tf_v1_values.c: adds a storage with the values of a TensorProto, in the layout of a bundle's data
+ * file. */
 HEFT_CHECKED bool heft_tf_v1_values(struct heft_tf_v1 *r, const struct heft_tf_entry *entry,
                                     struct heft_cur proto, bool is_packed, uint32_t *storage);
 

@@ -4,8 +4,8 @@
  *     7 int_val, 10 int64_val, 11 bool_val, 13 half_val, 16 uint32_val, 17 uint64_val    varints
  *     8 string_val                                                  repeated
  *
- * Packed raw bytes in an uncompressed block are used as a range of the file. Everything else is decoded
- * into memory, strings into the layout of a bundle's data file. */
+ * Packed raw bytes in an uncompressed block are used as a range of the file. Everything else is
+ * decoded into memory, strings into the layout of a bundle's data file. */
 #include "format/tensorflow/v1/tf_v1.h"
 #include "wire/proto.h"
 
@@ -86,7 +86,8 @@ static bool decode_numbers(struct decoder *d, struct heft_cur proto)
     return !proto.bad && (d->n == d->values || refuse_count(d, d->n));
 }
 
-/* Offset and length of the values if one packed field holds all of them as raw bytes; else *len is 0. */
+/* Offset and length of the values if one packed field holds all of them as raw bytes; else *len is
+ * 0. */
 static bool find_plain(const struct decoder *d, struct heft_cur proto, uint64_t *off, uint64_t *len)
 {
     struct heft_proto_item item;

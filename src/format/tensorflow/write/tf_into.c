@@ -4,9 +4,9 @@
  *     MODEL/fingerprint.pb                  left out: TensorFlow only logs its absence
  *     MODEL/variables/variables.*           a bundle with the same keys, written anew
  *
- * The expected tensors, dtypes and shapes come from the model's bundle and from what its graph restores
- * (tf_restore.h), which may disagree. All weights are checked before anything is written. The object
- * graph, strings and the save counter are kept. */
+ * The expected tensors, dtypes and shapes come from the model's bundle and from what its graph
+ * restores (tf_restore.h), which may disagree. All weights are checked before anything is written.
+ * The object graph, strings and the save counter are kept. */
 #include "base/text.h"
 #include "format/tensorflow/bundle/tf_bundle.h"
 #include "format/tensorflow/saved_model/tf_restore_uses.h"
@@ -119,7 +119,8 @@ static bool refuse_twice(struct into *in, const struct heft_export_item *item, s
     return heft_error_about(in->err, "tensor", item->name);
 }
 
-/* True if an item under a key below _all_variables yields to the variable itself: numbers below _all_variables are ordered differently in each export. */
+/* True if an item under a key below _all_variables yields to the variable itself: numbers below
+ * _all_variables are ordered differently in each export. */
 static bool gives_way(const struct into *in, uint32_t row)
 {
     const uint32_t twin = in->names.twin[row];
@@ -261,7 +262,8 @@ static bool open_model(const struct into *in, struct heft_model *model)
            heft_model_validate(model, in->err) && refuse_damage(in, model);
 }
 
-/* Checks items, renamed to their keys, against the graph: a key may match the old bundle and not the graph. */
+/* Checks items, renamed to their keys, against the graph: a key may match the old bundle and not
+ * the graph. */
 static bool check_graph(struct into *in)
 {
     struct heft_tf_wants wants = {0};

@@ -1,11 +1,13 @@
-/* tf_into_files.c: plans copies of the other files of a SavedModel, and the directories they are in. */
+/* tf_into_files.c: plans copies of the other files of a SavedModel, and the directories they are
+ * in. */
 #include "core/registry.h"
 #include "format/tensorflow/write/tf_write.h"
 
 #define MAX_PATH  4096
 #define MAX_FILES 1000000
 
-/* Breadth-first walk over directories. Paths are relative to the model, with a leading slash; "" is the model itself. */
+/* Breadth-first walk over directories. Paths are relative to the model, with a leading slash; "" is
+ * the model itself. */
 struct walk {
     struct heft_tf_out *out;
     struct heft_arena *mem; /* the plan's arena */

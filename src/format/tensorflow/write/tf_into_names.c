@@ -43,7 +43,8 @@ static size_t path_end(struct heft_str key)
     return key.n;
 }
 
-/* Adds the path that a key spells, its parts joined by `joint`: "d/.ATTRIBUTES/table-keys" gives "d/table-keys". */
+/* Adds the path that a key spells, its parts joined by `joint`: "d/.ATTRIBUTES/table-keys" gives
+ * "d/table-keys". */
 static bool add_way(struct heft_tf_names *names, struct heft_str key, size_t end, char joint,
                     uint32_t row, struct heft_error *err)
 {
@@ -156,7 +157,8 @@ static struct heft_str below_root(struct heft_str name)
     return (struct heft_str){slash + 1, name.n - (size_t)(slash + 1 - name.p)};
 }
 
-/* Adds variable names. The name of a variable that is stored twice means the copy that functions capture. */
+/* Adds variable names. The name of a variable that is stored twice means the copy that functions
+ * capture. */
 static bool add_variables(struct heft_tf_names *names, struct heft_error *err)
 {
     const struct heft_model *const model = names->model;

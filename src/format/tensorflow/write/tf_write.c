@@ -3,7 +3,8 @@
  *     PREFIX.data-00000-of-0000N …    tensors in the source's order, without padding
  *     PREFIX.index                    name → dtype, shape, file, offset, size, CRC-32C; committed last
  *
- * Bytes with a stored CRC-32C are copied together with it, so that earlier corruption stays detectable. */
+ * Bytes with a stored CRC-32C are copied together with it, so that earlier corruption stays
+ * detectable. */
 #include "core/registry.h"
 #include "format/tensorflow/bundle/tf_bundle.h"
 #include "format/tensorflow/write/tf_write.h"
@@ -50,7 +51,9 @@ static bool check_piece(struct heft_tf_out *out, struct heft_tf_piece *piece,
     return heft_error_about(err, "tensor", piece->item.name);
 }
 
-/* Chooses between keys and objects. Only tf.train.Checkpoint makes keys with such endings, and it restores nothing without the object graph: if all names are such keys and the graph is missing, it is made. */
+/* Chooses between keys and objects. Only tf.train.Checkpoint makes keys with such endings, and it
+ * restores nothing without the object graph: if all names are such keys and the graph is missing,
+ * it is made. */
 static bool choose_objects(struct heft_tf_out *out, bool *objects, struct heft_error *err)
 {
     const char *const names = heft_plan_option(out->plan, HEFT_TF_NAMES).text;

@@ -26,7 +26,8 @@ enum {
     HEFT_TF_OPTIONS
 };
 
-/* Bytes of a data file with one entry: a tensor or a slice of one. They come from the item's row, from a file (rows of an old bundle), or from memory (made here). */
+/* Bytes of a data file with one entry: a tensor or a slice of one. They come from the item's row,
+ * from a file (rows of an old bundle), or from memory (made here). */
 struct heft_tf_piece {
     struct heft_export_item item; /* its name is the tensor's */
     const char *file;             /* NULL if not from a file */
@@ -41,16 +42,16 @@ struct heft_tf_piece {
     bool has_crc;
     uint64_t old_off;    /* with --into: the tensor's offset in the old bundle … */
     uint32_t old_source; /* … and its source there */
-    const struct heft_tf_swapped
-        *swapped; /* strings in the other byte order; NULL if copied unchanged */
+    /* strings in the other byte order; NULL if copied unchanged */
+    const struct heft_tf_swapped *swapped;
 };
 
 /* An entry of the index. */
 struct heft_tf_line {
     struct heft_str key;
     const uint64_t *shape;
-    const struct heft_slice_dim
-        *dims; /* n_slices × rank numbers of a partitioned tensor, which has no bytes of its own */
+    /* n_slices × rank numbers of a partitioned tensor, which has no bytes of its own */
+    const struct heft_slice_dim *dims;
     uint64_t offset, size;
     uint32_t n_slices, shard;
     uint32_t sum;        /* number of the plan's sum; HEFT_NONE if crc is known */
@@ -89,16 +90,19 @@ HEFT_CHECKED bool heft_tf_out_line(struct heft_tf_out *out, const struct heft_tf
 /* Plans PREFIX.index: the entries sorted by key. Duplicate and empty keys are HEFT_USAGE. */
 HEFT_CHECKED bool heft_tf_out_index(struct heft_tf_out *out, struct heft_error *err);
 
-/* For a piece that is a whole storage of `model`: converts strings of the other byte order. Fails for variants. */
+/* For a piece that is a whole storage of `model`: converts strings of the other byte order. Fails
+ * for variants. */
 HEFT_CHECKED bool heft_tf_out_swap(struct heft_tf_out *out, const struct heft_model *model,
                                    const struct heft_storage *storage, struct heft_tf_piece *piece,
                                    struct heft_error *err);
 /* Encodes a string as TensorFlow stores it: length, its checksum, bytes; in `mem`. */
 HEFT_CHECKED bool heft_tf_put_string(struct heft_str text, struct heft_arena *mem,
                                      struct heft_str *bytes, uint32_t *crc, struct heft_error *err);
-/* --names objects: renames each item to the key of tf.train.Checkpoint, and adds a piece with the object graph. */
+/* --names objects: renames each item to the key of tf.train.Checkpoint, and adds a piece with the
+ * object graph. */
 HEFT_CHECKED bool heft_tf_out_objects(struct heft_tf_out *out, struct heft_error *err);
-/* Number of names that are variable keys of tf.train.Checkpoint; 0 if the object graph is among them. */
+/* Number of names that are variable keys of tf.train.Checkpoint; 0 if the object graph is among
+ * them. */
 size_t heft_tf_count_keys(const struct heft_export_list *exports);
 /* Reads the object graph from `row`, a string, and its position in its file. */
 HEFT_CHECKED bool heft_tf_read_graph(const struct heft_model *model, const struct heft_row *row,
@@ -123,9 +127,11 @@ HEFT_CHECKED bool heft_tf_names_load(struct heft_tf_names *names, const struct h
 uint32_t heft_tf_names_find(const struct heft_tf_names *names, struct heft_str name);
 void heft_tf_names_release(struct heft_tf_names *names);
 
-/* Replaces heft_tf_out_item for all items: checks them against the bundle of out->into, renames them to its keys, and adds the tensors that are kept. */
+/* Replaces heft_tf_out_item for all items: checks them against the bundle of out->into, renames
+ * them to its keys, and adds the tensors that are kept. */
 HEFT_CHECKED bool heft_tf_into_pieces(struct heft_tf_out *out, struct heft_error *err);
-/* True for files (path below the model, "/fingerprint.pb") that --into does not copy: the replaced bundle, and the fingerprint of the old model. */
+/* True for files (path below the model, "/fingerprint.pb") that --into does not copy: the replaced
+ * bundle, and the fingerprint of the old model. */
 bool heft_tf_into_leaves(const char *path);
 /* Plans copies of the model's other files. */
 HEFT_CHECKED bool heft_tf_into_files(struct heft_tf_out *out, struct heft_error *err);

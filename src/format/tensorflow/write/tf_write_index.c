@@ -1,4 +1,6 @@
-/* tf_write_index.c: plans the index of a tensor bundle (doc/format/tf-write.md). Its length is known before the data is written: an image of the file is built without checksums, and a late op fills them in. */
+/* tf_write_index.c: plans the index of a tensor bundle (doc/format/tf-write.md). Its length is
+ * known before the data is written: an image of the file is built without checksums, and a late op
+ * fills them in. */
 #include <stdlib.h>
 
 #include "base/endian.h"

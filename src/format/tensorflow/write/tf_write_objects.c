@@ -3,8 +3,8 @@
  *     "dense/kernel"      root -- "dense" --> node -- "kernel" --> node with the attribute
  *     "dense.kernel"          VARIABLE_VALUE at "dense/kernel/.ATTRIBUTES/VARIABLE_VALUE"
  *
- * Names are split at slashes if any name has one, else at dots. Names that are such keys already are kept,
- * and names of optimizer slots become slots:
+ * Names are split at slashes if any name has one, else at dots. Names that are such keys already
+ * are kept, and names of optimizer slots become slots:
  *
  *     V/.OPTIMIZER_SLOT/O/m/.ATTRIBUTES/VARIABLE_VALUE     node O: slot "m" of node V
  *
@@ -313,7 +313,8 @@ static bool add_graph(struct heft_tf_out *out, struct graph *g)
     return ok;
 }
 
-/* Adds the counter: tf.train.Checkpoint counts its saves in a variable of the root, which restore() expects. */
+/* Adds the counter: tf.train.Checkpoint counts its saves in a variable of the root, which restore()
+ * expects. */
 static bool add_counter(struct heft_tf_out *out, struct graph *g)
 {
     static const char one[8] = {1};

@@ -43,7 +43,8 @@ bool heft_tf_out_swap(struct heft_tf_out *out, const struct heft_model *model,
     return true;
 }
 
-/* True for what follows the prefix in the file names of a bundle: ".index", ".data-00000-of-00001". */
+/* True for what follows the prefix in the file names of a bundle: ".index",
+ * ".data-00000-of-00001". */
 bool heft_tf_in_set(struct heft_str rest)
 {
     static const char form[] = ".data-00000-of-00000";

@@ -1,4 +1,6 @@
-/* tf_write_shards.c: the order in which pieces are written, and the data file of each. Pieces from a bundle keep the order of its data files, so that rewriting a bundle gives the same bytes; others are written in row order. Files are filled in that order. */
+/* tf_write_shards.c: the order in which pieces are written, and the data file of each. Pieces from
+ * a bundle keep the order of its data files, so that rewriting a bundle gives the same bytes;
+ * others are written in row order. Files are filled in that order. */
 #include <stdlib.h>
 
 #include "core/registry.h"
@@ -63,7 +65,8 @@ static int by_path(const void *a, const void *b)
     return x->bundle != y->bundle ? (x->bundle < y->bundle ? -1 : 1) : strcmp(x->path, y->path);
 }
 
-/* Ranks the source files bundle by bundle, whatever the order of opening: data files follow their index. Returns the number of bundles. */
+/* Ranks the source files bundle by bundle, whatever the order of opening: data files follow their
+ * index. Returns the number of bundles. */
 static bool rank_files(struct heft_tf_out *out, struct heft_error *err)
 {
     const struct heft_model *model = out->plan->model;
@@ -167,7 +170,8 @@ static uint64_t shard_start(uint64_t total, uint32_t n, uint32_t k)
            total % n * k / n; /* cannot overflow: the second product is below 2^32 */
 }
 
-/* Divides the pieces among n files of similar size. A tensor goes to the file that contains its midpoint, so file boundaries fall on the nearest tensor boundaries. */
+/* Divides the pieces among n files of similar size. A tensor goes to the file that contains its
+ * midpoint, so file boundaries fall on the nearest tensor boundaries. */
 static uint32_t shard_by_number(const struct heft_tf_out *out, uint64_t total)
 {
     const uint32_t n = (uint32_t)heft_plan_option(out->plan, HEFT_TF_SHARDS).number;

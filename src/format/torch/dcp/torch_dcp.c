@@ -4,9 +4,9 @@
  *     __0_0.distcp    [zip of torch.save][zip][zip] …      chunks and objects of rank 0
  *     __1_0.distcp    [zip][zip] …                         those of rank 1
  *
- * Each zip holds one tensor (a chunk of a row) or one object, whose values and tensors are placed below
- * its name. A zip is read through a slice of its file, so storages and claims have file offsets. See
- * doc/format/torch-dcp.md. */
+ * Each zip holds one tensor (a chunk of a row) or one object, whose values and tensors are placed
+ * below its name. A zip is read through a slice of its file, so storages and claims have file
+ * offsets. See doc/format/torch-dcp.md. */
 #include <stdlib.h>
 
 #include "core/registry.h"
@@ -222,7 +222,8 @@ static bool read_items(struct reader *r)
 
 /* ---- rows and values --------------------------------------------------------------------- */
 
-/* Collects the non-empty chunks, all of which must have been read. *storage is that of an empty one. */
+/* Collects the non-empty chunks, all of which must have been read. *storage is that of an empty
+ * one. */
 static bool gather_parts(const struct reader *r, struct heft_dcp_entry *e, uint32_t *storage)
 {
     uint32_t kept = 0;
@@ -274,7 +275,8 @@ static bool add_unread(const struct reader *r, const struct heft_dcp_entry *e, b
                                                "its dtype is unknown", err);
 }
 
-/* Adds the tensors in the order of the state dict. Those with unreadable chunks were already noted. */
+/* Adds the tensors in the order of the state dict. Those with unreadable chunks were already
+ * noted. */
 static bool add_tensors(struct reader *r)
 {
     for (uint32_t i = 0; i < r->dcp.n_entries; i++) {

@@ -41,8 +41,8 @@ struct heft_dcp_input {
     struct heft_model *model;
     uint32_t source;          /* source of the metadata, for notes */
     struct heft_arena *graph; /* memory of the nodes; may be released afterwards, like the data */
-    struct heft_arena
-        *scratch; /* memory of entries and items; what the model keeps is in model->mem */
+    /* memory of entries and items; what the model keeps is in model->mem */
+    struct heft_arena *scratch;
 };
 
 /* True if a chunk has no elements. */

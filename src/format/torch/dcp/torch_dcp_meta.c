@@ -11,8 +11,9 @@
  *       planner_data, storage_meta, version
  *
  * Objects are dataclasses: a CALL node with the dict of attributes as its state. A chunk and its
- * position are matched by name and offsets; as in Python, `index` is not compared. The walk has a fixed
- * depth, so cycles are harmless; a list that many objects share counts each time against the limits. */
+ * position are matched by name and offsets; as in Python, `index` is not compared. The walk has a
+ * fixed depth, so cycles are harmless; a list that many objects share counts each time against the
+ * limits. */
 #include "format/torch/dcp/torch_dcp.h"
 
 #include "format/torch/pickle/torch_parts.h"
@@ -124,7 +125,8 @@ static uint32_t size_items(const struct reader *r, uint32_t node)
     return is_sequence(r, node) ? node : HEFT_PICKLE_NIL;
 }
 
-/* Reads a torch.Size with `rank` numbers, or any number if rank is HEFT_NONE. The first item of the result is reserved for the caller. */
+/* Reads a torch.Size with `rank` numbers, or any number if rank is HEFT_NONE. The first item of the
+ * result is reserved for the caller. */
 static uint64_t *read_size(struct reader *r, struct heft_arena *mem, uint32_t node, uint32_t rank,
                            uint32_t *count)
 {
@@ -220,7 +222,8 @@ static bool read_chunk(struct reader *r, uint32_t node, uint32_t entry, uint32_t
     *part = (struct heft_part){.start = start + 1, .extent = extent + 1, .storage = HEFT_NONE};
     if (!heft_strmap_add(&r->chunks, chunk_key(start, entry, e->rank), number, &before, r->err))
         return false;
-    /* An empty chunk, of a rank without a share, may have the offsets of another chunk, which then counts. */
+    /* An empty chunk, of a rank without a share, may have the offsets of another chunk, which then
+     * counts. */
     return before == HEFT_MAP_NONE || !heft_dcp_is_empty(&e->parts[before], e->rank) ||
            heft_strmap_set(&r->chunks, chunk_key(start, entry, e->rank), number, r->err);
 }

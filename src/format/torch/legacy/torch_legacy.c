@@ -1,4 +1,5 @@
-/* torch_legacy.c: the stream of torch.save from 0.1.10 to 1.5, still written with _use_new_zipfile_serialization=False: five pickles, then the storages.
+/* torch_legacy.c: the stream of torch.save from 0.1.10 to 1.5, still written with
+ * _use_new_zipfile_serialization=False: five pickles, then the storages.
  *
  *     pickle  0x1950A86A20F9469CFC6C            in any protocol: 80 02 8a 0a 6c fc 9c … 2e, "L1195…"
  *     pickle  1001

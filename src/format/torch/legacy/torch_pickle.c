@@ -1,10 +1,11 @@
-/* torch_pickle.c: a plain pickle file: pickle.dump of a state dict, of NumPy arrays, or of anything.
+/* torch_pickle.c: a plain pickle file: pickle.dump of a state dict, of NumPy arrays, or of
+ * anything.
  *
  *     [80 protocol] opcode … '.'
  *
- * It has no persistent ids: the bytes of storages (torch_nested.c) and of NumPy arrays are in the pickle.
- * Objects of unknown classes are values. Pickles have no magic number, so a file is one if its first
- * pickle runs to its STOP. */
+ * It has no persistent ids: the bytes of storages (torch_nested.c) and of NumPy arrays are in the
+ * pickle. Objects of unknown classes are values. Pickles have no magic number, so a file is one if
+ * its first pickle runs to its STOP. */
 #include "core/registry.h"
 #include "format/torch/pickle/torch_parts.h"
 
@@ -44,7 +45,8 @@ static const struct heft_torch_container container = {.storage = refuse_persid};
 
 /* ---- open -------------------------------------------------------------------------------- */
 
-/* True for joblib files, which put the bytes of arrays between the opcodes, after an object that announces them. */
+/* True for joblib files, which put the bytes of arrays between the opcodes, after an object that
+ * announces them. */
 static bool is_joblib(const struct heft_pickle *pickle)
 {
     for (uint32_t i = 0; i < pickle->count; i++)

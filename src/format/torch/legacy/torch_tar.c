@@ -336,7 +336,8 @@ static bool read_storages(struct member *m, struct heft_error *err)
 
 /* ---- tensors ----------------------------------------------------------------------------- */
 
-/* Computes the last element. Strides of dimensions with one element are meaningless, and so are all strides of an empty tensor. */
+/* Computes the last element. Strides of dimensions with one element are meaningless, and so are all
+ * strides of an empty tensor. */
 static bool find_last_element(const struct tensor *tensor, bool *is_empty, uint64_t *last)
 {
     uint64_t step;
@@ -432,7 +433,8 @@ static bool without_storage(struct member *m, int64_t key, struct tensor *tensor
            add_storage(m->a, &s, HEFT_NONE, err);
 }
 
-/* True for a tensor without a storage and without dimensions: it is empty, of shape (0), since scalars came later. */
+/* True for a tensor without a storage and without dimensions: it is empty, of shape (0), since
+ * scalars came later. */
 static bool is_nothing(const struct archive *a, const struct tensor *tensor)
 {
     return a->t->storages[tensor->storage].bytes == 0 &&

@@ -71,7 +71,8 @@ static bool is_number(const struct heft_torch *t, uint32_t node)
     return heft_torch_is(t, node, HEFT_PICKLE_INT) || heft_torch_is(t, node, HEFT_PICKLE_FLOAT);
 }
 
-/* True for a tuple of quantizer parameters: (per_tensor_affine, scale, zero point) or (per_channel_affine, scales, zero points, axis). */
+/* True for a tuple of quantizer parameters: (per_tensor_affine, scale, zero point) or
+ * (per_channel_affine, scales, zero points, axis). */
 bool heft_torch_has_qparams(const struct heft_torch *t, uint32_t node)
 {
     const struct heft_torch_global *scheme = heft_torch_global_of(t, heft_torch_item(t, node, 0));

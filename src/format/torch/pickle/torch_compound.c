@@ -7,8 +7,9 @@
  *     nested      rows NAME.values, NAME.sizes, NAME.strides, NAME.offsets
  *     a subclass  its attributes, including tensors: NAME.attribute
  *
- * Each is a container for the walk: its entries are gathered here, and after they were visited, their
- * rows are compared. The elements of sparse indices are not validated: that would mean reading data. */
+ * Each is a container for the walk: its entries are gathered here, and after they were visited,
+ * their rows are compared. The elements of sparse indices are not validated: that would mean
+ * reading data. */
 #include "format/torch/pickle/torch_walk.h"
 
 #include <float.h>
@@ -191,7 +192,8 @@ static bool fits_pointers(const struct heft_row *rows, const struct shape *shape
            blocks[layout->by_column] + 1; /* no overflow: no size is 2^64-1 */
 }
 
-/* Compressed formats (CSR, CSC, BSR, BSC). pointers: (batch …, rows + 1); indices: (batch …, n); values: (batch …, n, [block,] dense …). */
+/* Compressed formats (CSR, CSC, BSR, BSC). pointers: (batch …, rows + 1); indices: (batch …, n);
+ * values: (batch …, n, [block,] dense …). */
 static bool fits_compressed(const struct heft_row *rows, const struct shape *shape,
                             const struct heft_torch_layout *layout)
 {

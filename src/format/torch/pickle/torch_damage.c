@@ -1,4 +1,5 @@
-/* torch_damage.c: truncated pickles and lost storages, for salvage: keeps what is complete and reports the rest. Only if model->salvage is set. */
+/* torch_damage.c: truncated pickles and lost storages, for salvage: keeps what is complete and
+ * reports the rest. Only if model->salvage is set. */
 #include "format/torch/pickle/torch_parts.h"
 
 bool heft_torch_lose_storage(struct heft_torch *t, uint32_t id, const struct heft_error *found,

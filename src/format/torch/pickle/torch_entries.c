@@ -1,4 +1,5 @@
-/* torch_entries.c: entries (key, value) that the walk gathers before it visits them, and their cost. */
+/* torch_entries.c: entries (key, value) that the walk gathers before it visits them, and their
+ * cost. */
 #include "format/torch/pickle/torch_walk.h"
 
 bool heft_torch_spend(struct heft_torch_walk *w, uint32_t node, uint64_t values)
@@ -29,7 +30,8 @@ bool heft_torch_add_entry(struct heft_torch_walk *w, uint32_t key, uint32_t valu
     return true;
 }
 
-/* Limit on entries: each visited or pending entry becomes a tensor or a value, so more than both limits together need not be gathered. */
+/* Limit on entries: each visited or pending entry becomes a tensor or a value, so more than both
+ * limits together need not be gathered. */
 static bool may_gather(struct heft_torch_walk *w, uint32_t node, uint64_t more)
 {
     const struct heft_limits *l = &w->t->model->limits;
@@ -43,7 +45,8 @@ static bool may_gather(struct heft_torch_walk *w, uint32_t node, uint64_t more)
                      l->expansion);
 }
 
-/* Charges for the items of a node before they are scanned; the length of the pickle covers the first scan. */
+/* Charges for the items of a node before they are scanned; the length of the pickle covers the
+ * first scan. */
 static bool pay_items(struct heft_torch_walk *w, uint32_t node)
 {
     if (w->marks[node] & HEFT_TORCH_MARK_GATHERED)

@@ -71,7 +71,8 @@ static bool gather_script_object(struct heft_torch_walk *w, uint32_t state,
                                               : heft_torch_add_entry(w, HEFT_TORCH_KEY_INDEX, held);
 }
 
-/* OptimizedModule(module, how): its state dict is the module's, with names prefixed by "_orig_mod.". The compilation settings are not part of it. */
+/* OptimizedModule(module, how): its state dict is the module's, with names prefixed by
+ * "_orig_mod.". The compilation settings are not part of it. */
 static bool gather_compiled(struct heft_torch_walk *w, uint32_t args)
 {
     const size_t first = w->n_entries;

@@ -1,4 +1,7 @@
-/* torch_globals.h: the meaning of the names in a torch pickle: a table. Names are looked up, never imported (doc/format/torch.md). A name is known only as the exact pair (module, name), after the renames of Python 2 and of moved modules; a dotted name such as `torch` + `_utils._rebuild_tensor_v2` is a different name and stays unknown. */
+/* torch_globals.h: the meaning of the names in a torch pickle: a table. Names are looked up, never
+ * imported (doc/format/torch.md). A name is known only as the exact pair (module, name), after the
+ * renames of Python 2 and of moved modules; a dotted name such as `torch` +
+ * `_utils._rebuild_tensor_v2` is a different name and stays unknown. */
 #ifndef HEFT_TORCH_GLOBALS_H
 #define HEFT_TORCH_GLOBALS_H
 
@@ -45,14 +48,16 @@ enum heft_torch_kind {
     HEFT_TORCH_NP_BUFFER,  /* numpy _frombuffer */
     HEFT_TORCH_NP_SCALAR,
     HEFT_TORCH_NP_DTYPE,
-    HEFT_TORCH_DATE,         /* date, time, datetime: (bytes) */
-    HEFT_TORCH_NUMBER,       /* Decimal, Fraction: (text) or (numerator, denominator) */
-    HEFT_TORCH_UUID,         /* UUID: no arguments; BUILD sets the attribute int */
-    HEFT_TORCH_GETATTR,      /* (class, name): a member of an enumeration */
-    HEFT_TORCH_GRAPH_MODULE, /* result of torch.compile: (module, how) */
-    HEFT_TORCH_COMPILED,     /* () and BUILD (contents, class) */
-    HEFT_TORCH_SCRIPT_OBJECT, /* an object of TorchScript: no arguments, then BUILD (contents, class) */
-    HEFT_TORCH_QUANTIZED_CONV /* a quantized convolution: no arguments, then BUILD (in_channels, … weight, bias …) */
+    HEFT_TORCH_DATE,          /* date, time, datetime: (bytes) */
+    HEFT_TORCH_NUMBER,        /* Decimal, Fraction: (text) or (numerator, denominator) */
+    HEFT_TORCH_UUID,          /* UUID: no arguments; BUILD sets the attribute int */
+    HEFT_TORCH_GETATTR,       /* (class, name): a member of an enumeration */
+    HEFT_TORCH_GRAPH_MODULE,  /* result of torch.compile: (module, how) */
+    HEFT_TORCH_COMPILED,      /* () and BUILD (contents, class) */
+    HEFT_TORCH_SCRIPT_OBJECT, /* an object of TorchScript: no arguments, then BUILD (contents,
+                                 class) */
+    HEFT_TORCH_QUANTIZED_CONV /* a quantized convolution: no arguments, then BUILD (in_channels, …
+                                 weight, bias …) */
 };
 
 struct heft_torch_global {
@@ -70,7 +75,8 @@ const struct heft_torch_global *heft_torch_lookup(struct heft_str module, struct
 const struct heft_torch_global *heft_torch_known(uint8_t number);
 uint8_t heft_torch_number(const struct heft_torch_global *known);
 
-/* True for a pickle of the literal integer 0x1950A86A20F9469CFC6C, the first pickle of a legacy stream; the result of a call does not count. */
+/* True for a pickle of the literal integer 0x1950A86A20F9469CFC6C, the first pickle of a legacy
+ * stream; the result of a call does not count. */
 bool heft_torch_is_magic(const struct heft_pickle *pickle);
 
 #endif

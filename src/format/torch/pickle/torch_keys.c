@@ -8,7 +8,8 @@
 
 #define FEW_KEYS 8 /* up to this many, comparing in pairs is cheaper than a hash table */
 
-/* The text by which keys are compared: one text for numbers that Python considers equal (1, 1.0, True); objects by identity. */
+/* The text by which keys are compared: one text for numbers that Python considers equal (1, 1.0,
+ * True); objects by identity. */
 static bool key_text(struct heft_torch_walk *w, uint32_t node, struct heft_buf *buf,
                      struct heft_str *out)
 {

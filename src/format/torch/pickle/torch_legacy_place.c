@@ -1,4 +1,5 @@
-/* torch_legacy_place.c: shared by reading and salvaging a legacy stream: its list of keys, and a storage with its count. */
+/* torch_legacy_place.c: shared by reading and salvaging a legacy stream: its list of keys, and a
+ * storage with its count. */
 #include "format/torch/pickle/torch_legacy.h"
 
 #define FIRST_KEYS ((uint64_t)16 << 10) /* bytes of the list of keys to read in the first attempt */
@@ -10,7 +11,8 @@ bool heft_torch_legacy_keys(const struct heft_torch_legacy *l, uint64_t at,
     return heft_torch_stream_pickle(l->in, at, FIRST_KEYS, keys, mem, err);
 }
 
-/* Places the storage with its count. A nested stream is one claim up to its first storage, which has no label: there may be many nested streams. */
+/* Places the storage with its count. A nested stream is one claim up to its first storage, which
+ * has no label: there may be many nested streams. */
 bool heft_torch_legacy_place(const struct heft_torch_legacy *l, size_t i, uint64_t at,
                              struct heft_error *err)
 {

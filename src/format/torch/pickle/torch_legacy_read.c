@@ -1,4 +1,5 @@
-/* torch_legacy_read.c: reads the stream of torch.save before 1.6: a file, or bytes within the pickle of a tensor (torch_nested.c). Five pickles, then the storages.
+/* torch_legacy_read.c: reads the stream of torch.save before 1.6: a file, or bytes within the
+ * pickle of a tensor (torch_nested.c). Five pickles, then the storages.
  *
  *     pickle  0x1950A86A20F9469CFC6C            in any protocol: 80 02 8a 0a 6c fc 9c … 2e, "L1195…"
  *     pickle  1001
@@ -11,8 +12,8 @@
  *                view: None, or (key of the view, first element, elements) of the storage `key`
  *     BINPERSID ("module", class, source file, source text)    denotes the class
  *
- * The fourth pickle gives the size of each storage, the fifth their order, and so their positions. The
- * storages are therefore placed between running the object's pickle and walking its graph. */
+ * The fourth pickle gives the size of each storage, the fifth their order, and so their positions.
+ * The storages are therefore placed between running the object's pickle and walking its graph. */
 #include "format/torch/pickle/torch_legacy.h"
 
 #define FIRST_SMALL                                                                                \
@@ -168,7 +169,8 @@ static bool read_version(const struct heft_torch_stream *in, const struct heft_p
                      "protocol version %" PRId64 ", expected %d", root->u.integer, VERSION);
 }
 
-/* Reads the system information, which torch ignores: its byte order was never that of the storages. */
+/* Reads the system information, which torch ignores: its byte order was never that of the
+ * storages. */
 static bool read_system(const struct heft_torch_stream *in, const struct heft_pickle *pickle,
                         uint64_t at, struct heft_error *err)
 {

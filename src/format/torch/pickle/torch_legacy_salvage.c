@@ -5,9 +5,9 @@
  *       │        └ damaged: sorted as text, the last storage ends at the end of the file
  *       └ truncated: names, but no positions: everything is lost
  *
- * There are no checksums. A position is confirmed only by the count before the storage, which must equal
- * the one in the object's pickle. Each storage is judged by its own count, so a damaged one does not
- * affect others. The bytes after the count cannot be checked. */
+ * There are no checksums. A position is confirmed only by the count before the storage, which must
+ * equal the one in the object's pickle. Each storage is judged by its own count, so a damaged one
+ * does not affect others. The bytes after the count cannot be checked. */
 #include "format/torch/pickle/torch_legacy.h"
 
 #include <stdlib.h>
@@ -145,7 +145,8 @@ static bool almost_agrees(const struct heft_torch_legacy *l, const struct heft_p
     return n == l->n_order && differ <= 1;
 }
 
-/* True if storages in that order, the last one ending at the end of the file, have matching counts. */
+/* True if storages in that order, the last one ending at the end of the file, have matching
+ * counts. */
 static bool fits_the_end(const struct heft_torch_legacy *l, uint64_t least, uint64_t *begin,
                          bool *yes, struct heft_error *err)
 {
@@ -220,7 +221,8 @@ static bool lose_unordered(const struct heft_torch_legacy *l, const struct heft_
     return lose_placeless(l, &why, err);
 }
 
-/* Handles a key that the object's pickle lost: the size of its storage is unknown, but those before it have positions. For other keys, the list itself is damaged. */
+/* Handles a key that the object's pickle lost: the size of its storage is unknown, but those before
+ * it have positions. For other keys, the list itself is damaged. */
 bool heft_torch_legacy_mend_order(struct heft_torch_legacy *l, uint64_t *at,
                                   const struct heft_error *found, struct heft_error *err)
 {

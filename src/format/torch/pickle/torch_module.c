@@ -1,4 +1,5 @@
-/* torch_module.c: modules that were pickled whole (torch.save(model)): objects of any class with the attributes of torch.nn.Module.
+/* torch_module.c: modules that were pickled whole (torch.save(model)): objects of any class with
+ * the attributes of torch.nn.Module.
  *
  *     Net  BUILD {"training": True, "scale": T2,
  *                 "_parameters": {"w": T0, "b": None}, "_buffers": {"mean": T1, "cache": T3},
@@ -7,9 +8,9 @@
  *         rows    w, mean, fc.weight, fc.bias                    as state_dict names them
  *         values  {"training": True, "scale": tensor, "cache": tensor, "fc": {…}}
  *
- * The other attributes of a module remain visible as values, but tensors among them are not rows: many
- * are rows already (the flat weights of an LSTM), and the others are in no state dict. Empty bookkeeping
- * (hooks), which is most of a module's attributes, is left out. */
+ * The other attributes of a module remain visible as values, but tensors among them are not rows:
+ * many are rows already (the flat weights of an LSTM), and the others are in no state dict. Empty
+ * bookkeeping (hooks), which is most of a module's attributes, is left out. */
 #include "format/torch/pickle/torch_walk.h"
 
 static bool is_mapping(const struct heft_torch *t, uint32_t node)
@@ -88,7 +89,8 @@ static bool is_packed(const struct heft_torch *t, uint32_t node)
            heft_torch_callee(t, node) == HEFT_TORCH_SCRIPT_OBJECT;
 }
 
-/* Marks the remaining attributes as outside the state dict, except packed weights of quantized layers, which the layer's own code adds to the state dict under this name. */
+/* Marks the remaining attributes as outside the state dict, except packed weights of quantized
+ * layers, which the layer's own code adds to the state dict under this name. */
 static void keep_attributes(struct heft_torch_walk *w, size_t first)
 {
     const struct heft_torch *t = w->t;

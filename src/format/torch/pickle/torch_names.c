@@ -11,7 +11,8 @@ static uint32_t key_of_frame(const struct heft_torch_walk *w, size_t frame)
     return w->entries[w->frames[frame].next - 1].key;
 }
 
-/* Records the segments of a row's path, to be shown if another path gives the same name, and the node the row was made from. */
+/* Records the segments of a row's path, to be shown if another path gives the same name, and the
+ * node the row was made from. */
 static bool keep_cuts(struct heft_torch_walk *w, uint32_t node)
 {
     if (!heft_grow(&w->row_cuts, &w->cap_row_cuts, w->n_row_cuts, 1, sizeof *w->row_cuts, w->err))

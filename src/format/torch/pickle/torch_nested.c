@@ -1,14 +1,16 @@
-/* torch_nested.c: storages within a pickle. pickle.dump writes each storage of a tensor as a complete legacy stream, as bytes:
+/* torch_nested.c: storages within a pickle. pickle.dump writes each storage of a tensor as a
+ * complete legacy stream, as bytes:
  *
  *     REDUCE torch.storage _load_from_bytes ( bytes )     80 02 8a 0a 6c … 2e  80 02 4d e9 03 2e  …
  *
  * This call takes the place of a persistent id. Bytes that are stored verbatim are read in place;
- * protocol 2 wraps them into text, so those are decoded into memory. A stream is read once, however often
- * the pickle refers to its bytes. Streams nest twice at most, and a nested one is smaller than the pickle
- * around it. */
+ * protocol 2 wraps them into text, so those are decoded into memory. A stream is read once, however
+ * often the pickle refers to its bytes. Streams nest twice at most, and a nested one is smaller
+ * than the pickle around it. */
 #include "format/torch/pickle/torch_parts.h"
 
-/* Limit on nested streams, as a share of limits.tensors: each also uses memory of the pickle around it. */
+/* Limit on nested streams, as a share of limits.tensors: each also uses memory of the pickle around
+ * it. */
 #define SHARE 8 /* a nested stream takes about as much memory as 8 tensors */
 
 /* ---- opening the bytes of a nested stream ------------------------------------------------ */

@@ -12,17 +12,17 @@
  *     torch_plain.c    whether the pickle holds nothing but its rows
  *     torch_damage.c   what is lost of a damaged pickle, for salvage
  *
- * A container locates the bytes of a persistent id. Containers within pickles are read here, archives and
- * tars in the folders beside this one:
+ * A container locates the bytes of a persistent id. Containers within pickles are read here,
+ * archives and tars in the folders beside this one:
  *
  *     torch_stream.c       pickles and storages one after the other
  *     torch_legacy_read.c  the stream of torch.save before 1.6; with torch_legacy_place.c,
  *                          torch_legacy_salvage.c
  *     torch_nested.c       such a stream as a bytes object within a pickle
  *
- * A reader opens its container, points a struct heft_torch at a pickle in it, and calls heft_torch_run,
- * heft_torch_walk, heft_torch_claim_pickle. What the model keeps is copied to model->mem; the pickle,
- * its nodes and these tables live only while the file is opened. */
+ * A reader opens its container, points a struct heft_torch at a pickle in it, and calls
+ * heft_torch_run, heft_torch_walk, heft_torch_claim_pickle. What the model keeps is copied to
+ * model->mem; the pickle, its nodes and these tables live only while the file is opened. */
 #ifndef HEFT_TORCH_PARTS_H
 #define HEFT_TORCH_PARTS_H
 
@@ -38,10 +38,11 @@ struct heft_torch_storage {
     uint64_t bytes;                       /* elements × element size */
     int64_t elements;
     uint64_t begin; /* for a view of a storage: byte offset in that storage */
-    uint32_t
-        storage; /* storage of the model; HEFT_NONE if it has no data (meta device) or is lost */
-    const char *
-        lost; /* salvage: the reason; then only key, type and bytes are known, and none of them if type is NULL */
+    /* storage of the model; HEFT_NONE if it has no data (meta device) or is lost */
+    uint32_t storage;
+    /* salvage: the reason; then only key, type and bytes are known, and none of them if type is
+     * NULL */
+    const char *lost;
     uint32_t id;         /* first PERSID node that refers to it, plus 1; 0 if there is none */
     uint32_t provenance; /* its number in the recorded provenance, plus 1; 0 if there is none */
     bool used;           /* a row uses it */
@@ -71,9 +72,12 @@ struct heft_torch;
 struct heft_torch_made;
 /* How a container resolves persistent ids. */
 struct heft_torch_container {
-    /* Resolves the storage of a PERSID: parses it with heft_torch_read_persid or by its own rule, and ends in heft_torch_add_storage, or sets t->meanings[id] to the storage met before. An id that denotes a class becomes a GLOBAL: heft_torch_become_class. */
+    /* Resolves the storage of a PERSID: parses it with heft_torch_read_persid or by its own rule,
+     * and ends in heft_torch_add_storage, or sets t->meanings[id] to the storage met before. An id
+     * that denotes a class becomes a GLOBAL: heft_torch_become_class. */
     bool (*storage)(struct heft_torch *t, uint32_t id, struct heft_error *err);
-    /* For containers whose ids also denote tensors: the tensor of an id whose meaning has the bit HEFT_TORCH_IS_TENSOR. NULL for other containers. */
+    /* For containers whose ids also denote tensors: the tensor of an id whose meaning has the bit
+     * HEFT_TORCH_IS_TENSOR. NULL for other containers. */
     bool (*tensor)(struct heft_torch *t, uint32_t id, struct heft_torch_made *out,
                    struct heft_error *err);
 };
@@ -98,8 +102,8 @@ struct heft_torch {
     struct heft_arena scratch;
     struct heft_arena graph; /* the pickle and its nodes; released first, since it is the largest */
     struct heft_pickle pickle;
-    uint32_t *
-        meanings; /* per node: for a GLOBAL the number of its entry, for a PERSID the position in storages */
+    /* per node: for a GLOBAL the number of its entry, for a PERSID the position in storages */
+    uint32_t *meanings;
     struct heft_torch_storage *storages;
     size_t n_storages, cap_storages;
     struct heft_strmap keys; /* key → position in storages, for containers that look them up */
@@ -121,8 +125,9 @@ struct heft_torch {
     uint64_t names;              /* budget left for bytes of names and keys */
     uint64_t made_bytes;         /* bytes of texts joined from parts: see heft_torch_may_make */
     bool is_object;              /* the pickle is the whole object passed to torch.save */
-    bool
-        is_item; /* one of several objects of a checkpoint: budget and names are what the others left, and t->values is the object itself, even if it is not a dict */
+    /* one of several objects of a checkpoint: budget and names are what the others left, and
+     * t->values is the object itself, even if it is not a dict */
+    bool is_item;
     struct heft_value *values;          /* non-tensor values found by heft_torch_walk, or NULL */
     struct heft_provenance *provenance; /* during the walk, as requested; NULL: not asked */
     struct heft_tree_taker *taker;      /* the same; NULL also for pickles without is_object */
@@ -208,16 +213,19 @@ static inline bool heft_torch_is_storage(const struct heft_torch *t, uint32_t no
 /* ---- torch_graph.c ---- */
 
 void heft_torch_release(struct heft_torch *t);
-/* Runs the pickle at the beginning of `data` (in t->graph), whose first byte is at t->base. Looks up every global and resolves every persistent id. */
+/* Runs the pickle at the beginning of `data` (in t->graph), whose first byte is at t->base. Looks
+ * up every global and resolves every persistent id. */
 HEFT_CHECKED bool heft_torch_run(struct heft_torch *t, struct heft_bytes data,
                                  struct heft_error *err);
 /* The second half of heft_torch_run, for a t->pickle that has been run. */
 HEFT_CHECKED bool heft_torch_look_up(struct heft_torch *t, struct heft_error *err);
-/* Adds notes on the pickle, and claims for [pickle_at, +pickle_packed) except the arrays in it. To be called after the walk. */
+/* Adds notes on the pickle, and claims for [pickle_at, +pickle_packed) except the arrays in it. To
+ * be called after the walk. */
 HEFT_CHECKED bool heft_torch_claim_pickle(struct heft_torch *t, struct heft_error *err);
 /* ---- torch_persid.c ---- */
 
-/* Parses a persistent id ("storage", class, key, location, elements) of a zip or, with a sixth item, of a legacy stream; fills everything but `storage`. *more is the sixth item, or NIL. */
+/* Parses a persistent id ("storage", class, key, location, elements) of a zip or, with a sixth
+ * item, of a legacy stream; fills everything but `storage`. *more is the sixth item, or NIL. */
 HEFT_CHECKED bool heft_torch_read_persid(const struct heft_torch *t, uint32_t id,
                                          struct heft_torch_storage *out, bool *is_meta,
                                          uint32_t *more, struct heft_error *err);
@@ -254,7 +262,8 @@ HEFT_CHECKED bool heft_torch_run_damaged(struct heft_torch *t, struct heft_bytes
 enum heft_torch_found {
     HEFT_TORCH_OTHER, /* the node does not build a tensor */
     HEFT_TORCH_ROW,   /* a row, complete but for its name */
-    HEFT_TORCH_PARTS, /* a tensor whose parts are rows: sparse, nested, a subclass around other tensors */
+    HEFT_TORCH_PARTS, /* a tensor whose parts are rows: sparse, nested, a subclass around other
+                         tensors */
     HEFT_TORCH_UNREAD /* a tensor that cannot be read, see `reason` */
 };
 struct heft_torch_made {
@@ -292,10 +301,12 @@ HEFT_CHECKED bool heft_torch_load_bytes(struct heft_torch *t, uint32_t call,
 
 /* ---- torch_wrappers.c ---- */
 
-/* Removes wrappers such as Parameter(data) and _rebuild_from_type(function …): *call becomes the wrapped call. Other calls are left unchanged. */
+/* Removes wrappers such as Parameter(data) and _rebuild_from_type(function …): *call becomes the
+ * wrapped call. Other calls are left unchanged. */
 HEFT_CHECKED bool heft_torch_unwrap(struct heft_torch *t, struct heft_torch_call *call,
                                     struct heft_torch_layer *layer, struct heft_error *err);
-/* Replaces restore_type_tag(value, "List[Tensor]"), which TorchScript writes around containers, by the value. */
+/* Replaces restore_type_tag(value, "List[Tensor]"), which TorchScript writes around containers, by
+ * the value. */
 HEFT_CHECKED bool heft_torch_untag(struct heft_torch *t, uint32_t *node, struct heft_error *err);
 /* True for BUILD with (storage, offset, size, stride), as the first releases wrote tensors. */
 bool heft_torch_has_set_state(const struct heft_torch *t, const struct heft_torch_call *call);
@@ -305,7 +316,9 @@ bool heft_torch_bad_arguments(struct heft_torch *t, uint32_t call, uint32_t call
 
 /* ---- torch_names.c ---- */
 
-/* Records that the row just added is that of the tensor `node`. TorchScript lists parameters of a module a second time (_flat_weights of its LSTM): within a container such a tensor gets no second row. */
+/* Records that the row just added is that of the tensor `node`. TorchScript lists parameters of a
+ * module a second time (_flat_weights of its LSTM): within a container such a tensor gets no second
+ * row. */
 HEFT_CHECKED bool heft_torch_remember_row(struct heft_torch *t, uint32_t node,
                                           struct heft_error *err);
 bool heft_torch_has_row(const struct heft_torch *t, uint32_t node, struct heft_str *name);
@@ -315,21 +328,25 @@ bool heft_torch_has_row(const struct heft_torch *t, uint32_t node, struct heft_s
 /* Attachments of paths ("": the root) of dictionaries that are a collections.OrderedDict, which can
  * have attributes; the writer makes one again. Without data. */
 extern const char heft_torch_ordered_kind;
-/* True if a dictionary's _metadata has the form that modules write, so that it can be written again. */
+/* True if a dictionary's _metadata has the form that modules write, so that it can be written
+ * again. */
 bool heft_torch_modules_fit(const struct heft_value *modules);
-/* True if the pickle's object is a flat dictionary of plain tensors, which torch_write_pickle.c writes unchanged. */
+/* True if the pickle's object is a flat dictionary of plain tensors, which torch_write_pickle.c
+ * writes unchanged. */
 bool heft_torch_is_plain(const struct heft_torch *t);
 
 /* ---- torch_provenance.c ---- */
 
-/* Records that the row just added was made by `node` under `key` (HEFT_NONE if it has no key). Only if t->provenance is set. */
+/* Records that the row just added was made by `node` under `key` (HEFT_NONE if it has no key). Only
+ * if t->provenance is set. */
 HEFT_CHECKED bool heft_torch_keep_provenance(struct heft_torch *t, uint32_t key, uint32_t node,
                                              const struct heft_torch_made *made,
                                              struct heft_error *err);
 
 /* ---- torch_stream.c ---- */
 
-/* Bytes with pickles and storages one after the other: a file, a member of one, or a bytes object within a pickle. Positions run from 0 to bytes.size. */
+/* Bytes with pickles and storages one after the other: a file, a member of one, or a bytes object
+ * within a pickle. Positions run from 0 to bytes.size. */
 struct heft_torch_stream {
     struct heft_source bytes;
     struct heft_model *model;
@@ -343,7 +360,8 @@ struct heft_torch_stream {
 struct heft_torch_stream heft_torch_file_stream(struct heft_model *model, uint32_t source);
 /* Source offset of a position, for errors and notes. */
 uint64_t heft_torch_stream_at(const struct heft_torch_stream *in, uint64_t position);
-/* Runs the pickle at a position; its arena must be empty. `first`: bytes to read in the first attempt. */
+/* Runs the pickle at a position; its arena must be empty. `first`: bytes to read in the first
+ * attempt. */
 HEFT_CHECKED bool heft_torch_stream_pickle(const struct heft_torch_stream *in, uint64_t position,
                                            uint64_t first, struct heft_pickle *out,
                                            struct heft_arena *arena, struct heft_error *err);
@@ -360,7 +378,8 @@ HEFT_CHECKED bool heft_torch_stream_claim(const struct heft_torch_stream *in, ui
 /* Reads the int64 at a position, which must be in range. */
 HEFT_CHECKED bool heft_torch_stream_i64(const struct heft_torch_stream *in, uint64_t position,
                                         int64_t *out, struct heft_error *err);
-/* Adds a storage: its count at a position, then its bytes. s->storage is the result; `label` is in model->mem. The caller has checked the range and claims the count. */
+/* Adds a storage: its count at a position, then its bytes. s->storage is the result; `label` is in
+ * model->mem. The caller has checked the range and claims the count. */
 HEFT_CHECKED bool heft_torch_stream_storage(const struct heft_torch_stream *in, uint64_t position,
                                             struct heft_str label, struct heft_torch_storage *s,
                                             struct heft_error *err);
@@ -395,10 +414,10 @@ HEFT_CHECKED bool heft_torch_read_legacy(const struct heft_torch_stream *in, str
 /* ---- torch_nested.c ---- */
 
 struct heft_torch_nested {
-    uint32_t
-        storage; /* position in storages if the stream is a bare storage; else HEFT_NONE, and … */
-    const struct heft_torch_made
-        *made; /* … the tensor that the call denotes, complete but for its name */
+    /* position in storages if the stream is a bare storage; else HEFT_NONE, and … */
+    uint32_t storage;
+    /* … the tensor that the call denotes, complete but for its name */
+    const struct heft_torch_made *made;
 };
 /* Interprets a node as a tensor: heft_torch_tensor. */
 typedef bool heft_torch_tensor_fn(struct heft_torch *t, uint32_t node, struct heft_torch_made *out,
@@ -419,7 +438,8 @@ static inline bool heft_torch_is_nested(const struct heft_torch *t, uint32_t byt
 /* For CALLs of NumPy's _reconstruct and _frombuffer. */
 HEFT_CHECKED bool heft_torch_array(struct heft_torch *t, uint32_t node, struct heft_torch_made *out,
                                    struct heft_error *err);
-/* For CALLs of NumPy's scalar: fills kind and content. *known is false for types without a value kind in heft. */
+/* For CALLs of NumPy's scalar: fills kind and content. *known is false for types without a value
+ * kind in heft. */
 HEFT_CHECKED bool heft_torch_scalar(struct heft_torch *t, uint32_t node, struct heft_value *out,
                                     bool *known, struct heft_error *err);
 
@@ -439,7 +459,9 @@ HEFT_CHECKED const char *heft_torch_type_name(struct heft_torch *t, uint32_t nod
                                               struct heft_error *err);
 /* Replaces lone surrogates in place by U+FFFD. */
 void heft_torch_mend(char *text, size_t n);
-/* The bytes that a node represents: BYTES, BYTEARRAY, a Python 2 string, or _codecs.encode or bytearray of one. *found is false if it represents none. `verbatim` is their position in the pickle, or SIZE_MAX if they were decoded (into model->mem). */
+/* The bytes that a node represents: BYTES, BYTEARRAY, a Python 2 string, or _codecs.encode or
+ * bytearray of one. *found is false if it represents none. `verbatim` is their position in the
+ * pickle, or SIZE_MAX if they were decoded (into model->mem). */
 struct heft_torch_bytes {
     struct heft_bytes bytes;
     uint32_t node; /* node of the bytes: equal nodes share them */
@@ -462,7 +484,8 @@ HEFT_CHECKED bool heft_torch_text_leaf(struct heft_torch *t, uint32_t node, stru
 /* The value of a node that represents bytes: see heft_torch_bytes_of. */
 HEFT_CHECKED bool heft_torch_bytes_leaf(struct heft_torch *t, uint32_t node, struct heft_value *out,
                                         bool *is_leaf, struct heft_error *err);
-/* True if so many bytes of text may be joined from parts that the pickle may share. All such texts take at most 4 MiB plus the length of the pickle; further ones stay objects. */
+/* True if so many bytes of text may be joined from parts that the pickle may share. All such texts
+ * take at most 4 MiB plus the length of the pickle; further ones stay objects. */
 bool heft_torch_may_make(struct heft_torch *t, uint64_t bytes);
 
 /* ---- torch_foreign.c ---- */
@@ -473,10 +496,12 @@ HEFT_CHECKED bool heft_torch_foreign(struct heft_torch *t, uint32_t node, struct
 
 /* ---- torch_value.c ---- */
 
-/* Fills a value from a node without children: numbers, texts, names, devices, paths … *is_leaf is false for all others. */
+/* Fills a value from a node without children: numbers, texts, names, devices, paths … *is_leaf is
+ * false for all others. */
 HEFT_CHECKED bool heft_torch_leaf(struct heft_torch *t, uint32_t node, struct heft_value *out,
                                   bool *is_leaf, struct heft_error *err);
-/* Appends a dictionary key as Python's str shows it. `ordinal` distinguishes objects without a text form. Lists, dicts and sets cannot be keys. */
+/* Appends a dictionary key as Python's str shows it. `ordinal` distinguishes objects without a text
+ * form. Lists, dicts and sets cannot be keys. */
 HEFT_CHECKED bool heft_torch_key(struct heft_torch *t, uint32_t node, size_t ordinal,
                                  struct heft_buf *out, struct heft_error *err);
 

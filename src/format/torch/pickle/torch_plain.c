@@ -1,4 +1,5 @@
-/* torch_plain.c: tells whether the object of a pickle is a flat dictionary of plain tensors. Such a file can be written again from its rows; otherwise its tree must be kept. */
+/* torch_plain.c: tells whether the object of a pickle is a flat dictionary of plain tensors. Such a
+ * file can be written again from its rows; otherwise its tree must be kept. */
 #include "format/torch/pickle/torch_parts.h"
 
 /* True for the numbers and texts of bookkeeping. */

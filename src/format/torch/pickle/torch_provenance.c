@@ -22,7 +22,8 @@ static bool is_key(const struct heft_torch *t, uint32_t node, struct heft_str ke
            heft_str_eq(heft_pickle_text(&t->pickle, node), key);
 }
 
-/* The id of a row's storage in this pickle: a tuple with its key or the key of a view of it, or the key alone. NIL if it comes from another pickle. */
+/* The id of a row's storage in this pickle: a tuple with its key or the key of a view of it, or the
+ * key alone. NIL if it comes from another pickle. */
 static uint32_t id_of(const struct heft_torch *t, const struct heft_torch_made *made)
 {
     const struct heft_torch_storage *s;

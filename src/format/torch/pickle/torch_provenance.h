@@ -1,5 +1,6 @@
-/* torch_provenance.h: the part of a pickle that each row comes from, for programs that explain a file.
- * Recorded by the torch readers if it is asked for: struct heft_torch_request in torch_parts.h. */
+/* torch_provenance.h: the part of a pickle that each row comes from, for programs that explain a
+ * file. Recorded by the torch readers if it is asked for: struct heft_torch_request in
+ * torch_parts.h. */
 #ifndef HEFT_TORCH_PROVENANCE_H
 #define HEFT_TORCH_PROVENANCE_H
 

@@ -4,8 +4,9 @@
  *                                             [, {"conj": True, "neg": True}])
  *         → row: dtype of the storage class, offset and strides in elements
  *
- * Wrappers (Parameter, _rebuild_parameter, _rebuild_from_type_v2) are removed first (torch_wrappers.c).
- * A tensor built by another function is reported as unreadable, never omitted. */
+ * Wrappers (Parameter, _rebuild_parameter, _rebuild_from_type_v2) are removed first
+ * (torch_wrappers.c). A tensor built by another function is reported as unreadable, never
+ * omitted. */
 #include "format/torch/pickle/torch_parts.h"
 
 #define MAX_RANK 64 /* torch's limit */
@@ -51,7 +52,8 @@ static bool read_numbers(const struct heft_torch *t, const struct view *v, uint3
     return true;
 }
 
-/* Finds the last element. Strides of dimensions with one element are meaningless: real files have arbitrary numbers there. */
+/* Finds the last element. Strides of dimensions with one element are meaningless: real files have
+ * arbitrary numbers there. */
 static bool measure_dims(struct dims *d)
 {
     uint64_t count = 1, step;
@@ -95,7 +97,8 @@ static bool read_dims(const struct heft_torch *t, const struct view *v, struct d
            heft_fail(err, HEFT_MALFORMED, at, "the number of elements overflows 64 bits");
 }
 
-/* True if the strides are those of a new tensor of this shape. Other strides are kept, even if they mean the same (dimensions of extent 1, empty tensors). */
+/* True if the strides are those of a new tensor of this shape. Other strides are kept, even if they
+ * mean the same (dimensions of extent 1, empty tensors). */
 static bool is_ordinary(const struct dims *d)
 {
     uint64_t step = 1;
@@ -256,7 +259,8 @@ static void set_storage(struct heft_torch *t, struct heft_torch_storage *s,
         out->row.flags |= HEFT_ROW_SWAP;
 }
 
-/* Converts the count from bytes to elements, as safetensors counts F4. Refused if the order is not row-major: the pairs would not lie along the last dimension. */
+/* Converts the count from bytes to elements, as safetensors counts F4. Refused if the order is not
+ * row-major: the pairs would not lie along the last dimension. */
 static void unpack_pairs(struct dims *d, struct heft_torch_made *out)
 {
     uint64_t step = 1;
@@ -413,7 +417,8 @@ static const struct signature *signature_of(enum heft_torch_kind kind)
     return NULL;
 }
 
-/* A NumPy array that the function casts to a dtype: BF16 is stored as F32. The row has the stored dtype; the declared one is kept beside it. */
+/* A NumPy array that the function casts to a dtype: BF16 is stored as F32. The row has the stored
+ * dtype; the declared one is kept beside it. */
 static bool is_recast(const struct heft_torch *t, uint32_t dtype, const struct heft_torch_made *out)
 {
     const struct heft_torch_global *known = heft_torch_global_of(t, dtype);

@@ -4,8 +4,8 @@
  *     int64 count    ┐ a storage
  *     count × size   ┘
  *
- * The bytes are a file, a member of a tar, or bytes within a pickle: verbatim in the file, or decoded in
- * memory, where they have no file offset. */
+ * The bytes are a file, a member of a tar, or bytes within a pickle: verbatim in the file, or
+ * decoded in memory, where they have no file offset. */
 #include "format/torch/pickle/torch_parts.h"
 
 #include "base/endian.h"

@@ -4,8 +4,8 @@
  *     _codecs.encode("\xe9…", "latin1")      bytes, as protocol 2 writes them
  *     bytearray(b"bytes")                    the bytes
  *
- * A shared text is copied into the model once if it is long, and for each use if it is short: the number
- * of values is limited (limits.expansion), and so are the bytes. */
+ * A shared text is copied into the model once if it is long, and for each use if it is short: the
+ * number of values is limited (limits.expansion), and so are the bytes. */
 #include "format/torch/pickle/torch_parts.h"
 
 #include "base/text.h"
@@ -26,7 +26,8 @@ bool heft_torch_remember_text(struct heft_torch *t, struct heft_u32map *map, uin
     return true;
 }
 
-/* Lone surrogates, valid in a pickle, are invalid UTF-8: each becomes U+FFFD, also three bytes long. */
+/* Lone surrogates, valid in a pickle, are invalid UTF-8: each becomes U+FFFD, also three bytes
+ * long. */
 void heft_torch_mend(char *text, size_t n)
 {
     size_t at = heft_utf8_check((struct heft_bytes){(const uint8_t *)text, n});
@@ -219,7 +220,8 @@ static bool keep_decoded(struct heft_torch *t, struct heft_torch_bytes *out, str
     return true;
 }
 
-/* Reduces bytearray(x) to x; false for other calls. Ends, because arguments are created before their call. */
+/* Reduces bytearray(x) to x; false for other calls. Ends, because arguments are created before
+ * their call. */
 static bool unwrap_bytes(struct heft_torch *t, uint32_t *node, uint32_t *encoding)
 {
     *encoding = HEFT_PICKLE_NIL;

@@ -5,13 +5,13 @@
  *         rows    model.layer.weight, model.layer.bias
  *         values  {"epoch": 3, "args": {"lr": 0.1}}
  *
- * Iterative: a stack of frames, one for each open container. The entries (key, value) of a container are
- * gathered first, so that the later value of a repeated key replaces the earlier one, as in Python.
- * Objects of unknown classes are containers of their arguments, attributes and items.
+ * Iterative: a stack of frames, one for each open container. The entries (key, value) of a
+ * container are gathered first, so that the later value of a repeated key replaces the earlier one,
+ * as in Python. Objects of unknown classes are containers of their arguments, attributes and items.
  *
- * The graph is untrusted: it may contain cycles (a value met inside itself becomes an opaque "cycle") and
- * share a value in many places ("billion laughs"). Every value that is created, or met again, is charged
- * to limits.expansion, so the walk is linear in the pickle plus that limit. */
+ * The graph is untrusted: it may contain cycles (a value met inside itself becomes an opaque
+ * "cycle") and share a value in many places ("billion laughs"). Every value that is created, or met
+ * again, is charged to limits.expansion, so the walk is linear in the pickle plus that limit. */
 #include "format/torch/pickle/torch_walk.h"
 
 /* The node being visited and its position. */
@@ -35,7 +35,8 @@ static bool is_keyed(const struct heft_torch_frame *f)
     return f->value->kind == HEFT_VALUE_DICT || f->value->kind == HEFT_VALUE_OPAQUE;
 }
 
-/* The last segment of the path: the name of the value in its parent. Quoted if a number is spelled alike: keys of a dict must differ. */
+/* The last segment of the path: the name of the value in its parent. Quoted if a number is spelled
+ * alike: keys of a dict must differ. */
 static bool set_key(struct heft_torch_walk *w, const struct place *at, struct heft_value *value)
 {
     const size_t n = w->path.n - at->segment, quote = at->quoted;
@@ -196,7 +197,8 @@ static bool refer_to_row(struct heft_torch_walk *w, const struct place *at, stru
     return true;
 }
 
-/* The placeholder of a tensor in a list. If the tensor has other contents, they take the position themselves. */
+/* The placeholder of a tensor in a list. If the tensor has other contents, they take the position
+ * themselves. */
 static bool keep_place(struct heft_torch_walk *w, const struct place *at,
                        const struct heft_torch_made *made, struct heft_str name)
 {

@@ -48,7 +48,9 @@ static void put_bigint(struct heft_buf *out, struct heft_str number)
     }
 }
 
-/* The shortest decimal that reads back as the same number, like Python's repr: digits and exponent of 0.DDD × 10^exponent. Digits are taken from printf's output, whatever the decimal point of the locale. */
+/* The shortest decimal that reads back as the same number, like Python's repr: digits and exponent
+ * of 0.DDD × 10^exponent. Digits are taken from printf's output, whatever the decimal point of the
+ * locale. */
 static size_t shortest_digits(double number, struct heft_buf *text, char *digits, int *exponent)
 {
     const size_t begin = text->n;
@@ -159,7 +161,8 @@ static bool global_leaf(struct heft_torch *t, uint32_t node, struct heft_value *
     return true;
 }
 
-/* Joins the arguments of device("cuda", 0), layout("torch.strided") or PosixPath("/", "a"): texts, and at most one number. */
+/* Joins the arguments of device("cuda", 0), layout("torch.strided") or PosixPath("/", "a"): texts,
+ * and at most one number. */
 static bool joined_leaf(struct heft_torch *t, uint32_t args, const char *between,
                         struct heft_value *out, bool *is_leaf, struct heft_error *err)
 {

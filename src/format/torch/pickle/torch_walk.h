@@ -61,7 +61,8 @@ static inline bool heft_torch_is_node(uint32_t key)
 {
     return key < HEFT_TORCH_KEY_WORD;
 }
-/* A tensor outside the state dict: its position among the values, until it is known whether it is also a row. */
+/* A tensor outside the state dict: its position among the values, until it is known whether it is
+ * also a row. */
 struct heft_torch_outsider {
     struct heft_value *value;
     uint32_t node;
@@ -105,7 +106,8 @@ struct heft_torch_walk {
     struct heft_error *err;
 };
 
-/* Callbacks of the walk for a caller that asked for the tree (struct heft_torch_request): the writer that keeps the tree, whose own struct begins with it. */
+/* Callbacks of the walk for a caller that asked for the tree (struct heft_torch_request): the
+ * writer that keeps the tree, whose own struct begins with it. */
 struct heft_tree_taker {
     /* A frame was pushed. */
     bool (*open)(struct heft_torch_walk *w);
@@ -143,7 +145,8 @@ HEFT_CHECKED bool heft_torch_gather(struct heft_torch_walk *w, uint32_t node,
 
 /* ---- torch_module.c ---- */
 
-/* If the entries of an object, from `first` on, are those of a module, replaces them by its parameters, buffers and submodules, and its other attributes. */
+/* If the entries of an object, from `first` on, are those of a module, replaces them by its
+ * parameters, buffers and submodules, and its other attributes. */
 HEFT_CHECKED bool heft_torch_open_module(struct heft_torch_walk *w, size_t first);
 /* Adds a tensor outside state dicts: a value, and a row only if another path leads to it. */
 HEFT_CHECKED bool heft_torch_add_outsider(struct heft_torch_walk *w, uint32_t node,
@@ -174,7 +177,8 @@ HEFT_CHECKED bool heft_torch_check_parts(struct heft_torch_walk *w,
 
 /* ---- torch_keys.c ---- */
 
-/* Merges repeated keys in the entries from `first` on: the later value replaces the earlier one in its place, as in Python. */
+/* Merges repeated keys in the entries from `first` on: the later value replaces the earlier one in
+ * its place, as in Python. */
 HEFT_CHECKED bool heft_torch_settle_keys(struct heft_torch_walk *w, size_t first);
 
 /* ---- torch_names.c ---- */

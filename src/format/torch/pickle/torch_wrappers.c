@@ -1,4 +1,6 @@
-/* torch_wrappers.c: removes the calls around a tensor one by one: Parameter, _rebuild_from_type_v2 and similar, and the type tags of TorchScript. Each call is created after its arguments, so this ends. */
+/* torch_wrappers.c: removes the calls around a tensor one by one: Parameter, _rebuild_from_type_v2
+ * and similar, and the type tags of TorchScript. Each call is created after its arguments, so this
+ * ends. */
 #include "format/torch/pickle/torch_parts.h"
 
 bool heft_torch_bad_arguments(struct heft_torch *t, uint32_t call, uint32_t callee,

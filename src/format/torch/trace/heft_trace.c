@@ -1,4 +1,5 @@
-/* heft_trace.c: public API: the walk through a pickle, and from its tensors to their bytes. torch_trace.c provides the steps, the opened file the tensors with their provenance. */
+/* heft_trace.c: public API: the walk through a pickle, and from its tensors to their bytes.
+ * torch_trace.c provides the steps, the opened file the tensors with their provenance. */
 #include "base/require_arg.h"
 #include "base/text.h"
 #include "api/checkpoint.h"
@@ -8,7 +9,8 @@
 #include "format/torch/trace/torch_trace.h"
 #include "heft/heft.h"
 
-/* Default limit on opcodes: lower than for opening, since a printed line costs more than an opcode. */
+/* Default limit on opcodes: lower than for opening, since a printed line costs more than an
+ * opcode. */
 #define MOST_OPCODES 15000000
 
 struct tensors {
@@ -101,7 +103,8 @@ static bool hand_out(struct tensors *t, struct heft_error *err)
     return true;
 }
 
-/* Opens the file as heft_open does, after its steps were shown. A record requested by name may belong to an archive that heft cannot open: then the steps are the whole answer. */
+/* Opens the file as heft_open does, after its steps were shown. A record requested by name may
+ * belong to an archive that heft cannot open: then the steps are the whole answer. */
 static bool walk_tensors(struct heft_tracer *tr, const char *path, struct heft_error *err)
 {
     struct tensors t = {.tr = tr};
@@ -119,7 +122,8 @@ static bool walk_tensors(struct heft_tracer *tr, const char *path, struct heft_e
     return ok;
 }
 
-/* Finds the storages of a file that is not an archive by opening it, as far as possible. A file of another format has no pickle. */
+/* Finds the storages of a file that is not an archive by opening it, as far as possible. A file of
+ * another format has no pickle. */
 static bool find_places(struct heft_tracer *tr, const char *path)
 {
     struct heft_error ignored = {0}; /* the walk shows where the pickle is broken */

@@ -51,7 +51,8 @@ static bool is_wanted(const struct heft_tracer *tr, const struct heft_pickle_ste
     return !is_ranged(tr) || (s->at < tr->options->to && s->at + 1 + s->raw.n > tr->options->from);
 }
 
-/* Announces the pickle to the watcher, before its first step; a file that fails at the first opcode is never announced as a pickle. */
+/* Announces the pickle to the watcher, before its first step; a file that fails at the first opcode
+ * is never announced as a pickle. */
 static bool announce_pickle(struct heft_tracer *tr)
 {
     const struct heft_trace_pickle *pickle = tr->pickle;
@@ -123,7 +124,8 @@ static struct heft_pickle_limits pickle_limits(const struct heft_tracer *tr)
                                        .bare = tr->is_script};
 }
 
-/* Walks the pickle at data[0]. If the description of a step fails, tr->err is filled before the run ends. */
+/* Walks the pickle at data[0]. If the description of a step fails, tr->err is filled before the run
+ * ends. */
 static bool walk_pickle(struct heft_tracer *tr, const struct heft_trace_pickle *announced,
                         struct heft_bytes data, struct heft_arena *mem)
 {
@@ -146,7 +148,8 @@ static bool walk_pickle(struct heft_tracer *tr, const struct heft_trace_pickle *
 
 /* ---- legacy streams and single pickles --------------------------------------------------- */
 
-/* A pickle of unknown length: the bytes up to its STOP; without a STOP, all readable bytes before the given end. */
+/* A pickle of unknown length: the bytes up to its STOP; without a STOP, all readable bytes before
+ * the given end. */
 struct found {
     struct heft_bytes data;
     uint64_t off;
@@ -245,7 +248,8 @@ static bool walk_member(struct heft_tracer *tr, const struct heft_tar *tar, cons
     return ok;
 }
 
-/* Walks the member `pickle` (the object), or the requested member. Members with several pickles and raw bytes between them: only the first pickle. */
+/* Walks the member `pickle` (the object), or the requested member. Members with several pickles and
+ * raw bytes between them: only the first pickle. */
 static bool walk_tar(struct heft_tracer *tr)
 {
     struct heft_tar tar;
@@ -264,7 +268,8 @@ static bool ends_with(struct heft_str name, struct heft_str end)
     return name.n >= end.n && memcmp(name.p + name.n - end.n, end.p, end.n) == 0;
 }
 
-/* The record of that name, or one whose path ends in "/name". Records in torch's root, the folder of the archive's first record, take precedence. */
+/* The record of that name, or one whose path ends in "/name". Records in torch's root, the folder
+ * of the archive's first record, take precedence. */
 static const struct heft_zip_entry *find_record(const struct heft_tracer *tr, struct heft_str name)
 {
     const struct heft_str first = tr->zip.count ? tr->zip.entries[0].name : HEFT_STR("");

@@ -1,4 +1,11 @@
-/* torch_trace.h: walks the pickles of a file opcode by opcode. Implements heft_trace (contract in heft.h); shared by the torch_trace*.c files.  torch_trace.c         finds the pickles of a file and runs them with a watcher torch_trace_step.c    a step's argument and its effect, as text torch_trace_value.c   a value as text torch_trace_state.c   stack, metastack and memo  Every line has a bounded length: a value shows a few items of a few levels, a string its first characters. Work that depends on values (items of containers, floats, escaped characters) is charged to a budget far larger than any checkpoint needs; when it is used up, values show only their kind and size. So the time is linear in the number of opcodes, even if values are shared many times. */
+/* torch_trace.h: walks the pickles of a file opcode by opcode. Implements heft_trace (contract in
+ * heft.h); shared by the torch_trace*.c files. torch_trace.c finds the pickles of a file and runs
+ * them with a watcher torch_trace_step.c a step's argument and its effect, as text
+ * torch_trace_value.c a value as text torch_trace_state.c stack, metastack and memo Every line has
+ * a bounded length: a value shows a few items of a few levels, a string its first characters. Work
+ * that depends on values (items of containers, floats, escaped characters) is charged to a budget
+ * far larger than any checkpoint needs; when it is used up, values show only their kind and size.
+ * So the time is linear in the number of opcodes, even if values are shared many times. */
 #ifndef HEFT_TORCH_TRACE_H
 #define HEFT_TORCH_TRACE_H
 
@@ -40,8 +47,8 @@ struct heft_tracer {
     struct heft_zip zip;
     bool is_zip, is_script; /* is_script: the archive is TorchScript */
     bool is_stopped;        /* the watcher asked to stop */
-    struct heft_strmap
-        names; /* storage name → index in places: "archive/data/0" in a zip, the key in a stream */
+    /* storage name → index in places: "archive/data/0" in a zip, the key in a stream */
+    struct heft_strmap names;
     struct heft_trace_place *places;
     size_t n_places, cap_places;
     uint64_t shown; /* steps reported */
@@ -51,8 +58,9 @@ struct heft_tracer {
     const char *record;
     struct heft_str folder; /* prefix of storage keys: "archive/data/" */
     uint64_t base;          /* file offset; HEFT_NO_OFFSET if deflated */
-    uint64_t
-        at; /* like base, but for deflated records the offset of the compressed data; in a stream the offset of the object's pickle, kept for the pickles after it */
+    /* like base, but for deflated records the offset of the compressed data; in a stream the offset
+     * of the object's pickle, kept for the pickles after it */
+    uint64_t at;
     const struct heft_pickle_step *step;
     struct heft_trace_known known[HEFT_TRACE_KNOWN]; /* cache of global names looked up recently */
     struct heft_trace_text value, effect;
@@ -72,7 +80,8 @@ void heft_tracer_release(struct heft_tracer *tr);
 /* Records the byte range of the storage of that name. */
 HEFT_CHECKED bool heft_tracer_place(struct heft_tracer *tr, struct heft_str name,
                                     const struct heft_trace_place *place);
-/* Walks the file's pickles. The caller sets the fields from src to total. Fills tr->err on failure. */
+/* Walks the file's pickles. The caller sets the fields from src to total. Fills tr->err on
+ * failure. */
 HEFT_CHECKED bool heft_torch_trace(struct heft_tracer *tr);
 
 /* ---- torch_trace_value.c ---- */
@@ -87,7 +96,8 @@ static inline void heft_trace_word(struct heft_trace_text *text, const char *wor
 void heft_trace_u64(struct heft_trace_text *text, uint64_t number);
 /* Appends "1 value", "2 values". */
 void heft_trace_count(struct heft_trace_text *text, uint64_t number, const char *what);
-/* Appends at most `most` bytes of a text from the file, with control characters and `quote` (0: none) escaped. Returns the number of escaped characters. */
+/* Appends at most `most` bytes of a text from the file, with control characters and `quote` (0:
+ * none) escaped. Returns the number of escaped characters. */
 size_t heft_trace_escaped(struct heft_trace_text *text, struct heft_str s, size_t most, char quote);
 void heft_trace_float(struct heft_trace_text *text, double number);
 /* Appends a value in full, up to the limits of torch_trace_value.c. */
@@ -108,7 +118,8 @@ HEFT_CHECKED bool heft_trace_explain(struct heft_tracer *tr);
 
 /* Updates the list of memo entries; to be called after each step. */
 HEFT_CHECKED bool heft_trace_remember(struct heft_tracer *tr);
-/* Reports the state after tr->step to the watcher, entry by entry: all of it if `whole`, else the ends of long parts. */
+/* Reports the state after tr->step to the watcher, entry by entry: all of it if `whole`, else the
+ * ends of long parts. */
 HEFT_CHECKED bool heft_trace_state(struct heft_tracer *tr, bool whole);
 
 #endif

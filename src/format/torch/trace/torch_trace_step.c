@@ -7,8 +7,8 @@
  *     TUPLE                                 pop 5 items above the mark → ("storage", …); 3 values
  *                                           back from the metastack, depth 0
  *
- * Stack and metastack are those of Python's unpickler: the stack holds the values above the newest mark,
- * the metastack the stacks that marks set aside. */
+ * Stack and metastack are those of Python's unpickler: the stack holds the values above the newest
+ * mark, the metastack the stacks that marks set aside. */
 #include "base/endian.h"
 #include "base/text.h"
 #include "format/torch/trace/torch_trace.h"
@@ -285,7 +285,8 @@ static bool say_place(struct heft_tracer *tr, struct heft_str key)
     return true;
 }
 
-/* The key in a storage id: ("storage", class, key, location, elements …), or the key alone in torch's first releases. False for other ids. */
+/* The key in a storage id: ("storage", class, key, location, elements …), or the key alone in
+ * torch's first releases. False for other ids. */
 static bool key_of(const struct heft_tracer *tr, uint32_t id, struct heft_str *key)
 {
     const struct heft_pickle *p = tr->step->pickle;

@@ -1,4 +1,5 @@
-/* torch_trace_value.c: values of a pickle as text of limited length, in Python's notation except for tensors, storages and long values.
+/* torch_trace_value.c: values of a pickle as text of limited length, in Python's notation except
+ * for tensors, storages and long values.
  *
  *    "tok_embeddings.weight"   'Python 2'   b"\xff"   0x1950a86a20f9469cfc6c   torch.FloatStorage
  *    (4096, 1)   [1, 2, … 98 more]   {"epoch": 3}   OrderedDict()   Namespace(){"lr": 0.1}
@@ -168,7 +169,8 @@ static void put_bytes(struct heft_trace_text *text, struct heft_str s)
         put_length(text, s.n);
 }
 
-/* Formats a little-endian two's complement number in hexadecimal; of a long one only the highest bytes. */
+/* Formats a little-endian two's complement number in hexadecimal; of a long one only the highest
+ * bytes. */
 static void put_bigint(struct heft_trace_text *text, struct heft_str s)
 {
     const size_t most = s.n < MOST_TEXT / 2 ? s.n : MOST_TEXT / 2;

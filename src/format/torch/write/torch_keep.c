@@ -1,4 +1,5 @@
-/* torch_keep.c: opens the source of a conversion a second time, takes over the graph of its pickle, and builds the new pickle and the list of its storages from it.
+/* torch_keep.c: opens the source of a conversion a second time, takes over the graph of its pickle,
+ * and builds the new pickle and the list of its storages from it.
  *
  *     plan ─► heft_keep_plan ─► open (as before, with a taker) ─► take ─► out->pickle
  *
@@ -112,7 +113,8 @@ static bool note_names(struct heft_plan *plan, struct heft_buf *names, size_t n,
                err);
 }
 
-/* Notes storages within nested streams: torch creates them before it has read their keys, which follow the pickle. */
+/* Notes storages within nested streams: torch creates them before it has read their keys, which
+ * follow the pickle. */
 static bool note_nested(struct heft_plan *plan, size_t n, struct heft_error *err)
 {
     return n == 0 || heft_plan_note(plan,

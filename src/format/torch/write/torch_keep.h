@@ -1,4 +1,5 @@
-/* torch_keep.h: writes a torch file with the tree of its source: nesting and all non-tensor values. Private to the torch_keep*.c files and the walk.
+/* torch_keep.h: writes a torch file with the tree of its source: nesting and all non-tensor values.
+ * Private to the torch_keep*.c files and the walk.
  *
  * The source is opened a second time, with a request for the graph of its pickle:
  *

@@ -1,11 +1,12 @@
-/* torch_keep_choose.c: decides which parts of a tree are kept, and under which keys, while the walk of torch_tree.c visits it.
+/* torch_keep_choose.c: decides which parts of a tree are kept, and under which keys, while the walk
+ * of torch_tree.c visits it.
  *
  *     {"state_dict": {"w": T}, "optimizer_states": [{…}], "epoch": 3}      -g '!optimizer*'
  *          kept: T             excluded as a whole             kept
  *
- * A container is excluded if all its contents are. Pairs of a dictionary can be excluded and renamed
- * one by one. A list, tuple, set or object is kept or excluded as a whole: without some parts it would
- * mean something else (indexes would shift, an object would lack an attribute). */
+ * A container is excluded if all its contents are. Pairs of a dictionary can be excluded and
+ * renamed one by one. A list, tuple, set or object is kept or excluded as a whole: without some
+ * parts it would mean something else (indexes would shift, an object would lack an attribute). */
 #include "format/torch/write/torch_keep.h"
 
 #define NAMES_SHOWN 8
@@ -44,7 +45,8 @@ static struct heft_str path_below(const struct heft_torch_walk *w, size_t n)
 
 /* ---- frames ------------------------------------------------------------------------------ */
 
-/* Applies the rename rules to "state_dict.": the new name of a container is the prefix of its renamed tensors. */
+/* Applies the rename rules to "state_dict.": the new name of a container is the prefix of its
+ * renamed tensors. */
 static bool rename_container(struct heft_torch_walk *w, struct heft_str path, struct heft_str *to)
 {
     struct heft_keep *k = keep_of(w);
@@ -235,7 +237,8 @@ struct tally {
     size_t first_left;
 };
 
-/* Counts the fates in a frame. Attributes follow their dictionary; the non-tensor parts of a tensor follow the tensor. */
+/* Counts the fates in a frame. Attributes follow their dictionary; the non-tensor parts of a tensor
+ * follow the tensor. */
 static struct tally count_fates(const struct heft_torch_walk *w, const struct heft_torch_frame *f,
                                 const struct pairs *p)
 {
@@ -327,7 +330,8 @@ static bool same_change(const struct heft_keep *k, uint32_t known, const uint32_
     return true;
 }
 
-/* Records which pairs are kept, dropped or renamed. A dictionary that several paths lead to must get one result. */
+/* Records which pairs are kept, dropped or renamed. A dictionary that several paths lead to must
+ * get one result. */
 static bool keep_change(struct heft_torch_walk *w, const struct heft_torch_frame *f,
                         const struct pairs *p, const struct tally *tally)
 {

@@ -1,4 +1,5 @@
-/* torch_keep_views.c: finds the part of a graph that the new root reaches, and the tensors in it that have storages:
+/* torch_keep_views.c: finds the part of a graph that the new root reaches, and the tensors in it
+ * that have storages:
  *
  *     CALL _rebuild_tensor_v2 (PERSID, offset, size, stride, …)    COPIED: storage and offset change
  *     the same, cast to another dtype; an id that is a tensor      MADE: a new call
@@ -57,7 +58,8 @@ static bool is_storage(struct heft_torch *t, uint32_t node, bool *yes, struct he
     return true;
 }
 
-/* The tuple (storage, offset, …) of a call, after the arguments that name its class; NIL if it has none. */
+/* The tuple (storage, offset, …) of a call, after the arguments that name its class; NIL if it has
+ * none. */
 static bool view_arguments(struct heft_torch *t, uint32_t node, uint32_t *args,
                            enum heft_torch_kind *kind, struct heft_error *err)
 {

@@ -1,4 +1,6 @@
-/* torch_keep_write.c: writes a graph as a pickle, in the order in which CPython's pickler visits objects. A value is written where it is first met and fetched from the memo afterwards, so identity is preserved. The protocol is that of the source, at least 2.
+/* torch_keep_write.c: writes a graph as a pickle, in the order in which CPython's pickler visits
+ * objects. A value is written where it is first met and fetched from the memo afterwards, so
+ * identity is preserved. The protocol is that of the source, at least 2.
  *
  *     tuple      items  \x85 \x86 \x87, or ( items t     in a cycle: popped and fetched from the memo
  *     list       ] memo  ( items e …                     [state b]
@@ -6,8 +8,8 @@
  *     CALL       callee args R, \x81, \x92 or o, memo    items, state b
  *     PERSID     ( "storage" class key location n t Q    keys number the storages of the new file
  *
- * Iterative, with a stack of the values being written. Each node is written once, except cycles through
- * tuples and calls, which CPython also writes twice; their number is limited. */
+ * Iterative, with a stack of the values being written. Each node is written once, except cycles
+ * through tuples and calls, which CPython also writes twice; their number is limited. */
 #include "format/torch/write/torch_keep.h"
 
 #define MOST_AGAIN (UINT32_C(1) << 16) /* most values met again inside themselves */
@@ -146,7 +148,8 @@ static void put_node_or(struct writer *w, uint32_t node, struct heft_str text, u
         (void)put_leaf(w, node);
 }
 
-/* Writes the class of a storage. torch does not load untyped storages from a stream; there the class is that of a byte storage, which torch loads as untyped. */
+/* Writes the class of a storage. torch does not load untyped storages from a stream; there the
+ * class is that of a byte storage, which torch loads as untyped. */
 static void put_class(struct writer *w, uint32_t node, const struct heft_torch_global *type)
 {
     uint32_t own = HEFT_NO_MEMO;

@@ -1,4 +1,5 @@
-/* torch_legacy_write.c: plans the stream format of torch.save before 1.6, still written with _use_new_zipfile_serialization=False.
+/* torch_legacy_write.c: plans the stream format of torch.save before 1.6, still written with
+ * _use_new_zipfile_serialization=False.
  *
  *     80 02 8a 0a 6c fc … 2e     pickle: the magic number
  *     80 02 4d e9 03 2e          pickle: protocol version 1001
@@ -14,7 +15,8 @@
 
 #define BATCH 1000 /* items per APPENDS, as CPython's pickler writes lists */
 
-/* The first three pickles: magic number, version, and {"protocol_version": 1001, "little_endian": True, "type_sizes": {"short": 2, "int": 4, "long": 4}}. */
+/* The first three pickles: magic number, version, and {"protocol_version": 1001, "little_endian":
+ * True, "type_sizes": {"short": 2, "int": 4, "long": 4}}. */
 static const char preamble[] = "\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19."
                                "\x80\x02M\xe9\x03."
                                "\x80\x02}q\x00("

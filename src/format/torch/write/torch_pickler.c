@@ -1,4 +1,5 @@
-/* torch_pickler.c: values as CPython's pickler writes them with protocol 2: numbers, texts, globals, memo, batches of items, and tensors as torch._utils rebuilds them. */
+/* torch_pickler.c: values as CPython's pickler writes them with protocol 2: numbers, texts,
+ * globals, memo, batches of items, and tensors as torch._utils rebuilds them. */
 #include "format/torch/write/torch_pickler.h"
 
 #include "base/endian.h"
@@ -14,7 +15,8 @@ static const struct {
     [HEFT_CALLEE_UNTYPED] = {"torch.storage", "UntypedStorage"},
 };
 
-/* torch's names of a dtype and of its storage class. Dtypes newer than typed storages have no class: their storages are untyped, and the tensor states the dtype. */
+/* torch's names of a dtype and of its storage class. Dtypes newer than typed storages have no
+ * class: their storages are untyped, and the tensor states the dtype. */
 static const struct {
     const char *storage, *dtype;
 } names[HEFT_DTYPE_COUNT] = {
@@ -141,7 +143,8 @@ uint32_t *heft_pickler_only_one(struct heft_pickler *p, struct heft_str text)
     return NULL;
 }
 
-/* Writes a text. *memo is the memo index of the same object, or HEFT_NO_MEMO; it receives the index. */
+/* Writes a text. *memo is the memo index of the same object, or HEFT_NO_MEMO; it receives the
+ * index. */
 void heft_pickler_word(struct heft_pickler *p, struct heft_str text, uint32_t *memo)
 {
     if (*memo != HEFT_NO_MEMO) {

@@ -1,4 +1,8 @@
-/* torch_pickler.h: writes values byte for byte like CPython's pickler with protocol 2; shared by the torch_*write*.c and torch_keep*.c files only.  CPython memoises every object that can occur again (BINPUT, q) and fetches it from the memo (BINGET, h) at its next occurrence. Equal bytes therefore require the same object identities. The memo index of an object is HEFT_NO_MEMO until the object is written. */
+/* torch_pickler.h: writes values byte for byte like CPython's pickler with protocol 2; shared by
+ * the torch_*write*.c and torch_keep*.c files only. CPython memoises every object that can occur
+ * again (BINPUT, q) and fetches it from the memo (BINGET, h) at its next occurrence. Equal bytes
+ * therefore require the same object identities. The memo index of an object is HEFT_NO_MEMO until
+ * the object is written. */
 #ifndef HEFT_TORCH_PICKLER_H
 #define HEFT_TORCH_PICKLER_H
 
@@ -47,7 +51,8 @@ void heft_pickler_again(struct heft_pickler *p, uint32_t at);
 void heft_pickler_int(struct heft_pickler *p, int64_t v);
 void heft_pickler_unsigned(struct heft_pickler *p, uint64_t v);
 void heft_pickler_float(struct heft_pickler *p, double number);
-/* Writes a text that CPython has as one object: fetched if *memo is its memo index, else written, and *memo is set. */
+/* Writes a text that CPython has as one object: fetched if *memo is its memo index, else written,
+ * and *memo is set. */
 void heft_pickler_word(struct heft_pickler *p, struct heft_str text, uint32_t *memo);
 /* The memo index of a text that CPython interns (empty, or one Latin-1 character), or NULL. */
 uint32_t *heft_pickler_only_one(struct heft_pickler *p, struct heft_str text);
@@ -58,7 +63,11 @@ void heft_pickler_global(struct heft_pickler *p, const char *module, const char 
 void heft_pickler_callee(struct heft_pickler *p, enum heft_pickler_callee callee);
 void heft_pickler_ordered_dict(struct heft_pickler *p); /* writes an empty one */
 
-/* Batches of items. CPython writes 1000 items between MARK and SETITEMS or APPENDS; a batch of one item is written with SETITEM or APPEND. For an exact dict or list it knows the size in advance, so a single item is written alone only if it is the only one, and a dict whose size is a multiple of 1000 ends with an empty batch. For other mappings and sequences (PAIRS, ITEMS) it only reads one item ahead, so the last one of 1001 items is written alone, too. */
+/* Batches of items. CPython writes 1000 items between MARK and SETITEMS or APPENDS; a batch of one
+ * item is written with SETITEM or APPEND. For an exact dict or list it knows the size in advance,
+ * so a single item is written alone only if it is the only one, and a dict whose size is a multiple
+ * of 1000 ends with an empty batch. For other mappings and sequences (PAIRS, ITEMS) it only reads
+ * one item ahead, so the last one of 1001 items is written alone, too. */
 enum heft_pickler_batch { HEFT_BATCH_DICT, HEFT_BATCH_PAIRS, HEFT_BATCH_LIST, HEFT_BATCH_ITEMS };
 void heft_pickler_before_item(struct heft_pickler *p, size_t i, size_t n,
                               enum heft_pickler_batch batch);
@@ -69,7 +78,8 @@ void heft_pickler_after_item(struct heft_pickler *p, size_t i, size_t n,
 void heft_pickler_key(struct heft_pickler *p, uint32_t piece);
 /* Writes the storage class of a dtype. */
 void heft_pickler_class(struct heft_pickler *p, enum heft_dtype dtype);
-/* Writes the call that rebuilds a tensor from a piece: requires_grad as given, no hooks. `key` is the number of the piece in the file. */
+/* Writes the call that rebuilds a tensor from a piece: requires_grad as given, no hooks. `key` is
+ * the number of the piece in the file. */
 void heft_pickler_tensor(struct heft_pickler *p, const struct heft_export_item *item, uint32_t key,
                          uint32_t piece, struct heft_str location, bool requires_grad);
 

@@ -1,4 +1,9 @@
-/* torch_serial.c: the hash of an archive's record names in .data/serialization_id, as torch.save computes it. torch iterates over a std::unordered_set<std::string> of the names and combines their std::hash. Its wheels are built with libstdc++, whose iteration order is reproduced here: MurmurHash64A with the library's seed; one linked list through all names, with the names of a bucket adjacent. A new name is inserted before the others of its bucket; the first of a bucket goes to the front of the list; growing rehashes all names in list order. */
+/* torch_serial.c: the hash of an archive's record names in .data/serialization_id, as torch.save
+ * computes it. torch iterates over a std::unordered_set<std::string> of the names and combines
+ * their std::hash. Its wheels are built with libstdc++, whose iteration order is reproduced here:
+ * MurmurHash64A with the library's seed; one linked list through all names, with the names of a
+ * bucket adjacent. A new name is inserted before the others of its bucket; the first of a bucket
+ * goes to the front of the list; growing rehashes all names in list order. */
 #include "base/endian.h"
 #include "format/torch/write/torch_write.h"
 
@@ -21,8 +26,8 @@ struct name {
 
 struct set {
     struct name *names;
-    uint32_t *
-        buckets; /* the name before the first of the bucket, FRONT, or HEFT_NONE if the bucket is empty */
+    /* the name before the first of the bucket, FRONT, or HEFT_NONE if the bucket is empty */
+    uint32_t *buckets;
     uint32_t first, n_buckets;
 };
 
@@ -61,7 +66,8 @@ static uint32_t *link_after(struct set *set, uint32_t name)
     return name == FRONT ? &set->first : &set->names[name].next;
 }
 
-/* Inserts before the first name of its bucket, or at the front of the list if the bucket was empty. */
+/* Inserts before the first name of its bucket, or at the front of the list if the bucket was
+ * empty. */
 static void insert_name(struct set *set, uint32_t name)
 {
     const uint32_t bucket = bucket_of(set, name);

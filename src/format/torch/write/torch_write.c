@@ -209,7 +209,8 @@ static void fill_descriptor(const void *ctx, const uint32_t *sums, uint8_t *out,
     put_descriptor(&c, ctx, sums);
 }
 
-/* The caller adds the payload between begin_record and end_record. Its size may differ from the announced one, but must be on the same side of 4 GiB. */
+/* The caller adds the payload between begin_record and end_record. Its size may differ from the
+ * announced one, but must be on the same side of 4 GiB. */
 static bool begin_record(struct archive *a, const char *name, uint64_t size)
 {
     struct directory *dir = a->dir;
@@ -262,7 +263,8 @@ static bool add_storage(struct archive *a, struct heft_torch_piece *piece)
 
 /* ---- the serialization id ---------------------------------------------------------------- */
 
-/* Makes the serialization id: twenty digits from the names, twenty from the checksums of all non-empty records before it. */
+/* Makes the serialization id: twenty digits from the names, twenty from the checksums of all
+ * non-empty records before it. */
 static void fill_serial(const void *ctx, const uint32_t *sums, uint8_t *out, size_t n)
 {
     const struct directory *dir = ctx;
@@ -285,7 +287,8 @@ static bool add_serial(struct archive *a)
            heft_plan_late(a->plan, a->file, serial, SERIAL, a->err) && end_record(a);
 }
 
-/* Hashes the names of all records: storages, which are numbers, and the small ones. Done before the ops of the storages use memory. */
+/* Hashes the names of all records: storages, which are numbers, and the small ones. Done before the
+ * ops of the storages use memory. */
 static bool hash_names(struct archive *a)
 {
     const size_t last = a->dir->storages + a->out->n_pieces;
@@ -381,7 +384,8 @@ static bool add_directory(struct archive *a)
 
 /* ---- the archive ------------------------------------------------------------------------- */
 
-/* torch's rule: the file name without its directory and last extension. For a path that is not ASCII, torch opens the file itself and uses the name "archive". */
+/* torch's rule: the file name without its directory and last extension. For a path that is not
+ * ASCII, torch opens the file itself and uses the name "archive". */
 static bool choose_root(struct archive *a)
 {
     const char *path = a->plan->files[a->file].path, *begin = path, *dot = NULL;

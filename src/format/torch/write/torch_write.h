@@ -15,8 +15,8 @@
 
 /* A storage of the output: the source range that its items share. */
 struct heft_torch_piece {
-    const struct heft_row *
-        like; /* one of the rows: gives source, dtype and flags; a partitioned row is the whole piece */
+    /* one of the rows: gives source, dtype and flags; a partitioned row is the whole piece */
+    const struct heft_row *like;
     struct heft_byte_range range;
     uint64_t at;    /* offset in the output file; set by the plan */
     uint32_t next;  /* another piece cut from the same storage, or HEFT_NONE */
@@ -31,11 +31,11 @@ struct heft_torch_out {
     struct heft_arena scratch;
     struct heft_torch_piece *pieces; /* in the order in which items first refer to them */
     size_t n_pieces;
-    struct heft_export_item
-        *items; /* tensors that use the pieces: those of the export list or, with a kept tree … */
+    /* tensors that use the pieces: those of the export list or, with a kept tree … */
+    struct heft_export_item *items;
     size_t n_items, cap_items; /* … all tensors of the tree, also unnamed ones */
-    uint32_t *
-        origin; /* per item: its position in the export list, or HEFT_NONE; NULL if items are the export list's */
+    /* per item: its position in the export list, or HEFT_NONE; NULL if items are the export list's */
+    uint32_t *origin;
     bool *alone; /* per item: its storage must not be shared, as for a bare storage; or NULL */
     size_t cap_origin, cap_alone;
     uint32_t *piece_of; /* per item: its piece */
@@ -95,7 +95,8 @@ HEFT_CHECKED bool heft_keep_plan(struct heft_torch_out *out, enum heft_torch_sty
 
 /* ---- torch_write.c ---- */
 
-/* Offset of a record's payload, given the offset of its local header and the length of its name; *wide is the size of the zip64 field. */
+/* Offset of a record's payload, given the offset of its local header and the length of its name;
+ * *wide is the size of the zip64 field. */
 uint64_t heft_torch_payload(uint64_t begin, size_t name, uint64_t size, uint16_t *wide);
 
 /* ---- torch_serial.c ---- */
@@ -103,7 +104,8 @@ uint64_t heft_torch_payload(uint64_t begin, size_t name, uint64_t size, uint16_t
 enum { HEFT_TORCH_NAME = 32 };
 /* Returns the i-th name, using `room` if it must be formatted. */
 typedef struct heft_str heft_torch_name_fn(const void *ctx, size_t i, char *room);
-/* torch's combined hash of all record names, iterated in the order of libstdc++'s std::unordered_set. Linear time. */
+/* torch's combined hash of all record names, iterated in the order of libstdc++'s
+ * std::unordered_set. Linear time. */
 HEFT_CHECKED bool heft_torch_hash_names(heft_torch_name_fn *name, const void *ctx, size_t n,
                                         struct heft_arena *scratch, uint64_t *out,
                                         struct heft_error *err);

@@ -1,4 +1,5 @@
-/* torch_write_out.c: the contents of a torch file: plain rows, or the tree of their source (torch_keep.c). */
+/* torch_write_out.c: the contents of a torch file: plain rows, or the tree of their source
+ * (torch_keep.c). */
 #include "core/registry.h"
 #include "format/torch/pickle/torch_parts.h"
 #include "format/torch/write/torch_write.h"
@@ -14,8 +15,8 @@ static const struct heft_value *find_modules(const struct heft_model *model, con
     return child;
 }
 
-/* Chooses the class of the dictionary and its _metadata. A shard is a plain dict. Only an OrderedDict has
- * attributes, and only those that modules set are known to be harmless. */
+/* Chooses the class of the dictionary and its _metadata. A shard is a plain dict. Only an
+ * OrderedDict has attributes, and only those that modules set are known to be harmless. */
 static bool choose_modules(struct heft_torch_out *out, struct heft_error *err)
 {
     const struct heft_model *const model = out->exports->model;

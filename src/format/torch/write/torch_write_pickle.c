@@ -1,4 +1,5 @@
-/* torch_write_pickle.c: the pickle of a state dict as torch.save writes it through CPython, protocol 2.
+/* torch_write_pickle.c: the pickle of a state dict as torch.save writes it through CPython,
+ * protocol 2.
  *
  *     80 02                                PROTO 2
  *     c collections\nOrderedDict\n ) R     the dictionary; or } for a plain one
@@ -13,11 +14,12 @@
  *          \x89  ) R                                                no gradient, no hooks
  *        t R
  *
- * CPython memoises every value it may meet again (q) and fetches it (h) when it meets the same object.
- * Equal bytes therefore require equal object identities: each of torch's words is one object; so is the
- * key of a storage (in a stream, one per tensor); names and module paths are separate objects, except the
- * empty string and single Latin-1 characters, which CPython interns; the words in _metadata come from
- * module code, one object each; a tensor has the identity it had in the source. */
+ * CPython memoises every value it may meet again (q) and fetches it (h) when it meets the same
+ * object. Equal bytes therefore require equal object identities: each of torch's words is one
+ * object; so is the key of a storage (in a stream, one per tensor); names and module paths are
+ * separate objects, except the empty string and single Latin-1 characters, which CPython interns;
+ * the words in _metadata come from module code, one object each; a tensor has the identity it had
+ * in the source. */
 #include "format/torch/write/torch_pickler.h"
 
 #define FLUSH (1u << 20) /* bytes added to the plan at once */

@@ -4,11 +4,11 @@
  *     piece 0            [aaaa.bbbbbbbb]           F32, shared by a and b as before
  *     piece 1                              [cc]    F16
  *
- * Only the range that the selected rows use is written. Rows of one storage share a piece if they have
- * the same dtype, the same cast, and are stored alike (byte order, conjugation), because a torch storage
- * has one dtype. Strides are kept, offsets count from the start of the range. A partitioned row is joined
- * into a piece of its own. Rows that share a storage only because their bytes are equal (is_pooled) get
- * separate pieces: training one must not change the other. */
+ * Only the range that the selected rows use is written. Rows of one storage share a piece if they
+ * have the same dtype, the same cast, and are stored alike (byte order, conjugation), because a
+ * torch storage has one dtype. Strides are kept, offsets count from the start of the range. A
+ * partitioned row is joined into a piece of its own. Rows that share a storage only because their
+ * bytes are equal (is_pooled) get separate pieces: training one must not change the other. */
 #include "format/torch/pickle/torch_parts.h"
 #include "format/torch/write/torch_write.h"
 

@@ -9,7 +9,8 @@
  *     PK\6\6, PK\6\7, PK\5\6             end records
  *
  * "archive" may be any name: it is the directory of data.pkl. Steps: zip directory, root, records,
- * pickle (nodes only, nothing is executed), storages, rows and values, claims. See doc/format/torch.md. */
+ * pickle (nodes only, nothing is executed), storages, rows and values, claims. See
+ * doc/format/torch.md. */
 #include "base/text.h"
 #include "core/registry.h"
 #include "format/torch/zip/torch_archive.h"
@@ -17,7 +18,8 @@
 
 /* ---- probe ------------------------------------------------------------------------------- */
 
-/* Record names appear in local headers (the first records, in the head) and in the zip directory (in the tail). */
+/* Record names appear in local headers (the first records, in the head) and in the zip directory
+ * (in the tail). */
 static int probe_zip(const struct heft_probe *sample)
 {
     if (sample->head.n < 4 || memcmp(sample->head.p, "PK\3\4", 4) != 0)
@@ -25,13 +27,15 @@ static int probe_zip(const struct heft_probe *sample)
     if (heft_text_mentions(sample->tail, "/data.pkl") ||
         heft_text_mentions(sample->head, "/data.pkl"))
         return 90;
-    /* 50: a zip directory of more than 64 KiB with data.pkl in its middle. 1: a zip of no known format, so that opening can say what it is. */
+    /* 50: a zip directory of more than 64 KiB with data.pkl in its middle. 1: a zip of no known
+     * format, so that opening can say what it is. */
     return heft_text_mentions(sample->tail, "/data/") && sample->size > HEFT_PROBE_TAIL ? 50 : 1;
 }
 
 /* ---- open -------------------------------------------------------------------------------- */
 
-/* Sets the version, such as "zip, torch 2.1 to 2.6, pickle protocol 2", from the records that each release added. */
+/* Sets the version, such as "zip, torch 2.1 to 2.6, pickle protocol 2", from the records that each
+ * release added. */
 static bool name_version(const struct heft_torch_zip *z, const struct heft_torch *t,
                          struct heft_error *err)
 {

@@ -1,4 +1,5 @@
-/* torch_archive.h: an archive of torch while it is read; for this folder and for readers of several archives.
+/* torch_archive.h: an archive of torch while it is read; for this folder and for readers of several
+ * archives.
  *
  *    torch.c          the zip of torch.save: probe, open
  *    torch_script.c   the zip of torch.jit.save: its pickles, one by one
@@ -68,7 +69,8 @@ HEFT_CHECKED bool heft_torch_open_one(struct heft_torch_zip *z, struct heft_mode
                                       uint32_t source, struct heft_torch_kept *kept,
                                       struct heft_error *err);
 void heft_torch_release_kept(struct heft_torch_kept *kept);
-/* Entry of the root's record of that name ("data.pkl"), or HEFT_NONE. Not for data/0, data/1 …, which are in `numbered`. */
+/* Entry of the root's record of that name ("data.pkl"), or HEFT_NONE. Not for data/0, data/1 …,
+ * which are in `numbered`. */
 uint32_t heft_torch_record(const struct heft_torch_zip *z, struct heft_str name);
 /* Entry of the storage of that key, or HEFT_NONE. */
 HEFT_CHECKED bool heft_torch_find_entry(const struct heft_torch_zip *z, struct heft_str key,
@@ -81,13 +83,16 @@ struct heft_str heft_torch_inner_name(const struct heft_torch_zip *z,
                                       const struct heft_zip_entry *entry);
 /* True for a TorchScript archive: it has constants.pkl. */
 bool heft_torch_is_script(const struct heft_torch_zip *z);
-/* Offset at which torch puts the payload of a record of `size` bytes that follows `end`, with a name of n bytes. */
+/* Offset at which torch puts the payload of a record of `size` bytes that follows `end`, with a
+ * name of n bytes. */
 uint64_t heft_torch_computed_offset(const struct heft_torch_zip *z, uint64_t end, size_t n,
                                     uint64_t size);
 
 /* ---- torch_zip_pickle.c ---- */
 
-/* Reads the pickle of a record (rows and values) and claims its bytes. `what` is static: "data.pkl". t->prefix may be set by the caller; t->values is the result. The caller releases t, also on failure. */
+/* Reads the pickle of a record (rows and values) and claims its bytes. `what` is static:
+ * "data.pkl". t->prefix may be set by the caller; t->values is the result. The caller releases t,
+ * also on failure. */
 HEFT_CHECKED bool heft_torch_read_record(struct heft_torch_zip *z, uint32_t entry, const char *what,
                                          struct heft_torch *t, struct heft_error *err);
 /* Runs the pickle only, for callers that walk its nodes themselves. */
@@ -98,12 +103,14 @@ HEFT_CHECKED bool heft_torch_run_record(struct heft_torch_zip *z, uint32_t entry
 
 /* Parses and validates `version`, `byteorder` and the other small records. */
 HEFT_CHECKED bool heft_torch_read_records(struct heft_torch_zip *z, struct heft_error *err);
-/* To be called after all walks: handles records without a tensor, adds notes, and claims every byte that is understood. */
+/* To be called after all walks: handles records without a tensor, adds notes, and claims every byte
+ * that is understood. */
 HEFT_CHECKED bool heft_torch_claim_zip(struct heft_torch_zip *z, struct heft_error *err);
 
 /* ---- torch_salvage.c: only if model->salvage is set ---- */
 
-/* Salvage: true if a record that a pickle refers to with `bytes` bytes is complete, although it may be truncated or missing from the directory; its entry is completed then. */
+/* Salvage: true if a record that a pickle refers to with `bytes` bytes is complete, although it may
+ * be truncated or missing from the directory; its entry is completed then. */
 HEFT_CHECKED bool heft_torch_close_record(struct heft_torch_zip *z, struct heft_zip_entry *entry,
                                           uint64_t bytes, struct heft_error *err);
 /* Reads a record with a pickle whatever its checksum; damage is noted. */

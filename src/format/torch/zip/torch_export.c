@@ -14,8 +14,8 @@
  *            "tensor_meta": {"dtype": 7, "sizes": [{"as_int": 3}], "strides": [{"as_int": 1}],
  *                            "storage_offset": {"as_int": 0}, …}}
  *
- * Rows: the weights in the order of their config, then constants.NAME; with several models the name of
- * the model comes first. */
+ * Rows: the weights in the order of their config, then constants.NAME; with several models the name
+ * of the model comes first. */
 #include "core/registry.h"
 #include "format/torch/zip/torch_archive.h"
 #include "wire/json.h"
@@ -355,7 +355,8 @@ static bool read_config(struct heft_torch_zip *z, uint32_t index, struct heft_st
     return ok;
 }
 
-/* Reads all configs with names of that form; with several models, rows start with the model's name. */
+/* Reads all configs with names of that form; with several models, rows start with the model's
+ * name. */
 static bool read_configs(struct heft_torch_zip *z, struct heft_str folder, const char *end,
                          const char *kind, bool several, struct heft_error *err)
 {
@@ -388,7 +389,8 @@ static size_t count_configs(const struct heft_torch_zip *z)
 
 /* ---- other records ----------------------------------------------------------------------- */
 
-/* Notes a missing record that torch.export.load needs. Weights are complete without it, so only verify reports it. */
+/* Notes a missing record that torch.export.load needs. Weights are complete without it, so only
+ * verify reports it. */
 static bool need_record(struct heft_torch_zip *z, const char *name, struct heft_error *err)
 {
     return heft_torch_record(z, heft_str_of(name)) != HEFT_NONE ||

@@ -8,8 +8,8 @@
  *     ROOT/version               "3\n"; or ROOT/.data/version
  *     ROOT/.data/serialization_id  40 digits that no reader checks
  *
- * Layout: record k+1 begins directly after record k and its data descriptor; padding in the extra field
- * of its local header moves its payload to the next multiple of the alignment. */
+ * Layout: record k+1 begins directly after record k and its data descriptor; padding in the extra
+ * field of its local header moves its payload to the next multiple of the alignment. */
 #include "format/torch/zip/torch_archive.h"
 
 #include "base/text.h"
@@ -47,7 +47,8 @@ static bool fetch_small(struct heft_torch_zip *z, const char *name,
     return true;
 }
 
-/* Parses a leading decimal as torch does; `rest` is what follows. False without a digit. Numbers beyond 64 bits become the largest. */
+/* Parses a leading decimal as torch does; `rest` is what follows. False without a digit. Numbers
+ * beyond 64 bits become the largest. */
 static bool leading_number(struct heft_str text, uint64_t *out, struct heft_str *rest)
 {
     uint64_t n = 0;
@@ -238,7 +239,8 @@ static bool note_crc(struct heft_torch_zip *z, struct heft_error *err)
                                      n == 1 ? " has" : "s have");
 }
 
-/* Checks the layout that .format_version promises. On request torch computes offsets from it instead of reading them; zip tools that repack a file break the promise. */
+/* Checks the layout that .format_version promises. On request torch computes offsets from it
+ * instead of reading them; zip tools that repack a file break the promise. */
 static bool note_layout(struct heft_torch_zip *z, struct heft_error *err)
 {
     const struct heft_zip_entry *last = NULL, *entry;

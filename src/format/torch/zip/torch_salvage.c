@@ -3,9 +3,9 @@
  *     data.pkl │ byteorder │ data/0 │ data/1 │ data/2 … end of the file
  *     └ states the size of each storage        └ fewer bytes than that: lost
  *
- * The pickle comes first and lists every storage with its size, so a file truncated after it still tells
- * what is missing. The record at the cut is complete only if the file ends within its data descriptor: a
- * file that continues with other bytes may have been filled with zeros.
+ * The pickle comes first and lists every storage with its size, so a file truncated after it still
+ * tells what is missing. The record at the cut is complete only if the file ends within its data
+ * descriptor: a file that continues with other bytes may have been filled with zeros.
  *
  * A pickle with a wrong checksum, or one that is truncated, is used as far as it goes, with a note:
  * nothing can then prove that its names and shapes are right. */
@@ -168,7 +168,8 @@ static bool open_size(const struct heft_torch *t, const struct heft_torch_zip *z
     return true;
 }
 
-/* Adds the records of the file. If they do not follow torch's layout, neither will the missing ones, and only the missing payload bytes are certain. */
+/* Adds the records of the file. If they do not follow torch's layout, neither will the missing
+ * ones, and only the missing payload bytes are certain. */
 static bool add_present(struct layout *l, const struct heft_torch *t, bool *fits,
                         struct heft_error *err)
 {
@@ -190,7 +191,8 @@ static bool add_present(struct layout *l, const struct heft_torch *t, bool *fits
     return true;
 }
 
-/* Adds the missing storages in the order of their use. If the existing ones are not a prefix of that order, the padding between the missing ones is unknown. */
+/* Adds the missing storages in the order of their use. If the existing ones are not a prefix of
+ * that order, the padding between the missing ones is unknown. */
 static bool add_absent(struct layout *l, const struct heft_torch *t, bool *fits,
                        struct heft_error *err)
 {

@@ -1,4 +1,5 @@
-/* torch_script.c: archives of torch.jit.save: models with their program, including those for mobile.
+/* torch_script.c: archives of torch.jit.save: models with their program, including those for
+ * mobile.
  *
  *     ROOT/data.pkl            the module: an object __torch__.…, attributes by NEWOBJ and BUILD
  *     ROOT/data/KEY            bytes of its storages
@@ -12,8 +13,8 @@
  *                              bytecode version 5, in bytecode/
  *     ROOT/version …           as in any torch zip (torch_records.c)
  *
- * Rows: attributes of the module and its submodules by path, then constants.0 …, then bytecode.0 … for
- * storages that only bytecode.pkl has. Everything else becomes a value. */
+ * Rows: attributes of the module and its submodules by path, then constants.0 …, then bytecode.0 …
+ * for storages that only bytecode.pkl has. Everything else becomes a value. */
 #include "core/registry.h"
 #include "format/torch/zip/torch_archive.h"
 
@@ -151,7 +152,8 @@ static bool read_bytecode(struct script *s)
 
 /* ---- traced_inputs.pkl ------------------------------------------------------------------- */
 
-/* Reads the example inputs. torch.jit.save omits their bytes, so they are not tensors of the model. */
+/* Reads the example inputs. torch.jit.save omits their bytes, so they are not tensors of the
+ * model. */
 static bool read_traced(struct script *s)
 {
     const uint32_t entry = heft_torch_record(s->z, TRACED);

@@ -2,8 +2,8 @@
  *
  *     payload | 50 4B 07 08 | CRC-32 | packed | unpacked          4 bytes each, or 8 for sizes
  *
- * Readers that use the zip directory do not need descriptors, so opening skips them. Streaming readers do
- * use them: a descriptor that disagrees with the directory is a finding. */
+ * Readers that use the zip directory do not need descriptors, so opening skips them. Streaming
+ * readers do use them: a descriptor that disagrees with the directory is a finding. */
 #include "core/registry.h"
 #include "format/torch/zip/torch_archive.h"
 

@@ -1,4 +1,5 @@
-/* torch_zip.c: the archive of torch.save and torch.jit.save: a root directory with pickles and one record per storage.
+/* torch_zip.c: the archive of torch.save and torch.jit.save: a root directory with pickles and one
+ * record per storage.
  *
  *     ROOT/data.pkl        the object; its storages are ROOT/data/KEY
  *     ROOT/data/0          bytes of storage "0"
@@ -219,7 +220,8 @@ bool heft_torch_find_entry(const struct heft_torch_zip *z, struct heft_str key, 
 
 /* ---- opening and release ----------------------------------------------------------------- */
 
-/* Reads the directory. Names become labels: for a single archive all stay in the model; several archives share them through `kept`. */
+/* Reads the directory. Names become labels: for a single archive all stay in the model; several
+ * archives share them through `kept`. */
 static bool read_directory(struct heft_torch_zip *z, struct heft_torch_kept *kept,
                            struct heft_error *err)
 {
