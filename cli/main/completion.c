@@ -152,7 +152,7 @@ static void zsh_spec(struct out *out, const struct option_spec *o, bool letter)
     else
         out_text(out, o->name);
     out_char(out, '[');
-    if (o->format) {
+    if (o->kind == OPTION_WRITES) {
         zsh_quoted(out, o->format);
         zsh_quoted(out, ": ");
     }
@@ -260,7 +260,7 @@ static void fish_option(struct out *out, const struct verb *verb, const struct o
     }
     out_text(out, " -d ");
     out_char(out, '\'');
-    if (o->format) {
+    if (o->kind == OPTION_WRITES) {
         fish_escaped(out, o->format);
         out_text(out, ": ");
     }

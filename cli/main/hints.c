@@ -1,5 +1,6 @@
 /* hints.c: rewrites the library's advice in terms of the command's options. */
 #include "main/hints.h"
+#include "main/options.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +54,6 @@ static const struct {
     {"option eot_token", "--eot-token"},
     {"option format", "--format"},
     {"option jsonl_key", "--jsonl"},
-    {"option object_names", "--names objects"},
     {"option overwrite", "-f"},
     {"option pattern", "--pattern"},
     {"option resume", "--resume"},
@@ -61,7 +61,6 @@ static const struct {
     {"option salvage", "--salvage"},
     {"option shard_tokens", "--shard-tokens"},
     {"option skip", "--errors skip"},
-    {"option step", "--step"},
     {"option to", "--to"},
     {"option val_fraction", "--val-fraction"},
     {"option width", "--dtype"},
@@ -85,19 +84,8 @@ static size_t put_phrase(char *out, size_t room, const char *text)
     return 0;
 }
 
-static bool find_format_option(const char *name, size_t n, struct heft_format_option *out)
-{
-    struct heft_format_info format;
-
-    for (size_t f = 0; heft_format_at(f, &format); f++)
-        for (size_t i = 0; heft_format_option_at(format.name, i, out); i++)
-            if (strlen(out->name) == n && memcmp(out->name, name, n) == 0)
-                return true;
-    return false;
-}
-
-/* The same for "option NAME" of a format: "--NAME", followed by the placeholder of the value if any
- * text is allowed: "--into MODELDIR". */
+/* The same for "option NAME" of a format: "--NAME". An option of targets is followed by the placeholder
+ * of its value if any text is allowed: "--into MODELDIR". */
 static size_t put_format_option(char *out, size_t room, const char *text)
 {
     static const char said[] = "option ";
@@ -108,9 +96,10 @@ static size_t put_format_option(char *out, size_t room, const char *text)
     if (strncmp(text, said, begin) != 0)
         return 0;
     n = strspn(text + begin, "abcdefghijklmnopqrstuvwxyz-_");
-    if (!find_format_option(text + begin, n, &o))
+    if (!format_option_find(text + begin, n, HEFT_OPTION_WRITES, &o) &&
+        !format_option_find(text + begin, n, HEFT_OPTION_READS, &o))
         return 0;
-    if (o.kind == HEFT_OPTION_TEXT && !o.choices)
+    if (o.use == HEFT_OPTION_WRITES && o.kind == HEFT_OPTION_TEXT && !o.choices)
         snprintf(out, room, "--%s %s", o.name, o.value);
     else
         snprintf(out, room, "--%s", o.name);

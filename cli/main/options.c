@@ -111,12 +111,16 @@ static bool add_rule(struct parser *p, const struct option_spec *o, char *value)
 /* Appends an option of a format. The library validates it. */
 static bool add_format_option(struct parser *p, const struct option_spec *o, const char *value)
 {
+    struct options *const options = p->options;
     const struct heft_option given = {o->name, value};
     struct heft_error why = {0};
 
     if (!heft_format_option_check(o->format, &given, &why))
         return usage_error(p->err, "%s", why.text);
-    p->options->format_options[p->options->n_format_options++] = given;
+    if (o->kind == OPTION_READS)
+        options->read_options[options->n_read_options++] = given;
+    else
+        options->format_options[options->n_format_options++] = given;
     return true;
 }
 
@@ -126,7 +130,7 @@ static bool set_option(struct parser *p, const struct option_spec *o, char *valu
     char *const field = (char *)p->options + o->field;
     struct text_list *list;
 
-    if (o->kind == OPTION_FORMAT)
+    if (o->kind == OPTION_WRITES || o->kind == OPTION_READS)
         return add_format_option(p, o, value);
     if (o->choices && *o->choices != '@' && !is_choice(o->choices, value))
         return usage_error(p->err, "--%s %s: expected one of %s", o->name, value, o->choices);
@@ -154,7 +158,8 @@ static bool set_option(struct parser *p, const struct option_spec *o, char *valu
         list->items[list->n++] = value;
         return true;
     case OPTION_RULE:
-    case OPTION_FORMAT:
+    case OPTION_WRITES:
+    case OPTION_READS:
         break;
     }
     return add_rule(p, o, value);
@@ -246,10 +251,11 @@ bool options_parse(struct options *options, const struct verb *verb, int argc, c
     *options = (struct options){0};
     options->rules = calloc(n, sizeof *options->rules);
     options->format_options = calloc(n, sizeof *options->format_options);
+    options->read_options = calloc(n, sizeof *options->read_options);
     options->allow.items = calloc(n, sizeof *options->allow.items);
     options->inputs.items = calloc(n, sizeof *options->inputs.items);
-    if (!options->rules || !options->format_options || !options->allow.items ||
-        !options->inputs.items)
+    if (!options->rules || !options->format_options || !options->read_options ||
+        !options->allow.items || !options->inputs.items)
         return no_memory(err, "the command line");
     return parse_words(&parser, word) && check_count(options, verb, err);
 }
@@ -258,6 +264,7 @@ void options_release(struct options *options)
 {
     free(options->rules);
     free(options->format_options);
+    free(options->read_options);
     free((void *)options->allow.items);
     free((void *)options->inputs.items);
 }

@@ -19,14 +19,13 @@ struct options {
     bool json, jsonl, tsv, all;
     bool trace, state;
     bool strict, overwrite, no_sync, no_verify, dry_run, verify, salvage;
-    bool constants, signature; /* for SavedModels */
+    bool signature; /* for SavedModels */
     const char *tag_set;
     const char *color, *from, *io, *root, *sort, *output, *to, *slice, *pattern, *fail_on;
     const char *cast;                /* get --cast: a dtype */
     const char *record, *at, *range; /* explain --trace */
     const char *tokens;              /* explain --tokens */
     bool restore;                    /* explain --restore */
-    const char *step, *names;        /* for TensorFlow checkpoints; names: "keys" or "objects" */
     /* encode and count */
     const char *vocab, *model, *format, *encoding, *errors, *eot, *jsonl_key;
     const char *rejects, *split_pattern, *eot_token,
@@ -41,9 +40,10 @@ struct options {
     uint64_t memory;         /* -M in bytes; 0 if not given */
     uint64_t max_shard_size; /* set if sharded is true */
     bool sharded;
-    /* options of the target's format; the array has room for one more */
-    struct heft_option *format_options;
-    size_t n_format_options;
+    /* options that formats describe, of the target and for reading inputs; each list has room for
+     * one more option than the command line has words */
+    struct heft_option *format_options, *read_options;
+    size_t n_format_options, n_read_options;
     struct heft_rule *rules; /* -g -e --rename --cast --metadata, in order */
     size_t n_rules;
     const char *style, *unicode; /* train, as the next line; 0: not given */
@@ -63,7 +63,8 @@ enum option_kind {
     OPTION_SHARD,   /* sets max_shard_size and sharded */
     OPTION_LIST,    /* appends to a struct text_list */
     OPTION_RULE,    /* appends to rules: left, or left and right of `split` */
-    OPTION_FORMAT   /* appended to format_options, as the library's table of `format` allows it */
+    OPTION_WRITES,  /* appends to format_options, as the library's table of `format` allows it */
+    OPTION_READS    /* the same for read_options */
 };
 
 struct option_spec {
@@ -75,8 +76,9 @@ struct option_spec {
     const char *help;    /* one line of help */
     const char *choices; /* "auto|pread"; NULL: any. "@reads", "@writes": names of formats */
     enum heft_rule_kind rule;
-    const char *split;  /* "=>": separates left and right; NULL: only left */
-    const char *format; /* the format that describes it; NULL: the command's own */
+    const char *split; /* "=>": separates left and right; NULL: only left */
+    /* the format that describes it, the first of several; NULL: the command's own */
+    const char *format;
 };
 
 enum { MAX_GROUPS = 9 };
@@ -102,6 +104,10 @@ const struct verb *verb_nearest(const char *name);
  * static. */
 bool verb_option_at(const struct verb *verb, size_t index, struct option_spec *out);
 
+/* The option of that name and use in the first format that has it. The length of the name is n. */
+bool format_option_find(const char *name, size_t n, enum heft_option_use use,
+                        struct heft_format_option *out);
+
 /* Verb of the command line, and the index of its word; `info` and *word = 0 if there is none. */
 const struct verb *verb_of(int argc, char **argv, int *word);
 /* Parses argv[1…], except the word of the verb. Splits rules in place in argv. */
@@ -116,6 +122,8 @@ int cmd_info(const struct options *options, struct out *out);
 int cmd_ls(const struct options *options, struct out *out);
 int cmd_explain(const struct options *options, struct out *out);
 int cmd_trace(const struct options *options, struct out *out); /* explain --trace */
+/* explain --trace: notes options of reading, which have no effect but for selecting an index. */
+void note_read_options(const struct options *options, bool is_index);
 /* explain --trace of an index: false, without output, if INPUT is not an index. */
 bool walk_index(const struct options *options, struct out *out, int *status);
 int cmd_restore(const struct options *options, struct out *out); /* explain --restore */

@@ -44,13 +44,10 @@ static const struct option_spec reading[] = {
     TEXT(0, "io", io, "HOW", "auto|pread|mmap", "how to read files; all values mean pread"),
     END,
 };
+/* Options for reading; those that formats describe come before them: verb_option_at. */
 static const struct option_spec choosing[] = {
-    TEXT(0, "step", step, "N", NULL, "in a directory of TensorFlow checkpoints: the one of step N"),
-    TEXT(0, "names", names, "KIND", "keys|objects",
-         "names of a TensorFlow 2 checkpoint, read or written: keys or objects"),
     KIND(0, "max-unpacked", OPTION_SIZE, max_unpacked, "SIZE",
          "limit of the decompressed data of a file"),
-    FLAG(0, "constants", constants, "also list constants of a SavedModel's graphs"),
     END,
 };
 static const struct option_spec selection[] = {
@@ -152,7 +149,7 @@ static const struct option_spec convert_own[] = {
     FLAG(0, "strict", strict, "treat unsupported strings and bytes after an array as errors"),
     END,
 };
-/* Placeholder for the options that formats describe: verb_option_at. */
+/* Placeholder for the options of targets that formats describe: verb_option_at. */
 static const struct option_spec of_formats[] = {END};
 static const struct option_spec scan_own[] = {
     KIND(0, "allow", OPTION_LIST, allow, "GLOB", "also allow names that match"),
@@ -421,29 +418,52 @@ const struct verb verbs[] = {
 
 /* ---- options of a verb --------------------------------------------------------------------- */
 
-static bool has_own_option(const struct verb *verb, const char *name)
+bool format_option_find(const char *name, size_t n, enum heft_option_use use,
+                        struct heft_format_option *out)
 {
-    for (size_t g = 0; g < MAX_GROUPS && verb->groups[g]; g++)
-        for (const struct option_spec *o = verb->groups[g]; o->name; o++)
-            if (!strcmp(o->name, name))
+    struct heft_format_info format;
+
+    for (size_t f = 0; heft_format_at(f, &format); f++)
+        for (size_t i = 0; heft_format_option_at(format.name, i, out); i++)
+            if (out->use == use && strlen(out->name) == n && memcmp(out->name, name, n) == 0)
                 return true;
     return false;
 }
 
-/* Finds the option with index *left among the options of formats, without those that the verb itself
- * has (--names, which also affects reading INPUT). If there are fewer options, false, and their
- * number is subtracted from *left. */
-static bool find_format_option(const struct verb *verb, size_t *left, struct option_spec *out)
+/* Whether one of the first n formats has the option for reading. */
+static bool is_read_by(const char *name, size_t n)
 {
+    struct heft_format_info format;
+    struct heft_format_option o;
+
+    for (size_t f = 0; f < n && heft_format_at(f, &format); f++)
+        for (size_t i = 0; heft_format_option_at(format.name, i, &o); i++)
+            if (o.use == HEFT_OPTION_READS && !strcmp(o.name, name))
+                return true;
+    return false;
+}
+
+/* Whether an option of format f is listed: not if an earlier format has it for reading, and an option
+ * of targets not if any format has it for reading, as --names. */
+static bool is_listed(const struct heft_format_option *o, size_t f)
+{
+    return !is_read_by(o->name, o->use == HEFT_OPTION_READS ? f : SIZE_MAX);
+}
+
+/* Finds the option with index *left among the options of formats. If there are fewer, false, and their
+ * number is subtracted from *left. */
+static bool find_format_option(enum heft_option_use use, size_t *left, struct option_spec *out)
+{
+    const enum option_kind kind = use == HEFT_OPTION_READS ? OPTION_READS : OPTION_WRITES;
     struct heft_format_info format;
     struct heft_format_option o;
 
     for (size_t f = 0; heft_format_at(f, &format); f++)
         for (size_t i = 0; heft_format_option_at(format.name, i, &o); i++) {
-            if (has_own_option(verb, o.name) || (*left)-- > 0)
+            if (o.use != use || !is_listed(&o, f) || (*left)-- > 0)
                 continue;
             *out = (struct option_spec){.name = o.name,
-                                        .kind = OPTION_FORMAT,
+                                        .kind = kind,
                                         .value = o.value,
                                         .help = o.help,
                                         .choices = o.choices,
@@ -456,7 +476,9 @@ static bool find_format_option(const struct verb *verb, size_t *left, struct opt
 bool verb_option_at(const struct verb *verb, size_t index, struct option_spec *out)
 {
     for (size_t g = 0; g < MAX_GROUPS && verb->groups[g]; g++) {
-        if (verb->groups[g] == of_formats && find_format_option(verb, &index, out))
+        if (verb->groups[g] == of_formats && find_format_option(HEFT_OPTION_WRITES, &index, out))
+            return true;
+        if (verb->groups[g] == choosing && find_format_option(HEFT_OPTION_READS, &index, out))
             return true;
         for (const struct option_spec *o = verb->groups[g]; o->name; o++)
             if (index-- == 0) {

@@ -92,15 +92,34 @@ char *report_escape(char *text, size_t room, const char *name, size_t n)
     return text;
 }
 
-/* When a bundle is written, --names says what its keys are made of, not how the input's keys are
- * read. */
-static bool wants_objects(const struct options *options)
+static bool is_among(const struct heft_option *options, size_t n, const char *name)
 {
-    struct heft_format_info to;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(options[i].name, name) == 0)
+            return true;
+    return false;
+}
 
-    if (!options->names || strcmp(options->names, "objects") != 0)
-        return false;
-    return !options->to || !heft_format_find(options->to, &to) || strcmp(to.name, "tf") != 0;
+bool is_read_option(const struct options *options, const char *name)
+{
+    return is_among(options->read_options, options->n_read_options, name);
+}
+
+/* Notes options of reading without effect, which are an error with --strict. Notes of the conversion are
+ * about those that are options of a target, too. */
+static bool note_idle(const struct options *options, const struct heft_checkpoint *c,
+                      struct heft_error *err)
+{
+    static const char text[] = "--%s has no effect: %s does not take it";
+    const char *name;
+    for (size_t i = 0; (name = heft_idle_option_at(c, i)) != NULL; i++) {
+        if (is_among(options->format_options, options->n_format_options, name))
+            continue;
+        if (options->strict)
+            return usage_error(err, text, name, heft_format(c));
+        report_note(options, text, name, heft_format(c));
+    }
+    return true;
 }
 
 struct heft_checkpoint *open_inputs(const struct options *options, size_t leave,
@@ -111,9 +130,8 @@ struct heft_checkpoint *open_inputs(const struct options *options, size_t leave,
         .format = options->from,
         .limits = &limits,
         .salvage = options->salvage,
-        .step = options->step,
-        .object_names = wants_objects(options),
-        .constants = options->constants,
+        .options = options->read_options,
+        .n_options = options->n_read_options,
         .standard_input = true,
     };
     const size_t n = options->inputs.n - leave;
@@ -125,5 +143,9 @@ struct heft_checkpoint *open_inputs(const struct options *options, size_t leave,
                : heft_open_many(options->inputs.items, n, &how, err);
     for (size_t i = 0; c && heft_choice_at(c, i); i++)
         report_note(options, "%s", heft_choice_at(c, i));
+    if (c && !note_idle(options, c, err)) {
+        heft_close(c);
+        return NULL;
+    }
     return c;
 }

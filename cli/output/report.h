@@ -27,7 +27,10 @@ bool system_error(struct heft_error *err, const char *path, const char *what);
 /* Escapes a name from a file, truncated to `room` bytes, into `text`. Returns text. */
 char *report_escape(char *text, size_t room, const char *name, size_t n);
 
-/* Opens the inputs of the options, except the last `leave` ones. NULL on failure. */
+/* Whether an option of formats for reading was given. */
+bool is_read_option(const struct options *options, const char *name);
+/* Opens the inputs of the options, except the last `leave` ones. Options of reading without effect are
+ * noted, or an error with --strict. NULL on failure. */
 struct heft_checkpoint *open_inputs(const struct options *options, size_t leave,
                                     struct heft_error *err);
 

@@ -232,15 +232,32 @@ static bool run_conversion(const struct options *options, struct out *out,
     return true;
 }
 
-/* Appends --names to the options of the format: it affects reading INPUT, and is an option of tf,
- * too. Returns the number of appended options. */
-static size_t add_names(const struct options *options)
+static bool format_writes_option(const char *format, const char *name)
 {
-    if (!options->names)
-        return 0;
-    options->format_options[options->n_format_options] =
-        (struct heft_option){"names", options->names};
-    return 1;
+    struct heft_format_option o;
+
+    for (size_t i = 0; heft_format_option_at(format, i, &o); i++)
+        if (o.use == HEFT_OPTION_WRITES && strcmp(o.name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Appends to the options of the target those of reading that a target has, too, as --names. If --to is
+ * that target, the option says how names are written, not how those of INPUT are read. */
+static void share_options(struct options *options)
+{
+    const size_t n = options->n_read_options;
+    struct heft_format_option o;
+
+    options->n_read_options = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct heft_option given = options->read_options[i];
+
+        if (format_option_find(given.name, strlen(given.name), HEFT_OPTION_WRITES, &o))
+            options->format_options[options->n_format_options++] = given;
+        if (!options->to || !format_writes_option(options->to, given.name))
+            options->read_options[options->n_read_options++] = given;
+    }
 }
 
 /* Converts; sets *status to EXIT_NO if something is lost. */
@@ -248,12 +265,11 @@ static bool convert_inputs(const struct options *options, struct out *out,
                            struct heft_checkpoint *c, struct progress *progress, int *status,
                            struct heft_error *err)
 {
-    const size_t n_options = options->n_format_options + add_names(options);
     const struct heft_convert_options how = {
         .output = options->output,
         .to = options->to,
         .format_options = options->format_options,
-        .n_format_options = n_options,
+        .n_format_options = options->n_format_options,
         .allow_empty = options->allow_empty,
         .root = options->root,
         .rules = options->rules,
@@ -304,14 +320,17 @@ static bool check_output(const struct options *options, struct heft_error *err)
     return true;
 }
 
-int cmd_convert(const struct options *options, struct out *out)
+int cmd_convert(const struct options *given, struct out *out)
 {
+    struct options shared = *given;
+    const struct options *const options = &shared;
     struct heft_error err = {0};
     struct heft_checkpoint *c = NULL;
     struct progress progress;
     int status = EXIT_SOUND;
     bool fine;
 
+    share_options(&shared);
     progress_begin(&progress, options, "convert");
     fine = check_output(options, &err);
     c = fine ? open_inputs(options, 0, &err) : NULL;

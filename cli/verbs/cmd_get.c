@@ -300,9 +300,10 @@ static bool is_object_name(const struct request *r, const char *name)
     size_t index;
     bool found;
 
-    if (objects.names || (strcmp(format, "saved-model") != 0 && strcmp(format, "tf-bundle") != 0))
+    if (is_read_option(&objects, "names") ||
+        (strcmp(format, "saved-model") != 0 && strcmp(format, "tf-bundle") != 0))
         return false;
-    objects.names = "objects";
+    objects.read_options[objects.n_read_options++] = (struct heft_option){"names", "objects"};
     objects.quiet = true;
     c = open_inputs(&objects, 1, &ignored);
     found = c && heft_tensor_find(c, name, strlen(name), &index);

@@ -47,7 +47,7 @@ void help_verb(struct out *out, const struct verb *verb)
         const size_t width = put_option_name(out, &o);
 
         out_fill(out, ' ', width < OPTION_WIDTH ? OPTION_WIDTH - width + 2 : 2);
-        if (o.format) {
+        if (o.kind == OPTION_WRITES) {
             out_text(out, o.format);
             out_text(out, ": ");
         }

@@ -100,7 +100,8 @@ static void finish_document(struct indexing *x)
 
 bool walk_index(const struct options *options, struct out *out, int *status)
 {
-    const struct heft_open_options how = {.step = options->step};
+    const struct heft_open_options how = {.options = options->read_options,
+                                          .n_options = options->n_read_options};
     struct indexing x = {.options = options, .out = out};
     struct heft_error err = {0};
     bool is_index = false;
@@ -109,6 +110,7 @@ bool walk_index(const struct options *options, struct out *out, int *status)
         heft_index_walk(options->inputs.items[0], &how, take_entry, &x, &is_index, &err);
     if (!is_index)
         return false;
+    note_read_options(options, true);
     if (x.entries)
         finish_document(&x);
     if (!ok)

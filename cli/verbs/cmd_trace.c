@@ -559,6 +559,20 @@ static bool check_options(const struct options *options, struct heft_error *err)
            usage_error(err, "explain --trace: standard input cannot be traced; save it to a file");
 }
 
+void note_read_options(const struct options *options, bool is_index)
+{
+    struct heft_format_option o;
+
+    for (size_t i = 0; i < options->n_read_options; i++) {
+        const char *const name = options->read_options[i].name;
+        const bool selects = format_option_find(name, strlen(name), HEFT_OPTION_READS, &o) &&
+                             o.elsewhere == HEFT_ELSEWHERE_REFUSED;
+
+        if (!is_index || !selects)
+            report_note(options, "--%s has no effect with --trace", name);
+    }
+}
+
 int cmd_trace(const struct options *options, struct out *out)
 {
     struct trace t = {
@@ -578,6 +592,7 @@ int cmd_trace(const struct options *options, struct out *out)
         return report_error(&err);
     if (walk_index(options, out, &status))
         return status;
+    note_read_options(options, false);
     if (t.style == TRACE_JSON) {
         json_open(out, '{');
         json_member_u64(out, "heft", 1);

@@ -26,21 +26,30 @@ HEFT_API bool heft_format_instead(const char *format, enum heft_dtype dtype, enu
 
 /* ---- options ------------------------------------------------------------------------------- */
 
-/* Options of a format for its output, in addition to the members of struct heft_convert_options.
- * The command has options with the same names; heft-convert(1) describes them. */
+/* Options that only some formats have: for reading their files, in addition to the members of
+ * struct heft_open_options, or for writing them, in addition to those of struct
+ * heft_convert_options. The command has options with the same names; heft-convert(1) describes
+ * them. */
+enum heft_option_use {
+    HEFT_OPTION_WRITES, /* heft_convert_options.format_options */
+    HEFT_OPTION_READS   /* heft_open_options.options; several formats may have the same option */
+};
 enum heft_option_kind {
     HEFT_OPTION_FLAG,   /* without a value */
     HEFT_OPTION_NUMBER, /* parsed by heft_parse_count */
     HEFT_OPTION_TEXT
 };
-/* Effect of the option in a conversion to another format. */
+/* Effect of the option if the target, or each of the opened files, has another format. */
 enum heft_option_elsewhere {
     HEFT_ELSEWHERE_REFUSED, /* HEFT_USAGE */
-    HEFT_ELSEWHERE_NOTED,   /* a note of the conversion; HEFT_USAGE if strict */
-    HEFT_ELSEWHERE_IGNORED  /* none: the option also applies to reading the source */
+    /* heft_idle_option_at lists it; in a conversion a note, or HEFT_USAGE if strict */
+    HEFT_ELSEWHERE_NOTED,
+    /* in a conversion: the same, unless the option of reading with this name had an effect */
+    HEFT_ELSEWHERE_UNLESS_READ
 };
 struct heft_format_option {
     const char *name; /* "segment-alignment" */
+    enum heft_option_use use;
     enum heft_option_kind kind;
     const char *value;    /* placeholder of the value in help texts: "N"; NULL for a flag */
     const char *choices;  /* for a text: allowed values, "1.6|2.1|2.8"; NULL: any */
@@ -58,7 +67,7 @@ struct heft_option {
 /* Option `index` of a format. False past the end, and for an unknown format. */
 HEFT_API bool heft_format_option_at(const char *format, size_t index,
                                     struct heft_format_option *out);
-/* Validates an option of a format, before a conversion. HEFT_USAGE if the format is unknown or
+/* Validates an option of a format before it is used. HEFT_USAGE if the format is unknown or
  * lacks the option, or the value is not allowed. */
 HEFT_API bool heft_format_option_check(const char *format, const struct heft_option *option,
                                        struct heft_error *err);

@@ -90,15 +90,11 @@ struct heft_open_options {
      * the damage. Recovered tensors can be used as usual; only a stored checksum can prove that
      * their data is correct: heft_tensor_check, heft_convert_options. */
     bool salvage;
-    /* In a directory of TensorFlow checkpoints: opens the one whose name ends in -STEP. NULL: the
-     * latest according to the file `checkpoint`, or the only one. */
-    const char *step;
-    /* Names the tensors of a TensorFlow 2 checkpoint by their variables if the object graph has the
-     * names and they are unique, else by the path of objects. False: by their keys. */
-    bool object_names;
-    /* In a SavedModel: lists the constants of its graphs as tensors, named NODE or FUNCTION/NODE.
-     * For bare graphs they are always listed. */
-    bool constants;
+    /* Options of formats for reading (HEFT_OPTION_READS): heft_format_option_at lists them.
+     * HEFT_USAGE for an option that no format has, and for a value that is not allowed. The last of
+     * several options of the same name applies. heft_idle_option_at lists those without effect. */
+    const struct heft_option *options;
+    size_t n_options;
     /* The path "-" is standard input, which is copied to a temporary file. */
     bool standard_input;
 };
@@ -108,7 +104,7 @@ struct heft_checkpoint;
 /* Opens a file, a directory (sharded model, distributed checkpoint, SavedModel, TensorFlow
  * checkpoints), an index.json, or the prefix of a TensorFlow checkpoint. options may be NULL.
  * Returns NULL on failure: HEFT_IO, HEFT_MALFORMED, HEFT_UNSUPPORTED, HEFT_LIMIT, HEFT_UNSAFE (the
- * file refers to a path outside of its directory), HEFT_USAGE (unknown format or step). */
+ * file refers to a path outside of its directory), HEFT_USAGE (unknown format or option). */
 HEFT_API struct heft_checkpoint *
 heft_open(const char *path, const struct heft_open_options *options, struct heft_error *err);
 /* Opens several shard files as one checkpoint. */
@@ -119,6 +115,9 @@ HEFT_API void heft_close(struct heft_checkpoint *c);
 /* For each input directory with more than one checkpoint: a sentence that says which one was opened
  * and which were not. NULL past the end. */
 HEFT_API const char *heft_choice_at(const struct heft_checkpoint *c, size_t index);
+/* Name of each given option of reading that had no effect, because none of the files has a format
+ * with this option. NULL past the end. */
+HEFT_API const char *heft_idle_option_at(const struct heft_checkpoint *c, size_t index);
 
 /* ---- contents of a checkpoint ------------------------------------------------------------ */
 
@@ -599,7 +598,7 @@ struct heft_restore_piece {
     uint32_t crc;
 };
 
-/* The checkpoint must be opened without object_names. options may be NULL. */
+/* The checkpoint must be opened with keys as names (option names). options may be NULL. */
 HEFT_API struct heft_restore *heft_restore_new(struct heft_checkpoint *c,
                                                const struct heft_restore_options *options,
                                                struct heft_error *err);

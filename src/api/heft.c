@@ -59,6 +59,13 @@ static bool list_files(struct heft_checkpoint *c, struct heft_error *err)
     return sources != NULL;
 }
 
+static bool take_options(struct heft_read_options *out, const struct heft_open_options *given,
+                         struct heft_arena *mem, struct heft_error *err)
+{
+    return heft_require_options(given->options, given->n_options, err) &&
+           heft_read_options_take(out, &heft_formats, given->options, given->n_options, mem, err);
+}
+
 struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_paths,
                                              const struct heft_open_options *options,
                                              const struct heft_open_request *request,
@@ -76,11 +83,9 @@ struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_
     if (request)
         c->model.request = *request;
     c->model.salvage = o->salvage;
-    c->model.step = o->step;
-    c->model.object_names = o->object_names;
-    c->model.constants = o->constants;
     c->model.standard_input = o->standard_input;
-    if (heft_registry_open(&c->model, paths, n_paths, o->format, err) &&
+    if (take_options(&c->model.options, o, &c->model.mem, err) &&
+        heft_registry_open(&c->model, paths, n_paths, o->format, err) &&
         heft_model_validate(&c->model, err) && find_shared(c, err) && list_files(c, err) &&
         (c->lock = heft_lock_new(err)) && heft_reader_init(&c->reader, &c->model, false, err))
         return c;
@@ -93,11 +98,12 @@ struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_
 const char *heft_checkpoint_locate(const char *path, const struct heft_open_options *options,
                                    struct heft_arena *mem, struct heft_error *err)
 {
+    struct heft_read_options given = {0};
     struct heft_located located;
 
-    return heft_locate(&heft_formats, path, options ? options->step : NULL, mem, &located, err)
-               ? located.paths[0]
-               : NULL;
+    if (options && !take_options(&given, options, mem, err))
+        return NULL;
+    return heft_locate(&heft_formats, path, &given, mem, &located, err) ? located.paths[0] : NULL;
 }
 
 struct heft_checkpoint *heft_open_many(const char *const *paths, size_t n_paths,
@@ -134,6 +140,14 @@ const char *heft_choice_at(const struct heft_checkpoint *c, size_t index)
     if (!c)
         return NULL;
     return index < c->model.n_choices ? c->model.choices[index] : NULL;
+}
+
+const char *heft_idle_option_at(const struct heft_checkpoint *c, size_t index)
+{
+    const struct heft_format_option *const option =
+        c ? heft_model_idle_option(&c->model, index) : NULL;
+
+    return option ? option->name : NULL;
 }
 
 /* ---- contents of a checkpoint ------------------------------------------------------------ */

@@ -8,12 +8,8 @@ static bool check_options(const struct heft_convert_options *options, struct hef
 {
     if (!options || !options->output)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "NULL, expected a name to write to");
-    if (!heft_require_arg(options->format_options || !options->n_format_options,
-                          "a list of options", err))
+    if (!heft_require_options(options->format_options, options->n_format_options, err))
         return false;
-    for (size_t i = 0; i < options->n_format_options; i++)
-        if (!heft_require_arg(options->format_options[i].name, "the name of an option", err))
-            return false;
     for (size_t i = 0; i < options->n_rules; i++)
         if ((unsigned)options->rules[i].kind > HEFT_RULE_KEEP_TIED)
             return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "there is no rule kind %u",

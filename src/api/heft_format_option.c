@@ -14,6 +14,27 @@ bool heft_format_option_at(const char *format, size_t index, struct heft_format_
     return true;
 }
 
+/* Entry of the format's table, for writing or for reading; NULL: none. */
+static const struct heft_format_option *find_entry(const struct heft_format *f, const char *name)
+{
+    const struct heft_format_option *const writes =
+        heft_format_option_named(f, HEFT_OPTION_WRITES, name);
+
+    return writes ? writes : heft_format_option_named(f, HEFT_OPTION_READS, name);
+}
+
+/* HEFT_USAGE: another format has the option, or none. Always returns false. */
+static bool refuse_name(const struct heft_format *f, const char *name, struct heft_error *err)
+{
+    const enum heft_option_use use = heft_format_writes(f) ? HEFT_OPTION_WRITES : HEFT_OPTION_READS;
+
+    for (int i = HEFT_OPTION_WRITES; i <= HEFT_OPTION_READS; i++)
+        if (heft_format_option_any(&heft_formats, (enum heft_option_use)i, name))
+            return heft_format_option_refuse_foreign(&heft_formats, f->name,
+                                                     (enum heft_option_use)i, name, err);
+    return heft_format_option_refuse(f, use, name, err);
+}
+
 bool heft_format_option_check(const char *format, const struct heft_option *option,
                               struct heft_error *err)
 {
@@ -24,13 +45,10 @@ bool heft_format_option_check(const char *format, const struct heft_option *opti
         return false;
     const struct heft_format *const f = heft_registry_named(&heft_formats, format);
 
-    if (!f || !heft_format_writes(f))
+    if (!f)
         return heft_registry_refuse_writer(&heft_formats, format, err);
-    const size_t at = heft_format_option_index(f, option->name);
+    const struct heft_format_option *const entry = find_entry(f, option->name);
 
-    if (at < heft_format_option_count(f))
-        return heft_format_option_parse(&f->options[at], option->value, &value, err);
-    return heft_format_option_any(&heft_formats, option->name)
-               ? heft_format_option_refuse_foreign(&heft_formats, f, option->name, err)
-               : heft_format_option_refuse(f, option->name, err);
+    return entry ? heft_format_option_parse(entry, option->value, &value, err)
+                 : refuse_name(f, option->name, err);
 }

@@ -343,9 +343,10 @@ static bool note_transposed(struct heft_conversion *c, struct heft_error *err)
 
 static bool may_drop(const struct heft_conversion *c)
 {
-    const size_t at = heft_format_option_index(c->format, c->format->drop_option);
+    const struct heft_format_option *const option =
+        heft_format_option_named(c->format, HEFT_OPTION_WRITES, c->format->drop_option);
 
-    return heft_plan_option(&c->plan, (unsigned)at).is_given;
+    return option && heft_plan_option(&c->plan, (unsigned)(option - c->format->options)).is_given;
 }
 
 bool heft_conversion_leave_values(struct heft_conversion *c,

@@ -1,5 +1,5 @@
-/* file_names.h: file names of formats, for inputs that are directories, prefixes or steps. The
- * names are data of the formats; locate.c chooses files by them and knows no name itself. */
+/* file_names.h: file names of formats, for inputs that are directories, or prefixes. The names are
+ * data of the formats; locate.c chooses files by them and knows no name itself. */
 #ifndef HEFT_FILE_NAMES_H
 #define HEFT_FILE_NAMES_H
 
@@ -40,9 +40,9 @@ struct heft_file_name {
     uint16_t rank; /* enum heft_file_rank */
     /* rank among WEIGHTS with one well-known stem, at most 20: the lowest is opened */
     uint8_t order;
-    uint8_t kind;    /* enum heft_name_kind */
-    bool is_form;    /* one of several forms of the same model: the lowest order is opened */
-    bool is_of_step; /* belongs to a checkpoint that can be selected by its step */
+    uint8_t kind;       /* enum heft_name_kind */
+    bool is_form;       /* one of several forms of the same model: the lowest order is opened */
+    bool is_selectable; /* belongs to a checkpoint that the locator's selector can select */
 };
 
 /* Callbacks by which a format finds its files if the table of names is not enough. Each may be
@@ -58,12 +58,15 @@ struct heft_locator {
      * Returns NULL if there is none, or on an error. */
     const char *(*find_below)(const struct heft_folder *folder, struct heft_arena *mem,
                               const char **note, struct heft_error *err);
-    /* File of a directory for that step; NULL: an error. */
-    const char *(*find_step)(const char *const *names, size_t n, const char *step,
-                             struct heft_error *err);
-    /* Directory in which a named file selects a step; NULL: an error. */
-    const char *(*find_step_folder)(const char *given, struct heft_arena *mem,
-                                    struct heft_error *err);
+    /* Option of reading, a text, that selects one of the checkpoints in a directory, such as
+     * their step; NULL: none. */
+    const char *selector;
+    /* With a selector. File of a directory that its value selects; NULL: an error. */
+    const char *(*find_selected)(const char *const *names, size_t n, const char *value,
+                                 struct heft_error *err);
+    /* With a selector. Directory of a file that was given in its place; NULL: an error. */
+    const char *(*find_selected_folder)(const char *given, struct heft_arena *mem,
+                                        struct heft_error *err);
     /* Checkpoint that a file belongs to, if its name extends `base`, which does not exist;
      * empty: none. */
     struct heft_str (*related_to)(const char *name, const char *base);

@@ -19,35 +19,31 @@ size_t heft_format_option_count(const struct heft_format *format)
     return n;
 }
 
-size_t heft_format_option_index(const struct heft_format *format, const char *name)
+const struct heft_format_option *heft_format_option_named(const struct heft_format *format,
+                                                          enum heft_option_use use,
+                                                          const char *name)
 {
-    const size_t n = heft_format_option_count(format);
-    size_t i = 0;
-
-    while (i < n && strcmp(format->options[i].name, name) != 0)
-        i++;
-    return i;
+    for (const struct heft_format_option *o = format->options; o && o->name; o++)
+        if (o->use == use && strcmp(o->name, name) == 0)
+            return o;
+    return NULL;
 }
 
-static bool has_option(const struct heft_format *format, const char *name)
-{
-    return heft_format_option_index(format, name) < heft_format_option_count(format);
-}
-
-static const struct heft_format *find_owner(const struct heft_formats *formats, const char *name)
+const struct heft_format *heft_format_option_owner(const struct heft_formats *formats,
+                                                   enum heft_option_use use, const char *name)
 {
     for (size_t i = 0; i < formats->n; i++)
-        if (has_option(formats->list[i], name))
+        if (heft_format_option_named(formats->list[i], use, name))
             return formats->list[i];
     return NULL;
 }
 
 const struct heft_format_option *heft_format_option_any(const struct heft_formats *formats,
-                                                        const char *name)
+                                                        enum heft_option_use use, const char *name)
 {
-    const struct heft_format *const owner = find_owner(formats, name);
+    const struct heft_format *const owner = heft_format_option_owner(formats, use, name);
 
-    return owner ? &owner->options[heft_format_option_index(owner, name)] : NULL;
+    return owner ? heft_format_option_named(owner, use, name) : NULL;
 }
 
 const struct heft_format *heft_format_options_imply(const struct heft_formats *formats,
@@ -55,10 +51,11 @@ const struct heft_format *heft_format_options_imply(const struct heft_formats *f
 {
     for (size_t i = 0; i < n; i++) {
         const struct heft_format_option *const option =
-            given[i].name ? heft_format_option_any(formats, given[i].name) : NULL;
+            given[i].name ? heft_format_option_any(formats, HEFT_OPTION_WRITES, given[i].name)
+                          : NULL;
 
         if (option && option->implies_format)
-            return find_owner(formats, given[i].name);
+            return heft_format_option_owner(formats, HEFT_OPTION_WRITES, given[i].name);
     }
     return NULL;
 }
@@ -109,26 +106,28 @@ bool heft_format_option_parse(const struct heft_format_option *option, const cha
 
 /* ---- errors ------------------------------------------------------------------------------ */
 
-bool heft_format_option_refuse(const struct heft_format *format, const char *name,
-                               struct heft_error *err)
+bool heft_format_option_refuse(const struct heft_format *format, enum heft_option_use use,
+                               const char *name, struct heft_error *err)
 {
     const size_t n = heft_format_option_count(format);
     char list[200] = "none";
     size_t used = 0;
 
     for (size_t i = 0; i < n && used < sizeof list; i++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
-                                 format->options[i].name);
-    return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no format has an option \"%s\"; %s takes %s",
-                     name, format->name, list);
+        if (format->options[i].use == use)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "",
+                                     format->options[i].name);
+    return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                     "no format has an option \"%s\" for %s; %s takes %s", name,
+                     use == HEFT_OPTION_READS ? "reading" : "writing", format->name, list);
 }
 
-bool heft_format_option_refuse_foreign(const struct heft_formats *formats,
-                                       const struct heft_format *format, const char *name,
+bool heft_format_option_refuse_foreign(const struct heft_formats *formats, const char *format,
+                                       enum heft_option_use use, const char *name,
                                        struct heft_error *err)
 {
     return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "option %s: %s does not take it, but %s does",
-                     name, format->name, find_owner(formats, name)->name);
+                     name, format, heft_format_option_owner(formats, use, name)->name);
 }
 
 /* ---- the options of a conversion ----------------------------------------------------------- */
@@ -139,16 +138,18 @@ static bool pass_over(struct heft_conversion *c, const char *name, bool strict,
                       struct heft_error *err)
 {
     const struct heft_formats *const formats = c->model->formats;
-    const struct heft_format_option *const option = heft_format_option_any(formats, name);
+    const struct heft_format_option *const option =
+        heft_format_option_any(formats, HEFT_OPTION_WRITES, name);
     struct heft_error why = {0};
 
     if (!option)
-        return heft_format_option_refuse(c->format, name, err);
-    if (option->elsewhere == HEFT_ELSEWHERE_IGNORED)
+        return heft_format_option_refuse(c->format, HEFT_OPTION_WRITES, name, err);
+    if (option->elsewhere == HEFT_ELSEWHERE_UNLESS_READ && heft_model_uses_option(c->model, name))
         return true;
+    (void)heft_format_option_refuse_foreign(formats, c->format->name, HEFT_OPTION_WRITES, name,
+                                            &why);
     if (option->elsewhere == HEFT_ELSEWHERE_REFUSED || strict)
-        return heft_format_option_refuse_foreign(formats, c->format, name, err);
-    (void)heft_format_option_refuse_foreign(formats, c->format, name, &why);
+        return heft_fail(err, why.code, why.offset, "%s", why.text);
     return heft_plan_note(&c->plan, heft_arena_printf(&c->mem, err, "%s", why.text), err);
 }
 
@@ -163,11 +164,12 @@ bool heft_conversion_take_options(struct heft_conversion *c,
         return false;
     for (size_t i = 0; i < options->n_format_options; i++) {
         const struct heft_option *const given = &options->format_options[i];
-        const size_t at = heft_format_option_index(c->format, given->name);
+        const struct heft_format_option *const option =
+            heft_format_option_named(c->format, HEFT_OPTION_WRITES, given->name);
 
-        if (at < n
-                ? !heft_format_option_parse(&c->format->options[at], given->value, &values[at], err)
-                : !pass_over(c, given->name, options->strict, err))
+        if (option ? !heft_format_option_parse(option, given->value,
+                                               &values[option - c->format->options], err)
+                   : !pass_over(c, given->name, options->strict, err))
             return false;
     }
     c->plan.request.options = values;

@@ -14,6 +14,7 @@ enum {
 
 struct locating {
     const struct heft_formats *formats;
+    const struct heft_read_options *options;
     struct heft_folder folder;
     struct heft_arena *mem;
     struct heft_located *out;
@@ -78,12 +79,26 @@ static const struct heft_locator *locator_of(const struct locating *l, size_t k)
 
 /* ---- errors ------------------------------------------------------------------------------ */
 
+/* Advice for a directory with several checkpoints. */
+static const char *advise_choice(struct locating *l, bool is_selectable)
+{
+    const char *selector = NULL;
+
+    for (size_t k = 0; k < l->formats->n && is_selectable && !selector; k++)
+        selector = locator_of(l, k)->selector;
+    return selector
+               ? heft_arena_printf(l->mem, l->err, "name one of them, or its %s with option %s",
+                                   selector, selector)
+               : "name one of them";
+}
+
 static bool refuse_several(struct locating *l, const struct heft_candidates *all)
 {
     struct heft_buf names = {0};
     uint32_t rank = UINT32_MAX;
     const struct heft_conventions *const known = l->formats->conventions;
-    bool has_steps = false;
+    bool is_selectable = false;
+    const char *advice;
     size_t count = 0;
 
     if (known && known->refuse_parts && known->refuse_parts(&l->folder, l->err))
@@ -93,12 +108,14 @@ static bool refuse_several(struct locating *l, const struct heft_candidates *all
     for (size_t i = 0; i < all->n; i++)
         if (all->list[i].rank == rank) {
             heft_list_name(&names, count++, heft_str_of(all->list[i].name));
-            has_steps = all->list[i].rule->is_of_step;
+            is_selectable = all->list[i].rule->is_selectable;
         }
     heft_list_end(&names, count);
-    return heft_list_refuse(
-        &names, "the directory contains several checkpoints:",
-        has_steps ? "name one of them, or its step with option step" : "name one of them", l->err);
+    advice = advise_choice(l, is_selectable);
+    if (!advice)
+        heft_buf_release(&names);
+    return advice &&
+           heft_list_refuse(&names, "the directory contains several checkpoints:", advice, l->err);
 }
 
 /* File that identifies the directory for some format, whatever else is in it; NULL: none. */
@@ -350,28 +367,30 @@ static bool choose_candidate(struct locating *l, bool *found)
     return choose_below(l, found);
 }
 
-/* ---- requested steps --------------------------------------------------------------------- */
+/* ---- selectors --------------------------------------------------------------------------- */
 
-/* Locator of the first format with steps; NULL if there is none. */
-static const struct heft_locator *step_locator(const struct locating *l)
+const struct heft_locator *heft_locate_selector(const struct heft_formats *formats,
+                                                const struct heft_read_options *options)
 {
-    for (size_t k = 0; k < l->formats->n; k++)
-        if (locator_of(l, k)->find_step)
-            return locator_of(l, k);
-    heft_fail(l->err, HEFT_USAGE, HEFT_NO_OFFSET, "no format has steps");
+    for (size_t k = 0; k < formats->n; k++) {
+        const struct heft_locator *const locator = formats->list[k]->locator;
+
+        if (locator && locator->selector &&
+            heft_read_options_get(options, locator->selector).is_given)
+            return locator;
+    }
     return NULL;
 }
 
-static bool locate_step(struct locating *l, const char *step)
+static bool take_selected(struct locating *l, const struct heft_locator *locator)
 {
-    const struct heft_locator *const locator = step_locator(l);
-    const char *name =
-        locator ? locator->find_step(l->folder.names, l->folder.n, step, l->err) : NULL;
+    const char *const value = heft_read_options_get(l->options, locator->selector).text;
+    const char *const name = locator->find_selected(l->folder.names, l->folder.n, value, l->err);
 
     return name && take_file(l, name);
 }
 
-static bool locate_inside(struct locating *l, const char *path, const char *step)
+static bool locate_inside(struct locating *l, const char *path, const struct heft_locator *selector)
 {
     const struct heft_conventions *const known = l->formats->conventions;
     bool found;
@@ -380,8 +399,8 @@ static bool locate_inside(struct locating *l, const char *path, const char *step
         return false;
     if (known && known->enter && !known->enter(&l->folder, l->mem, l->err))
         return false;
-    if (step)
-        return locate_step(l, step);
+    if (selector)
+        return take_selected(l, selector);
     return choose_candidate(l, &found) && (found || refuse_folder(l));
 }
 
@@ -450,19 +469,20 @@ static bool locate_path(struct locating *l, const char *given)
     return kind != HEFT_PATH_NONE || *path != given || refuse_missing(l, given);
 }
 
-bool heft_locate(const struct heft_formats *formats, const char *given, const char *step,
-                 struct heft_arena *mem, struct heft_located *out, struct heft_error *err)
+bool heft_locate(const struct heft_formats *formats, const char *given,
+                 const struct heft_read_options *options, struct heft_arena *mem,
+                 struct heft_located *out, struct heft_error *err)
 {
-    struct locating l = {.formats = formats, .mem = mem, .out = out, .err = err};
-    const struct heft_locator *locator;
+    struct locating l = {
+        .formats = formats, .options = options, .mem = mem, .out = out, .err = err};
+    const struct heft_locator *const selector = heft_locate_selector(formats, options);
     const char *folder;
 
     *out = (struct heft_located){0};
     if (heft_path_kind(given) == HEFT_PATH_DIR)
-        return locate_inside(&l, given, step);
-    if (!step)
+        return locate_inside(&l, given, selector);
+    if (!selector)
         return locate_path(&l, given);
-    locator = step_locator(&l);
-    folder = locator ? locator->find_step_folder(given, mem, err) : NULL;
-    return folder && locate_inside(&l, folder, step);
+    folder = selector->find_selected_folder(given, mem, err);
+    return folder && locate_inside(&l, folder, selector);
 }

@@ -11,10 +11,13 @@ struct heft_located {
     const char *note;
 };
 /* Finds the files of an input; their paths are in `mem`, or `given` itself. False if there are
- * none, or several possibilities. `step` (or NULL) selects one of the checkpoints of a
- * directory, for formats with steps. */
+ * none, or several possibilities. An option of reading may select one of the checkpoints of a
+ * directory (heft_locator.selector). */
 HEFT_CHECKED bool heft_locate(const struct heft_formats *formats, const char *given,
-                              const char *step, struct heft_arena *mem, struct heft_located *out,
-                              struct heft_error *err);
+                              const struct heft_read_options *options, struct heft_arena *mem,
+                              struct heft_located *out, struct heft_error *err);
+/* Locator whose selector was given; NULL: none. */
+const struct heft_locator *heft_locate_selector(const struct heft_formats *formats,
+                                                const struct heft_read_options *options);
 
 #endif

@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "base/dtype.h"
 #include "base/input_limits.h"
+#include "core/read_options.h"
 #include "heft/heft.h"
 #include "io/source.h"
 
@@ -326,11 +327,8 @@ struct heft_model {
     bool names_ascend;      /* rows are sorted by name, so that names is not needed */
     const char **choices;   /* notes about the files chosen in input directories */
     size_t n_choices;
-    /* set before opening: step of the checkpoint in a directory; NULL: the latest */
-    const char *step;
-    bool object_names;   /* set before opening: rows are named by the object graph */
-    bool constants;      /* set before opening: constants of graphs become rows, too */
-    bool standard_input; /* the input "-" means standard input; set before opening */
+    struct heft_read_options options; /* options of formats for reading; set before opening */
+    bool standard_input;              /* the input "-" means standard input; set before opening */
     /* set before opening: readers continue after damage and report what is lost; see salvage.c
      * below */
     bool salvage;

@@ -149,9 +149,15 @@ static bool open_path(struct heft_model *model, const char *path, const char *fo
 static bool open_stdin(struct heft_model *model, const char *format, struct heft_error *err)
 {
     static const char label[] = "standard input";
+    const struct heft_locator *const selector =
+        heft_locate_selector(model->formats, &model->options);
     struct heft_source source;
     uint32_t index;
 
+    if (selector)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "option %s selects a file of a directory; standard input is not one",
+                         selector->selector);
     return heft_source_open_stdin(&source, label, err) &&
            heft_model_add_file(model, &source, label, &index, err) &&
            heft_registry_open_source(model, index, format, err);
@@ -316,7 +322,7 @@ static bool open_input(struct heft_model *model, const char *given, const char *
 
     if (model->standard_input && strcmp(given, "-") == 0)
         return open_stdin(model, format, err);
-    return (heft_locate(model->formats, given, model->step, &model->mem, &located, err) &&
+    return (heft_locate(model->formats, given, &model->options, &model->mem, &located, err) &&
             open_located(model, &located, format, err)) ||
            heft_error_file(err, given);
 }
@@ -332,7 +338,7 @@ bool heft_registry_open(struct heft_model *model, const char *const *paths, size
     for (size_t i = 0; i < n_paths; i++)
         if (!open_input(model, paths[i], format, err))
             return false;
-    return join_formats(model, err);
+    return join_formats(model, err) && heft_model_refuse_idle(model, err);
 }
 
 bool heft_registry_check_sources(const struct heft_model *model, struct heft_error *err)

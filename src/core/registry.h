@@ -96,8 +96,9 @@ struct heft_format {
     const char *pattern;
     bool one_tensor;  /* stores exactly one tensor (npy, raw) */
     bool keeps_blobs; /* stores blobs beside tensors */
-    /* Options beside those that every target has; the last row has no name. NULL: none. The user's
-     * values are in the plan, in the same order: heft_plan_option. */
+    /* Options beside those that every input or target has; the last row has no name. NULL: none. The
+     * user's values: for reading in the model (heft_read_options_get), for writing in the plan, in the
+     * same order (heft_plan_option). */
     const struct heft_format_option *options;
     /* The option without which a source with values or metadata is refused, as there is no place for
      * them; NULL: they are left out with a note, or have a place. */

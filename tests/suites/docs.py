@@ -4,7 +4,7 @@ A ```console block (in a man page: .EX to .EE) that shows output is run if its c
 harmless ones. The blocks of a document share a directory, which contains the golden files by name; for
 documents about consolidated.00.pth it contains that file, too.
 
-The table of format options in heft-convert(1) is compared with the library's; --bless writes it.
+The tables of format options in heft-convert(1) are compared with the library's; --bless writes them.
 """
 import re
 
@@ -20,7 +20,8 @@ RUNNABLE = re.compile(r"^\$ (heft|head|cp|ls|cat)( |$)")
 
 
 OPTIONS_PAGE = ROOT / "man" / "heft-convert.1"
-BEGIN, END = '.\\" Options of formats: begin\n', '.\\" Options of formats: end\n'
+# Comment around the table of a use: writing or reading.
+MARK = '.\\" Options of formats for {}: {}\n'
 
 
 def jobs(ctx):
@@ -41,17 +42,20 @@ def document_jobs(ctx, path, pattern, decode):
 
 
 def check_format_options(ctx):
-    listed = text_of(must_succeed(ctx, [ctx.build / "heft-conversions", "man"]).stdout)
     text = OPTIONS_PAGE.read_text(encoding="utf-8")
-    head, rest = text.split(BEGIN)
-    new = head + BEGIN + listed + END + rest.split(END)[1]
+    new = text
+    for use in ("writing", "reading"):
+        begin, end = MARK.format(use, "begin"), MARK.format(use, "end")
+        listed = text_of(must_succeed(ctx, [ctx.build / "heft-conversions", use]).stdout)
+        head, rest = new.split(begin)
+        new = head + begin + listed + end + rest.split(end)[1]
+        for name in re.findall(r"\\fB(\\-\\-[^ ]+?)\\fR", listed):
+            if f".TP\n\\fB{name}\\fR" not in head:
+                raise Fail(f"{name} has no description under OPTIONS")
     if ctx.bless:
         OPTIONS_PAGE.write_text(new, encoding="utf-8")
     elif new != text:
         raise Fail("the options differ; tests/run --only docs --bless writes them")
-    for name in re.findall(r"\\fB(\\-\\-[^ ]+?)\\fR", listed):
-        if f".TP\n\\fB{name}\\fR" not in head:
-            raise Fail(f"{name} has no description under OPTIONS")
 
 
 def from_roff(text):

@@ -1,6 +1,7 @@
 /* conversions.c: heft-conversions, which prints the table of doc/conversions.md: dtypes that each
  * output format supports, and the cast that a conversion's error suggests instead. With the
- * argument `man` it prints the options of each format as heft-convert(1) lists them. */
+ * argument `writing` or `reading` it prints the options of each format for that use, as heft-convert(1)
+ * lists them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -63,14 +64,16 @@ static void print_option(const struct heft_format_option *o)
     putchar('\n');
 }
 
-static void print_manual(void)
+static void print_options(enum heft_option_use use)
 {
     struct heft_format_info info;
     struct heft_format_option o;
 
     for (size_t i = 0; heft_format_at(i, &info); i++)
-        for (size_t k = 0; heft_format_option_at(info.name, k, &o); k++) {
-            if (k == 0)
+        for (size_t k = 0, n = 0; heft_format_option_at(info.name, k, &o); k++) {
+            if (o.use != use)
+                continue;
+            if (n++ == 0)
                 printf(".TP\n.B %s\n", info.name);
             else
                 printf(".br\n");
@@ -94,8 +97,10 @@ static void print_dtypes(void)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1 && strcmp(argv[1], "man") == 0)
-        print_manual();
+    if (argc > 1 && strcmp(argv[1], "writing") == 0)
+        print_options(HEFT_OPTION_WRITES);
+    else if (argc > 1 && strcmp(argv[1], "reading") == 0)
+        print_options(HEFT_OPTION_READS);
     else
         print_dtypes();
     return 0;

@@ -171,6 +171,7 @@ static void without_a_checkpoint(void **state)
     REFUSES(heft_select(NULL, NULL, NULL, 0, selected, &err));
     REFUSES(heft_rule_matches(NULL, NULL, NULL, 0, NULL, &err));
     assert_null(heft_choice_at(NULL, 0));
+    assert_null(heft_idle_option_at(NULL, 0));
     REFUSES(heft_convert_plan(NULL, &options, &err));
 }
 
@@ -257,6 +258,10 @@ static void without_a_path(void **state)
     REFUSES(heft_format_option_check(NULL, &option, &err));
     REFUSES(heft_format_option_check("tf", NULL, &err));
     REFUSES(heft_format_option_check("tf", &option, &err));
+    REFUSES(heft_open("x", &(struct heft_open_options){.n_options = 1}, &err));
+    REFUSES(heft_open("x", &(struct heft_open_options){.options = &option, .n_options = 1}, &err));
+    REFUSES(heft_index_walk("x", &(struct heft_open_options){.n_options = 1}, each_index, NULL,
+                            &flag, &err));
     REFUSES(heft_scan(NULL, NULL, each_scan, NULL, &flag, &err));
     REFUSES(heft_scan("x", NULL, NULL, NULL, &flag, &err));
     REFUSES(heft_scan("x", NULL, each_scan, NULL, NULL, &err));

@@ -62,7 +62,8 @@ static bool plan_entries(struct made *m, const struct entry *entries, size_t n, 
             !heft_model_add_row(&m->model, &row, &err))
             return false;
     }
-    m->values[heft_format_option_index(&heft_format_ptd, "segment-alignment")] =
+    m->values[heft_format_option_named(&heft_format_ptd, HEFT_OPTION_WRITES, "segment-alignment") -
+              heft_format_ptd.options] =
         (struct heft_option_value){.is_given = alignment > 0, .number = alignment};
     m->plan =
         (struct heft_plan){.model = &m->model, .request = {.options = m->values}, .mem = &m->mem};

@@ -130,7 +130,8 @@ static void every_damaged_byte_is_found(void **state)
 
 static void lack_of_memory_is_an_error(void **state)
 {
-    const struct heft_open_options objects = {.object_names = true};
+    const struct heft_option names = {"names", "objects"};
+    const struct heft_open_options objects = {.options = &names, .n_options = 1};
 
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(folders); i++) {

@@ -128,6 +128,17 @@ static const struct heft_file_name names[] = {
     {0},
 };
 
+const struct heft_format_option heft_h5_options[] = {
+    {.name = HEFT_H5_READ_NAMES,
+     .use = HEFT_OPTION_READS,
+     .kind = HEFT_OPTION_TEXT,
+     .value = "KIND",
+     .choices = "keys|objects",
+     .elsewhere = HEFT_ELSEWHERE_NOTED,
+     .help = "objects: the names that Keras 3 gives its variables"},
+    {0},
+};
+
 extern const struct heft_format heft_format_h5;
 const struct heft_format heft_format_h5 = {
     .name = "h5",
@@ -144,4 +155,5 @@ const struct heft_format heft_format_h5 = {
     .extensions = extensions,
     .pattern = "tf_model{suffix}.h5",
     .supports_dtype = supports_dtype,
+    .options = heft_h5_options,
 };

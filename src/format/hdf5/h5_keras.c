@@ -168,7 +168,7 @@ static bool read_config(struct archive *a, struct heft_h5_config *out)
     struct heft_error found = {0};
     struct heft_bytes text;
 
-    if (!a->model->object_names || !entry || entry->size > TEXT_MOST ||
+    if (!heft_h5_names_objects(a->model) || !entry || entry->size > TEXT_MOST ||
         (heft_zip_fetch(&source, entry, TEXT_MOST, true, mem, &text, &found) &&
          heft_h5_read_config(out, text, mem, &found)))
         return true;
@@ -301,5 +301,6 @@ const struct heft_format heft_format_keras = {
     .open = open_keras,
     .verify = verify_keras,
     .check = check_keras,
+    .options = heft_h5_options,
     .extensions = extensions,
 };

@@ -15,6 +15,16 @@
 #define HEFT_H5_PATHS "paths"
 #define HEFT_H5_KERAS "keras_version"
 
+/* Option of reading: keys, or objects (h5_titles.c). */
+#define HEFT_H5_READ_NAMES "names"
+extern const struct heft_format_option heft_h5_options[]; /* of .h5 and .keras; in h5.c */
+
+/* Whether tensors have the names that Keras gives the variables. */
+static inline bool heft_h5_names_objects(const struct heft_model *model)
+{
+    return heft_read_options_say(&model->options, HEFT_H5_READ_NAMES, "objects");
+}
+
 /* A dataset found by the walk. */
 struct heft_h5_entry {
     struct heft_str path;

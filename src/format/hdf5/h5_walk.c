@@ -217,8 +217,9 @@ static bool on_value(void *ctx, struct heft_h5_text where, struct heft_h5_text w
     }
     if (r->by_path && path.n == 0 && heft_str_is(name, HEFT_H5_KERAS))
         return true;
-    if (r->model->object_names && heft_str_is(name, "name") && value->kind == HEFT_H5_TEXTS &&
-        value->n == 1 && !heft_h5_add_title(r, path, str_of(value->as.texts[0]), err))
+    if (heft_h5_names_objects(r->model) && heft_str_is(name, "name") &&
+        value->kind == HEFT_H5_TEXTS && value->n == 1 &&
+        !heft_h5_add_title(r, path, str_of(value->as.texts[0]), err))
         return false;
     list.is_layers = is_list(name, HEFT_H5_LAYERS, &list.number);
     if (list.is_layers || is_list(name, HEFT_H5_WEIGHTS, &list.number))

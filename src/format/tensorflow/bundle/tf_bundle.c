@@ -195,8 +195,20 @@ static bool open_index(struct heft_model *model, uint32_t source, struct heft_er
 }
 
 static const struct heft_file_name names[] = {
-    {".index", .rank = HEFT_FILE_PREFIX, .is_of_step = true},
+    {".index", .rank = HEFT_FILE_PREFIX, .is_selectable = true},
     {".meta", .rank = HEFT_FILE_GRAPH},
+    {0},
+};
+
+static const struct heft_format_option options[] = {
+    HEFT_TF_STEP_OPTION,
+    {.name = HEFT_TF_READ_NAMES,
+     .use = HEFT_OPTION_READS,
+     .kind = HEFT_OPTION_TEXT,
+     .value = "KIND",
+     .choices = "keys|objects",
+     .elsewhere = HEFT_ELSEWHERE_NOTED,
+     .help = "names of a TensorFlow 2 checkpoint, read or written: keys or objects"},
     {0},
 };
 
@@ -209,5 +221,6 @@ const struct heft_format heft_format_tf_bundle = {
     .probe = probe,
     .open = open_index,
     .join = heft_tf_join,
+    .options = options,
     .verify = heft_tf_verify_data,
 };

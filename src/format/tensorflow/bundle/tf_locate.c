@@ -244,8 +244,9 @@ static bool refuse_folder(const struct heft_folder *folder, struct heft_error *e
 
 const struct heft_locator heft_tf_locator = {
     .follow_path = follow_path,
-    .find_step = find_step,
-    .find_step_folder = find_step_folder,
+    .selector = HEFT_TF_READ_STEP,
+    .find_selected = find_step,
+    .find_selected_folder = find_step_folder,
     .related_to = related_to,
     .refuse_folder = refuse_folder,
 };

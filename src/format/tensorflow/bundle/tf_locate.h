@@ -3,6 +3,15 @@
 #define HEFT_TF_LOCATE_H
 
 #include "core/file_names.h"
+#include "heft/format.h"
+
+#define HEFT_TF_READ_STEP "step"
+/* Entry of the tables of options: bundles and V1 checkpoints are found in the same directories. */
+#define HEFT_TF_STEP_OPTION                                                                        \
+    {                                                                                              \
+        .name = HEFT_TF_READ_STEP, .use = HEFT_OPTION_READS, .kind = HEFT_OPTION_TEXT,             \
+        .value = "N", .help = "in a directory of TensorFlow checkpoints: the one of step N"        \
+    }
 
 extern const struct heft_locator heft_tf_locator;
 

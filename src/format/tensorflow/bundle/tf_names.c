@@ -290,11 +290,11 @@ static bool rename_rows(struct graph *g)
 
 static bool tell_twins(const struct graph *g)
 {
-    return heft_model_tell(g->b->model, g->b->source, g->err,
-                           "%zu variable%s stored twice, as Keras' export does%s", g->pairs,
-                           g->pairs == 1 ? " is" : "s are",
-                           g->b->model->object_names ? ": each is taken once"
-                                                     : "; the names of objects take each once");
+    return heft_model_tell(
+        g->b->model, g->b->source, g->err, "%zu variable%s stored twice, as Keras' export does%s",
+        g->pairs, g->pairs == 1 ? " is" : "s are",
+        heft_tf_names_objects(g->b->model) ? ": each is taken once"
+                                           : "; the names of objects take each once");
 }
 
 static bool describe_objects(const struct graph *g)
@@ -327,24 +327,25 @@ static bool use_graph(struct graph *g, const struct heft_storage *storage)
     g->full = heft_arena_zero(&g->b->scratch, g->n + 1, sizeof *g->full, g->err);
     return g->full && map_keys(g) && fetch_graph(g, storage, &cur) && read_graph(g, cur) &&
            find_twins(g) && describe_objects(g) &&
-           (!g->b->model->object_names || (drop_twins(g) && rename_rows(g)));
+           (!heft_tf_names_objects(g->b->model) || (drop_twins(g) && rename_rows(g)));
 }
 
 bool heft_tf_read_objects(struct heft_tf_bundle *b, size_t first_row)
 {
     const struct heft_model *model = b->model;
+    const bool by_object = heft_tf_names_objects(model);
     const struct heft_storage *storage;
     struct heft_error found = {0};
     struct graph g = {.b = b, .first = first_row, .n = model->n_rows - first_row, .err = &found};
     bool ok;
 
-    if (b->graph == HEFT_NONE && model->object_names)
+    if (b->graph == HEFT_NONE && by_object)
         return heft_fail(b->err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "no object graph: only TensorFlow 2 checkpoints have object names");
     if (b->graph == HEFT_NONE || g.n == 0)
         return true;
     storage = &model->storages[b->graph];
-    if (storage->is_missing && !model->object_names)
+    if (storage->is_missing && !by_object)
         return true; /* already reported */
     ok = heft_storage_check(storage) ? use_graph(&g, storage)
                                      : heft_fail(&found, HEFT_MALFORMED, storage->off,
@@ -356,7 +357,7 @@ bool heft_tf_read_objects(struct heft_tf_bundle *b, size_t first_row)
         *b->err = found;
         return false;
     }
-    if (model->object_names) {
+    if (by_object) {
         *b->err = found;
         return heft_error_file(b->err, model->sources[storage->source].path);
     }

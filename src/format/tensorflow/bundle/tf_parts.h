@@ -24,6 +24,16 @@ const struct heft_tf_dtype *heft_tf_dtype(uint64_t number);
 /* The entry for heft's dtype; NULL if TensorFlow has no such dtype. */
 const struct heft_tf_dtype *heft_tf_dtype_for(enum heft_dtype dtype);
 
+/* ---- options of reading ---- */
+
+#define HEFT_TF_READ_NAMES "names" /* keys, or objects */
+
+/* Whether tensors are named by the objects of the object graph, not by their keys. */
+static inline bool heft_tf_names_objects(const struct heft_model *model)
+{
+    return heft_read_options_say(&model->options, HEFT_TF_READ_NAMES, "objects");
+}
+
 /* ---- kind of a table: bundle index or V1 checkpoint (tf_table.c) ---- */
 
 /* True if a table with these first bytes is a V1 checkpoint, not the index of a bundle. */

@@ -30,11 +30,14 @@ static bool leads_on(const char *name)
     return false;
 }
 
-/* Opens such a file to find the index. */
+/* Opens such a file to find the index. Options of reading selected the path, or name the tensors, which
+ * does not matter here. */
 static const char *find_index(struct walk *w, const char *path,
                               const struct heft_open_options *options, struct heft_error *err)
 {
-    struct heft_checkpoint *c = heft_checkpoint_open(&path, 1, options, NULL, err);
+    struct heft_open_options how = options ? *options : (struct heft_open_options){0};
+    how.n_options = 0;
+    struct heft_checkpoint *c = heft_checkpoint_open(&path, 1, &how, NULL, err);
     const char *found = c ? path : NULL;
 
     for (size_t i = 0; c && i < c->model.n_sources; i++)

@@ -193,7 +193,7 @@ static bool open_walk(struct heft_restore *r, const char *tags, struct heft_erro
 
     if (source == HEFT_NONE)
         return refuse_kind(r, err);
-    if (model->object_names)
+    if (heft_tf_names_objects(model))
         return heft_fail(
             err, HEFT_USAGE, HEFT_NO_OFFSET,
             "variables are restored from keys: open the checkpoint with keys as names");

@@ -150,7 +150,7 @@ bool heft_tf_restore_judge(struct heft_tf_restore *r, uint8_t *used)
 
     if (!heft_tf_restore_has_checkpoint(r))
         return true;
-    if (r->model->object_names)
+    if (heft_tf_names_objects(r->model))
         return heft_tf_restore_find(
             r, HEFT_NOTE, HEFT_NO_OFFSET,
             "not compared with the graph: tensors are named by objects, the graph restores keys");
@@ -209,8 +209,9 @@ static bool is_of_model(const struct heft_tf_restore *r, const struct heft_row *
 bool heft_tf_restore_unused(struct heft_tf_restore *r, const uint8_t *used)
 {
     const struct heft_model *const model = r->model;
+    const size_t n = heft_tf_names_objects(model) ? 0 : model->n_rows;
 
-    for (size_t i = 0; !model->object_names && i < model->n_rows; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct heft_row *const row = &model->rows[i];
         const struct heft_storage *const storage = &model->storages[heft_row_storage(row, 0)];
 

@@ -15,6 +15,8 @@
  * executed. See doc/format/saved-model.md. */
 #include "format/tensorflow/saved_model/tf_saved.h"
 
+#define CONSTANTS "constants" /* option of reading */
+
 /* ---- SavedModel or single graph ---- */
 
 static int probe_saved(const struct heft_probe *sample)
@@ -75,12 +77,17 @@ static bool note_tags(struct heft_tf_saving *s)
     return true;
 }
 
+static bool wants_constants(const struct heft_model *model)
+{
+    return heft_read_options_get(&model->options, CONSTANTS).is_given;
+}
+
 static bool open_document(struct heft_tf_saving *s)
 {
     const bool has_variables = s->saved->form.kind == HEFT_TF_SAVED_MODEL || s->checkpoint;
 
     return set_version(s) && note_unknown(s) && note_tags(s) && heft_tf_saved_file_info(s) &&
-           ((has_variables && !s->model->constants) || heft_tf_constants(s)) &&
+           ((has_variables && !wants_constants(s->model)) || heft_tf_constants(s)) &&
            heft_tf_saved_claims(s);
 }
 
@@ -132,6 +139,14 @@ static bool open_graph(struct heft_model *model, uint32_t source, struct heft_er
 
 /* ---- entries of the table of formats ---- */
 
+static const struct heft_format_option options[] = {
+    {.name = CONSTANTS,
+     .use = HEFT_OPTION_READS,
+     .elsewhere = HEFT_ELSEWHERE_NOTED,
+     .help = "also list constants of a SavedModel's graphs"},
+    {0},
+};
+
 static const struct heft_not_written not_written[] = {
     {"saved-model", "a SavedModel is not made of weights alone; option into writes a copy of "
                     "one with them"},
@@ -147,6 +162,7 @@ const struct heft_format heft_format_saved_model = {
     .open = open_saved,
     .verify = heft_tf_restore_verify,
     .has_messages = true,
+    .options = options,
 };
 
 static const struct heft_file_name graph_names[] = {
@@ -170,4 +186,5 @@ const struct heft_format heft_format_tf_graph = {
     .open = open_graph,
     .verify = heft_tf_restore_verify,
     .has_messages = true,
+    .options = options,
 };

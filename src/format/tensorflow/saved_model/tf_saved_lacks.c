@@ -7,6 +7,7 @@
  *
  * A graph that reads nothing (frozen, or initialized by its own ops) lacks nothing. */
 #include "base/text.h"
+#include "format/tensorflow/bundle/tf_parts.h"
 #include "format/tensorflow/saved_model/tf_saved.h"
 
 #define INDEX       "variables/variables.index"
@@ -111,7 +112,7 @@ bool heft_tf_saved_lacks(struct heft_tf_saving *s, size_t first, bool has_index)
 
     if (!has_index)
         return lack_index(s);
-    if (s->model->object_names || s->wants->n == 0)
+    if (heft_tf_names_objects(s->model) || s->wants->n == 0)
         return true; /* rows are not named by their keys */
     ok = map_keys(s, first, &keys) && lack_keys(s, &keys);
     heft_strmap_release(&keys);

@@ -342,6 +342,8 @@ static bool open_v1(struct heft_model *model, uint32_t source, struct heft_error
     return ok;
 }
 
+static const struct heft_format_option options[] = {HEFT_TF_STEP_OPTION, {0}};
+
 const struct heft_format heft_format_tf_v1 = {
     .name = "tf-v1",
     .summary = "TensorFlow V1 checkpoint: tables that hold the tensors",
@@ -349,4 +351,5 @@ const struct heft_format heft_format_tf_v1 = {
     .has_block_sums = true,
     .probe = probe,
     .open = open_v1,
+    .options = options,
 };

@@ -178,7 +178,7 @@ static const char *describe_unknown(const struct into *in)
             known[n++] = in->names.full[i].n ? in->names.full[i] : in->old.rows[i].name;
     return heft_arena_printf(
         in->out->plan->mem, in->err,
-        "the model has no such variables (known: %.*s%s%.*s …; option object_names lists them)",
+        "the model has no such variables (known: %.*s%s%.*s …; option names objects lists them)",
         (int)heft_min_u64(known[0].n, 60), known[0].p, n > 1 ? ", " : "",
         (int)heft_min_u64(known[1].n, 60), known[1].p);
 }

@@ -373,7 +373,7 @@ static const struct heft_format_option options[HEFT_TF_OPTIONS + 1] = {
                        .kind = HEFT_OPTION_TEXT,
                        .value = "KIND",
                        .choices = "keys|objects",
-                       .elsewhere = HEFT_ELSEWHERE_IGNORED,
+                       .elsewhere = HEFT_ELSEWHERE_UNLESS_READ,
                        .help = "keys: names in INPUT, or keys of tf.train.Checkpoint"},
     [HEFT_TF_INTO] = {.name = "into",
                       .kind = HEFT_OPTION_TEXT,
