@@ -105,16 +105,17 @@ static bool open_toy(struct heft_model *model, uint32_t source, struct heft_erro
         return src.size >= PREFIX || heft_fail(err, HEFT_MALFORMED, 0, "the file has no header");
     n = heft_le32(prefix + 4);
     if (n > MOST_HEADER)
-        return heft_fail(err, HEFT_LIMIT, 4, "a header of %" PRIu32 " bytes, the most are %" PRIu32,
-                         n, MOST_HEADER);
+        return heft_fail(err, HEFT_LIMIT, 4,
+                         "the header has %" PRIu32 " bytes, the limit is %" PRIu32, n, MOST_HEADER);
     if (n > src.size - PREFIX)
         return heft_fail(err, HEFT_MALFORMED, 4,
-                         "a header of %" PRIu32 " bytes, the file has %" PRIu64, n, src.size);
+                         "the header has %" PRIu32 " bytes, the file has %" PRIu64, n, src.size);
     ok = heft_source_fetch(&src, PREFIX, n, &scratch, &header, err) && read_header(&r, header) &&
          heft_model_claim(model, source, 0, PREFIX + (uint64_t)n, "header", err);
     heft_arena_release(&scratch);
     if (ok && r.at < src.size)
-        return heft_fail(err, HEFT_MALFORMED, r.at, "%" PRIu64 " bytes after the last tensor",
+        return heft_fail(err, HEFT_MALFORMED, r.at,
+                         "%" PRIu64 " bytes follow the last tensor, expected none",
                          src.size - r.at);
     model->format = "toy";
     return ok;
