@@ -49,8 +49,8 @@ bool heft_blob_find(const struct heft_checkpoint *c, const char *name, size_t na
 }
 
 static bool stream_storage(struct heft_checkpoint *c, uint32_t storage, uint8_t *piece,
-                   bool (*each)(void *ctx, const void *piece, size_t n), void *ctx,
-                   struct heft_error *err)
+                           bool (*each)(void *ctx, const void *piece, size_t n), void *ctx,
+                           struct heft_error *err)
 {
     const uint64_t size = c->model.storages[storage].len;
 
