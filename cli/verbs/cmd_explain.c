@@ -1,5 +1,6 @@
 /* cmd_explain.c: prints a map of the file: every range of bytes and its meaning. */
 #include "main/options.h"
+#include "output/json_rows.h"
 #include "output/output.h"
 #include "output/report.h"
 #include "output/rows.h"
@@ -9,26 +10,11 @@
 static void explain_json(struct out *out, const struct heft_checkpoint *c,
                          const struct heft_map *map)
 {
-    struct heft_segment segment;
     json_open(out, '{');
     json_member_u64(out, "heft", 1);
     json_member_text(out, "format", heft_format(c));
     json_files(out, c);
-    json_key(out, "segments");
-    json_open(out, '[');
-    for (size_t i = 0; heft_map_at(map, i, &segment); i++) {
-        json_line(out);
-        json_open(out, '{');
-        json_member_u64(out, "file", segment.file);
-        json_member_u64(out, "offset", segment.offset);
-        json_member_u64(out, "bytes", segment.bytes);
-        json_member_text(out, "what", segment.what);
-        json_member_bool(out, "claimed", segment.claimed);
-        if (segment.overlaps)
-            json_member_bool(out, "overlaps", true);
-        json_close(out, '}');
-    }
-    json_close(out, ']');
+    json_segments(out, map);
     json_close(out, '}');
     out_char(out, '\n');
 }

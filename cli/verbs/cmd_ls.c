@@ -4,6 +4,7 @@
 #include "main/options.h"
 #include "output/output.h"
 #include "output/report.h"
+#include "output/json_rows.h"
 #include "output/rows.h"
 #include "output/value.h"
 
@@ -109,15 +110,6 @@ static char *put_gap(char *to, size_t used, size_t width)
     return put_blank(to, used < width ? width - used + 2 : 2);
 }
 
-static const char *stored_name(enum heft_stored stored)
-{
-    if (stored == HEFT_STORED_PACKED)
-        return "packed";
-    if (stored == HEFT_STORED_PROTOBUF)
-        return "protobuf";
-    return stored == HEFT_STORED_DEFLATE ? "deflate" : "pickle";
-}
-
 static void put_remarks(struct out *out, const struct heft_tensor *t)
 {
     if (t->strides) {
@@ -130,7 +122,7 @@ static void put_remarks(struct out *out, const struct heft_tensor *t)
     }
     if (t->stored != HEFT_STORED_PLAIN) {
         out_text(out, "  ");
-        out_text(out, stored_name(t->stored));
+        out_text(out, tensor_stored_name(t->stored));
     }
     if (t->big_endian)
         out_text(out, "  big-endian");
@@ -251,92 +243,11 @@ static void list_tsv(struct out *out, const struct rows *rows)
     }
 }
 
-static void json_dims(struct out *out, const char *key, const uint64_t *dims, unsigned rank)
-{
-    json_key(out, key);
-    out_dims(out, dims, rank);
-    out->separate = true;
-}
-
-struct place {
-    size_t file;
-    uint64_t offset, stored_bytes;
-    const uint64_t *strides;
-    int64_t storage;
-    enum heft_stored stored;
-    bool big_endian, conjugated, negated;
-};
-
-/* Prints where a tensor or a part is and how it is stored; with the path if `path` is set. */
-static void json_place(struct out *out, const struct rows *rows, const struct place *p,
-                       unsigned rank, bool with_path)
-{
-    struct heft_file file = {"", 0};
-    json_member_u64(out, "file", p->file);
-    if (with_path && heft_file_at(rows->c, p->file, &file))
-        json_member_text(out, "path", file.path);
-    json_member_u64(out, "offset", p->offset);
-    if (p->strides)
-        json_dims(out, "strides", p->strides, rank);
-    if (p->storage >= 0)
-        json_member_u64(out, "storage", (uint64_t)p->storage);
-    if (p->stored != HEFT_STORED_PLAIN) {
-        json_member_text(out, "stored", stored_name(p->stored));
-        json_member_u64(out, "stored_bytes", p->stored_bytes);
-    }
-    if (p->big_endian)
-        json_member_text(out, "byteorder", "big");
-    if (p->conjugated)
-        json_member_bool(out, "conjugated", true);
-    if (p->negated)
-        json_member_bool(out, "negated", true);
-}
-
-static void json_parts(struct out *out, const struct rows *rows, size_t k, unsigned rank,
-                       bool with_path)
-{
-    struct heft_tensor_part part;
-    json_key(out, "parts");
-    json_open(out, '[');
-    for (size_t i = 0; rows_part_at(rows, k, i, &part); i++) {
-        const struct place place = {part.file,   part.offset, part.stored_bytes, part.strides,
-                                    -1,          part.stored, part.big_endian,   part.conjugated,
-                                    part.negated};
-        json_open(out, '{');
-        json_place(out, rows, &place, rank, with_path);
-        json_member_u64(out, "bytes", part.bytes);
-        json_dims(out, "start", part.start, rank);
-        json_dims(out, "extent", part.extent, rank);
-        json_close(out, '}');
-    }
-    json_close(out, ']');
-}
-
-static void json_row(struct out *out, const struct rows *rows, size_t k,
-                     const struct heft_tensor *t, bool with_path)
-{
-    const struct place place = {t->file,   t->offset,     t->stored_bytes, t->strides, t->storage,
-                                t->stored, t->big_endian, t->conjugated,   t->negated};
-    json_open(out, '{');
-    json_key(out, "name");
-    json_text(out, t->name, t->name_len);
-    json_member_text(out, "dtype", heft_dtype_name(t->dtype));
-    json_dims(out, "shape", t->shape, t->rank);
-    json_member_u64(out, "bytes", t->bytes);
-    if (rows_parts(rows, k))
-        json_parts(out, rows, k, t->rank, with_path);
-    else
-        json_place(out, rows, &place, t->rank, with_path);
-    if (t->missing)
-        json_member_bool(out, "missing", true);
-    json_close(out, '}');
-}
-
 static void list_jsonl(struct out *out, const struct rows *rows)
 {
     struct heft_tensor t;
     for (size_t k = 0; rows_at(rows, k, &t); k++) {
-        json_row(out, rows, k, &t, true);
+        json_tensor(out, rows, k, &t, true);
         out_char(out, '\n');
         out->separate = false;
     }
@@ -378,7 +289,7 @@ static bool list_json(struct out *out, const struct rows *rows, bool all)
     json_open(out, '[');
     for (size_t k = 0; rows_at(rows, k, &t); k++) {
         json_line(out);
-        json_row(out, rows, k, &t, false);
+        json_tensor(out, rows, k, &t, false);
     }
     json_close(out, ']');
     json_pairs(out, "metadata", rows->c, heft_metadata_at);
