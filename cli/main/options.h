@@ -19,7 +19,8 @@ struct options {
     bool json, jsonl, tsv, all;
     bool trace, state;
     bool strict, overwrite, no_sync, no_verify, dry_run, verify, salvage;
-    bool signature; /* for SavedModels */
+    const char *html; /* info --html: the page */
+    bool signature;   /* for SavedModels */
     const char *tag_set;
     const char *color, *from, *io, *root, *sort, *output, *to, *slice, *pattern, *fail_on;
     const char *cast;                /* get --cast: a dtype */

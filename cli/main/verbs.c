@@ -80,6 +80,9 @@ static const struct option_spec classes[] = {
 
 static const struct option_spec info_own[] = {
     FLAG('a', "all", all, "print every value in full"),
+    TEXT(0, "html", html, "PAGE", NULL, "write a page for a browser: modules, files, tensors"),
+    FLAG('f', "force", overwrite, "with --html: replace an existing file"),
+    FLAG(0, "no-sync", no_sync, "with --html: do not wait until the data is on the disk"),
     END,
 };
 static const struct option_spec ls_own[] = {
@@ -246,7 +249,8 @@ const struct verb verbs[] = {
      "INPUT… [options]",
      "  heft model.pth                     format, tensors, dtypes, metadata, values\n"
      "  heft info --all checkpoint.ckpt    all hyper-parameters in full\n"
-     "  heft info --json model.safetensors | jq .parameters\n",
+     "  heft info --json model.safetensors | jq .parameters\n"
+     "  heft info model.pth --html model.html      to look at it in a browser\n",
      NULL,
      {info_own, document, reading, choosing, selection, common},
      1,

@@ -370,7 +370,7 @@ static void quote_one(struct out *out, int32_t code, const char *text, size_t si
         }
     if (code < 0) {
         out_text(out, "\xef\xbf\xbd");
-    } else if (is_unsafe_char(code)) {
+    } else if (is_unsafe_char(code) || (out->in_page && code == '<')) {
         snprintf(shown, sizeof shown, "\\u%04x", (unsigned)code & 0xffff);
         out_text(out, shown);
     } else {
@@ -390,14 +390,16 @@ static bool lacks_byte(const char *text, char c)
 
 static void json_quote(struct out *out, const char *text, size_t n)
 {
+    const char third = out->in_page ? '<' : '"'; /* beside quote and backslash */
+
     out_char(out, '"');
     while (n) {
         size_t size = 0;
         while (n - size >= 8 && plain_eight(text + size) && lacks_byte(text + size, '"') &&
-               lacks_byte(text + size, '\\'))
+               lacks_byte(text + size, '\\') && lacks_byte(text + size, third))
             size += 8;
         while (size < n && text[size] >= 0x20 && text[size] < 0x7f && text[size] != '"' &&
-               text[size] != '\\')
+               text[size] != '\\' && text[size] != third)
             size++;
         if (size) {
             out_bytes(out, text, size);

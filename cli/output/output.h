@@ -18,6 +18,7 @@ struct out {
     bool terminal; /* the descriptor is a terminal */
     bool color;
     bool separate; /* JSON: a comma is due before the next member of the open container */
+    bool in_page;  /* JSON: inside a script element of HTML, which a < must not end */
 };
 
 enum out_style { OUT_BAD, OUT_DOUBTFUL };

@@ -2,6 +2,8 @@
 #include "output/danger.h"
 #include "output/differing.h"
 #include "main/options.h"
+#include "output/html_page.h"
+#include "output/json_rows.h"
 #include "output/output.h"
 #include "output/report.h"
 #include "output/rows.h"
@@ -238,6 +240,43 @@ static bool info_json(struct out *out, const struct heft_checkpoint *c, const st
     }
     json_close(out, '}');
     out_char(out, '\n');
+    return fine;
+}
+
+/* Writes the data of the page: that of `info --json`, `ls --json` and `explain --json`. */
+static bool page_json(struct out *out, const struct rows *rows, const struct summary *s,
+                      const struct heft_map *map)
+{
+    struct heft_tensor t;
+    bool fine;
+
+    json_open(out, '{');
+    json_key(out, "info");
+    fine = info_json(out, rows->c, s, &rows->rules);
+    json_key(out, "tensors");
+    json_open(out, '[');
+    for (size_t k = 0; rows_at(rows, k, &t); k++) {
+        json_line(out);
+        json_tensor(out, rows, k, &t, false);
+    }
+    json_close(out, ']');
+    json_segments(out, map);
+    json_close(out, '}');
+    return fine;
+}
+
+static bool write_page(const struct options *options, struct heft_checkpoint *c,
+                       const struct rows *rows, const struct summary *s, struct heft_error *err)
+{
+    struct heft_map *const map = heft_map_new(c, err);
+    struct html_page page;
+    bool fine = map && html_page_open(&page, options, err);
+
+    if (fine)
+        fine = html_page_close(
+            &page, page_json(html_page_out(&page), rows, s, map) || no_memory(err, "the values"),
+            err);
+    heft_map_free(map);
     return fine;
 }
 
@@ -478,19 +517,40 @@ static bool info_text(struct out *out, const struct heft_checkpoint *c, const st
     return print_values(out, values, 2, all);
 }
 
+static bool show_info(const struct options *options, struct out *out, struct heft_checkpoint *c,
+                      const struct rows *rows, const struct summary *s, struct heft_error *err)
+{
+    if (options->html)
+        return write_page(options, c, rows, s, err);
+    return (options->json ? info_json(out, c, s, &rows->rules)
+                          : info_text(out, c, s, options->all)) ||
+           no_memory(err, "the values");
+}
+
+static bool check_html(const struct options *options, struct heft_error *err)
+{
+    if (options->html && (options->json || options->all))
+        return usage_error(err, "info: --html cannot be combined with --json or --all");
+    if (options->html && strcmp(options->html, "-") == 0)
+        return usage_error(err, "info: --html needs the name of a file");
+    if (options->html)
+        return true;
+    return (!options->overwrite && !options->no_sync) ||
+           usage_error(err, "info: -f and --no-sync need --html");
+}
+
 int cmd_info(const struct options *options, struct out *out)
 {
     struct heft_error err = {0};
     struct rows rows = {0};
     struct summary summary = {0};
-    struct heft_checkpoint *const c = open_inputs(options, 0, &err);
-    bool fine = c && rows_select(&rows, c, options, &err) &&
-                summarize_tensors(&summary, &rows, &err) &&
-                heft_storage_use(c, &summary.storage_bytes, &summary.used_bytes, &err);
+    struct heft_checkpoint *const c =
+        check_html(options, &err) ? open_inputs(options, 0, &err) : NULL;
+    const bool fine = c && rows_select(&rows, c, options, &err) &&
+                      summarize_tensors(&summary, &rows, &err) &&
+                      heft_storage_use(c, &summary.storage_bytes, &summary.used_bytes, &err) &&
+                      show_info(options, out, c, &rows, &summary, &err);
 
-    if (fine && !(options->json ? info_json(out, c, &summary, &rows.rules)
-                                : info_text(out, c, &summary, options->all)))
-        fine = no_memory(&err, "the values");
     if (fine) {
         report_lacks(options, c);
         report_left(options, c);
