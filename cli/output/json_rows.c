@@ -1,6 +1,8 @@
 /* json_rows.c: tensors, and ranges of bytes, as JSON. */
 #include "output/json_rows.h"
 
+#include "output/dims.h"
+
 const char *tensor_stored_name(enum heft_stored stored)
 {
     if (stored == HEFT_STORED_PACKED)
@@ -8,15 +10,6 @@ const char *tensor_stored_name(enum heft_stored stored)
     if (stored == HEFT_STORED_PROTOBUF)
         return "protobuf";
     return stored == HEFT_STORED_DEFLATE ? "deflate" : "pickle";
-}
-
-static void json_dims(struct out *out, const char *key, const uint64_t *dims, unsigned rank)
-{
-    json_key(out, key);
-    json_open(out, '[');
-    for (unsigned i = 0; i < rank; i++)
-        json_u64(out, dims[i]);
-    json_close(out, ']');
 }
 
 struct place {

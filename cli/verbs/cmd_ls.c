@@ -1,6 +1,7 @@
 /* cmd_ls.c: prints one line per tensor, in two passes: column widths, then lines. Nothing is stored
  * per tensor unless they are selected or sorted. */
 #include "output/differing.h"
+#include "output/dims.h"
 #include "main/options.h"
 #include "output/output.h"
 #include "output/report.h"
@@ -20,37 +21,6 @@ struct widths {
     bool plain; /* no name needs escapes */
     bool whole; /* no tensor is stored in parts */
 };
-
-/* Upper bound on the bytes that put_dims writes. */
-static size_t dims_room(unsigned rank)
-{
-    return 2 + 21 * (size_t)rank;
-}
-
-static char *put_dims(char *to, const uint64_t *dims, unsigned rank)
-{
-    *to++ = '[';
-    for (unsigned i = 0; i < rank; i++) {
-        if (i)
-            *to++ = ',';
-        to = put_u64(to, dims[i]);
-    }
-    *to++ = ']';
-    return to;
-}
-
-static void out_dims(struct out *out, const uint64_t *dims, unsigned rank)
-{
-    out_to(out, put_dims(out_room(out, dims_room(rank)), dims, rank));
-}
-
-static size_t dims_width(const uint64_t *dims, unsigned rank)
-{
-    size_t width = rank ? rank + 1u : 2u;
-    for (unsigned i = 0; i < rank; i++)
-        width += u64_digits(dims[i]);
-    return width;
-}
 
 /* Whether two tensors have the same dtype and the same shape array. Equal tensors often follow each
  * other and share the array. */
