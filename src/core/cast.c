@@ -7,7 +7,8 @@
  * F32 is the intermediate type of floats because torch rounds to F32 before it narrows to F16, BF16
  * or F8. A lane holds the loops between one dtype and the intermediate types; a route is one or two
  * of these loops, run over blocks that stay in the first-level cache. The loops are simple enough
- * for compilers to vectorize; loads and stores go through copy_le, so alignment does not matter.
+ * for compilers to vectorize; loads and stores go through heft_copy_le, so alignment does not
+ * matter.
  *
  * Results were compared bit for bit with torch 2.13 on CPU. Where its scalar and vector code differ
  * (NaN to BF16 gives 0x7FC0 and 0xFFFF), the scalar code is followed. F32 to F16 keeps the part of
@@ -16,6 +17,8 @@
 #include "core/cast.h"
 
 #include <assert.h>
+
+#include "core/small_floats.h"
 
 enum { BLOCK = 1024 }; /* elements: the buffer between two loops has 8 KiB */
 enum { STEP = 64 };    /* elements of an inner loop */
@@ -27,65 +30,14 @@ typedef uint32_t cast_loop(const uint8_t *restrict src, uint8_t *restrict dst, s
 
 /* ---- bit patterns ------------------------------------------------------------------------ */
 
-static inline bool host_is_little(void)
-{
-    const uint16_t one = 1;
-    uint8_t first;
-
-    memcpy(&first, &one, 1);
-    return first == 1;
-}
-
-/* Copies an element between host order and little-endian bytes; on little-endian hosts a memcpy
- * of constant size. */
-static inline void copy_le(void *to, const void *from, size_t n)
-{
-    if (host_is_little()) {
-        memcpy(to, from, n);
-        return;
-    }
-    for (size_t i = 0; i < n; i++)
-        ((uint8_t *)to)[i] = ((const uint8_t *)from)[n - 1 - i];
-}
-
-static inline uint32_t bits_of(float x)
-{
-    uint32_t u;
-
-    memcpy(&u, &x, sizeof u);
-    return u;
-}
-
-static inline float float_of(uint32_t u)
-{
-    float x;
-
-    memcpy(&x, &u, sizeof x);
-    return x;
-}
-
-#define F32_INF 0x7F800000u
-#define F32_ABS 0x7FFFFFFFu
-
-/* Widens the magnitude (bits without the sign) of a small float with `man` mantissa bits and
- * exponent bias `bias` to F32 bits. The caller handles infinities and NaN. Below `1 << man` the
- * value is subnormal: an integer times a power of two. */
-static inline uint32_t widen_float(uint32_t mag, unsigned man, unsigned bias)
-{
-    const float ulp = float_of((128u - bias - man) << 23);
-    const uint32_t tiny = bits_of((float)(int32_t)mag * ulp);
-    const uint32_t normal = (mag << (23 - man)) + ((127u - bias) << 23);
-
-    return mag < (1u << man) ? tiny : normal;
-}
-
 /* Narrows the magnitude of a finite F32 to such a float, rounded to nearest even. The result
  * exceeds the largest finite magnitude if the value overflows. Subnormal results are rounded by
  * adding a number whose unit in the last place is that of the result. */
 static inline uint32_t narrow_float(uint32_t mag, unsigned man, unsigned bias)
 {
     const uint32_t magic = (127u + 1 - bias - man + 23) << 23;
-    const uint32_t tiny = bits_of(float_of(mag) + float_of(magic)) - magic;
+    const uint32_t tiny =
+        heft_bits_of_float(heft_float_of_bits(mag) + heft_float_of_bits(magic)) - magic;
     const uint32_t odd = (mag >> (23 - man)) & 1;
     const uint32_t normal =
         (mag - ((127u - bias) << 23) + (1u << (22 - man)) - 1 + odd) >> (23 - man);
@@ -93,121 +45,58 @@ static inline uint32_t narrow_float(uint32_t mag, unsigned man, unsigned bias)
     return mag < ((128u - bias) << 23) ? tiny : normal;
 }
 
-/* ---- small floats to F32 bits ------------------------------------------------------------ */
-
-static inline uint32_t f32_of_f16(uint16_t h)
-{
-    const uint32_t mag = h & 0x7FFFu;
-    const uint32_t quiet = mag > 0x7C00 ? 0x400000u : 0;
-    const uint32_t special = F32_INF | mag << 13 | quiet;
-
-    return (uint32_t)(h & 0x8000u) << 16 | (mag >= 0x7C00 ? special : widen_float(mag, 10, 15));
-}
-
-static inline uint32_t f32_of_bf16(uint16_t h)
-{
-    return (uint32_t)h << 16;
-}
-
-static inline uint32_t f32_of_e5m2(uint8_t b)
-{
-    const uint32_t mag = b & 0x7Fu;
-
-    const uint32_t special = F32_INF | mag << 21 | (mag > 0x7C ? 0x400000u : 0);
-
-    return (uint32_t)(b & 0x80u) << 24 | (mag >= 0x7C ? special : widen_float(mag, 2, 15));
-}
-
-static inline uint32_t f32_of_e4m3(uint8_t b)
-{
-    const uint32_t mag = b & 0x7Fu;
-
-    return (uint32_t)(b & 0x80u) << 24 | (mag == 0x7F ? 0x7FF00000u : widen_float(mag, 3, 7));
-}
-
-/* FNUZ dtypes have one zero, no infinity, and a single NaN at the code of minus zero. */
-static inline uint32_t f32_of_fnuz(uint8_t b, unsigned man, unsigned bias)
-{
-    const uint32_t value = (uint32_t)(b & 0x80u) << 24 | widen_float(b & 0x7Fu, man, bias);
-
-    return b == 0x80 ? F32_INF + 1 : value;
-}
-
-static inline uint32_t f32_of_e4m3fnuz(uint8_t b)
-{
-    return f32_of_fnuz(b, 3, 8);
-}
-
-static inline uint32_t f32_of_e5m2fnuz(uint8_t b)
-{
-    return f32_of_fnuz(b, 2, 16);
-}
-
-static inline uint32_t f32_of_e4m3b11fnuz(uint8_t b)
-{
-    return f32_of_fnuz(b, 3, 11);
-}
-
-/* E8M0 has only an exponent: the value is 2^(b - 127). */
-static inline uint32_t f32_of_e8m0(uint8_t b)
-{
-    const uint32_t value = b == 0 ? 0x400000u : (uint32_t)b << 23;
-
-    return b == 0xFF ? F32_INF + 1 : value;
-}
-
 /* ---- F32 bits to small floats; `over`: a finite value overflowed ------------------------- */
 
 static inline uint16_t bf16_of_f32(uint32_t u, uint32_t *over)
 {
-    const uint32_t mag = u & F32_ABS;
+    const uint32_t mag = u & HEFT_F32_ABS;
     const uint32_t rounded = (u + 0x7FFF + ((u >> 16) & 1)) >> 16;
 
-    *over = (uint32_t)(mag < F32_INF) & (uint32_t)(mag >= 0x7F7F8000u);
-    return (uint16_t)(mag > F32_INF ? 0x7FC0 : rounded);
+    *over = (uint32_t)(mag < HEFT_F32_INF) & (uint32_t)(mag >= 0x7F7F8000u);
+    return (uint16_t)(mag > HEFT_F32_INF ? 0x7FC0 : rounded);
 }
 
 static inline uint16_t f16_of_f32(uint32_t u, uint32_t *over)
 {
-    const uint32_t mag = u & F32_ABS;
+    const uint32_t mag = u & HEFT_F32_ABS;
     const uint32_t nan = 0x7E00u | (mag >> 13 & 0x3FF);
     const uint32_t finite = mag >= 0x477FF000u ? 0x7C00 : narrow_float(mag, 10, 15);
 
-    *over = (uint32_t)(mag < F32_INF) & (uint32_t)(mag >= 0x477FF000u);
-    return (uint16_t)((u >> 16 & 0x8000) | (mag > F32_INF ? nan : finite));
+    *over = (uint32_t)(mag < HEFT_F32_INF) & (uint32_t)(mag >= 0x477FF000u);
+    return (uint16_t)((u >> 16 & 0x8000) | (mag > HEFT_F32_INF ? nan : finite));
 }
 
 static inline uint8_t e5m2_of_f32(uint32_t u, uint32_t *over)
 {
-    const uint32_t mag = u & F32_ABS;
+    const uint32_t mag = u & HEFT_F32_ABS;
     const uint32_t finite =
         mag >= 0x47700000u ? 0x7C : narrow_float(mag, 2, 15); /* 0x47700000 is 61440.0f */
 
-    *over = (uint32_t)(mag < F32_INF) & (uint32_t)(mag >= 0x47700000u);
-    return (uint8_t)((u >> 24 & 0x80) | (mag > F32_INF ? 0x7F : finite));
+    *over = (uint32_t)(mag < HEFT_F32_INF) & (uint32_t)(mag >= 0x47700000u);
+    return (uint8_t)((u >> 24 & 0x80) | (mag > HEFT_F32_INF ? 0x7F : finite));
 }
 
 static inline uint8_t e4m3_of_f32(uint32_t u, uint32_t *over)
 {
-    const uint32_t mag = u & F32_ABS;
+    const uint32_t mag = u & HEFT_F32_ABS;
     const uint32_t finite =
         mag > 0x43E80000u ? 0x7E : narrow_float(mag, 3, 7); /* 464 rounds to 448 */
 
-    *over = (uint32_t)(mag < F32_INF) & (uint32_t)(mag > 0x43E80000u);
-    *over += mag == F32_INF ? INFINITE : 0;
-    return (uint8_t)((u >> 24 & 0x80) | (mag > F32_INF ? 0x7F : finite));
+    *over = (uint32_t)(mag < HEFT_F32_INF) & (uint32_t)(mag > 0x43E80000u);
+    *over += mag == HEFT_F32_INF ? INFINITE : 0;
+    return (uint8_t)((u >> 24 & 0x80) | (mag > HEFT_F32_INF ? 0x7F : finite));
 }
 
 /* `top`: smallest F32 magnitude that rounds to more than the largest finite value. */
 static inline uint8_t fnuz_of_f32(uint32_t u, uint32_t *over, unsigned man, unsigned bias,
                                   uint32_t top)
 {
-    const uint32_t mag = u & F32_ABS;
+    const uint32_t mag = u & HEFT_F32_ABS;
     const uint32_t value = narrow_float(mag, man, bias);
     const uint32_t sign = value ? u >> 24 & 0x80 : 0;
 
-    *over = (uint32_t)(mag < F32_INF) & (uint32_t)(mag >= top);
-    *over += mag == F32_INF ? INFINITE : 0;
+    *over = (uint32_t)(mag < HEFT_F32_INF) & (uint32_t)(mag >= top);
+    *over += mag == HEFT_F32_INF ? INFINITE : 0;
     return (uint8_t)(mag >= top ? 0x80 : sign | value);
 }
 
@@ -228,7 +117,7 @@ static inline float f32_of_f64(double d, uint32_t *over)
 
     memcpy(&u, &d, sizeof u);
     *over = (uint32_t)((u & INT64_MAX) < 0x7FF0000000000000u) &
-            (uint32_t)((bits_of(f) & F32_ABS) == F32_INF);
+            (uint32_t)((heft_bits_of_float(f) & HEFT_F32_ABS) == HEFT_F32_INF);
     return f;
 }
 
@@ -245,9 +134,9 @@ static inline float f32_of_f64(double d, uint32_t *over)
         for (size_t i = 0; i < n; i++) {                                                           \
             from x;                                                                                \
             uint32_t over = 0;                                                                     \
-            copy_le(&x, src + i * sizeof x, sizeof x);                                             \
+            heft_copy_le(&x, src + i * sizeof x, sizeof x);                                        \
             const to y = (expr);                                                                   \
-            copy_le(dst + i * sizeof y, &y, sizeof y);                                             \
+            heft_copy_le(dst + i * sizeof y, &y, sizeof y);                                        \
             total += over;                                                                         \
         }                                                                                          \
         return total;                                                                              \
@@ -322,9 +211,9 @@ static inline uint32_t unpack_bits(const uint8_t *src, uint8_t *dst, size_t n, u
         const uint32_t low = src[at / 8];
         const uint32_t high = at % 8 + bits > 8 ? src[at / 8 + 1] : 0;
         const uint32_t x = (low | high << 8) >> at % 8;
-        const uint32_t u = (x & sign) << (32 - bits) | widen_float(x & (sign - 1), man, bias);
+        const uint32_t u = (x & sign) << (32 - bits) | heft_widen_float(x & (sign - 1), man, bias);
 
-        copy_le(dst + i * sizeof u, &u, sizeof u);
+        heft_copy_le(dst + i * sizeof u, &u, sizeof u);
     }
     return 0;
 }
@@ -344,14 +233,14 @@ static uint32_t f6_e3m2_to_f32(const uint8_t *restrict src, uint8_t *restrict ds
     return unpack_bits(src, dst, n, 6, 2, 3);
 }
 
-LOOP(f16_to_f32, uint16_t, uint32_t, f32_of_f16(x))
-LOOP(bf16_to_f32, uint16_t, uint32_t, f32_of_bf16(x))
-LOOP(e5m2_to_f32, uint8_t, uint32_t, f32_of_e5m2(x))
-LOOP(e4m3_to_f32, uint8_t, uint32_t, f32_of_e4m3(x))
-LOOP(e4m3fnuz_to_f32, uint8_t, uint32_t, f32_of_e4m3fnuz(x))
-LOOP(e5m2fnuz_to_f32, uint8_t, uint32_t, f32_of_e5m2fnuz(x))
-LOOP(e4m3b11fnuz_to_f32, uint8_t, uint32_t, f32_of_e4m3b11fnuz(x))
-LOOP(e8m0_to_f32, uint8_t, uint32_t, f32_of_e8m0(x))
+LOOP(f16_to_f32, uint16_t, uint32_t, heft_f32_of_f16(x))
+LOOP(bf16_to_f32, uint16_t, uint32_t, heft_f32_of_bf16(x))
+LOOP(e5m2_to_f32, uint8_t, uint32_t, heft_f32_of_e5m2(x))
+LOOP(e4m3_to_f32, uint8_t, uint32_t, heft_f32_of_e4m3(x))
+LOOP(e4m3fnuz_to_f32, uint8_t, uint32_t, heft_f32_of_e4m3fnuz(x))
+LOOP(e5m2fnuz_to_f32, uint8_t, uint32_t, heft_f32_of_e5m2fnuz(x))
+LOOP(e4m3b11fnuz_to_f32, uint8_t, uint32_t, heft_f32_of_e4m3b11fnuz(x))
+LOOP(e8m0_to_f32, uint8_t, uint32_t, heft_f32_of_e8m0(x))
 LOOP(f32_to_f64, float, double, (double)x)
 LOOP(f64_to_f32, double, float, f32_of_f64(x, &over))
 
