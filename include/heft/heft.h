@@ -38,6 +38,7 @@
 
 #include "format.h"
 #include "split.h"
+#include "stats.h"
 #include "types.h"
 
 #ifdef __cplusplus

@@ -32,6 +32,13 @@ static bool each_piece(void *ctx, const void *piece, size_t n)
     return false;
 }
 
+static bool each_stats(void *ctx, const struct heft_tensor_stats *stats)
+{
+    (void)ctx;
+    (void)stats;
+    return false;
+}
+
 static bool each_string(void *ctx, const char *text, size_t n)
 {
     (void)ctx, (void)text, (void)n;
@@ -167,6 +174,7 @@ static void without_a_checkpoint(void **state)
     REFUSES(heft_blob_check(NULL, 0, &err));
     REFUSES(heft_map_new(NULL, &err));
     REFUSES(heft_verify(NULL, NULL, NULL, NULL, &err));
+    REFUSES(heft_stats(NULL, NULL, each_stats, NULL, &err));
     REFUSES(heft_restore_new(NULL, NULL, &err));
     REFUSES(heft_select(NULL, NULL, NULL, 0, selected, &err));
     REFUSES(heft_rule_matches(NULL, NULL, NULL, 0, NULL, &err));
@@ -225,6 +233,7 @@ static void without_an_output_argument(void **state)
     REFUSES(heft_blob_stream(c, 0, NULL, NULL, &err));
     REFUSES(heft_select(c, NULL, NULL, 1, (bool[64]){false}, &err));
     REFUSES(heft_select(c, NULL, NULL, 0, NULL, &err));
+    REFUSES(heft_stats(c, NULL, NULL, NULL, &err));
     REFUSES(heft_convert_plan(c, NULL, &err));
     REFUSES(heft_convert_plan(
         c, &(struct heft_convert_options){.output = "x", .n_format_options = 1}, &err));
