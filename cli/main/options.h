@@ -133,6 +133,7 @@ int cmd_verify(const struct options *options, struct out *out);
 int cmd_convert(const struct options *options, struct out *out);
 int cmd_decode(const struct options *options, struct out *out);
 int cmd_explain_tokens(const struct options *options, struct out *out); /* explain --tokens */
+int cmd_stats(const struct options *options, struct out *out);
 int cmd_scan(const struct options *options, struct out *out);
 int cmd_train(const struct options *options, struct out *out);
 int cmd_encode(const struct options *options, struct out *out);

@@ -133,6 +133,11 @@ static const struct option_spec verify_own[] = {
     FLAG(0, "strict", strict, "treat notes as findings"),
     END,
 };
+static const struct option_spec stats_own[] = {
+    TEXT(0, "fail-on", fail_on, "LIST", NULL, "exit 1 if a tensor has any of LIST: nan,inf,zero"),
+    FLAG(0, "jsonl", jsonl, "print one JSON object per line and tensor"),
+    END,
+};
 static const struct option_spec convert_own[] = {
     TEXT(0, "to", to, "FORMAT", "@writes", "format to write (default by the extension of PATH)"),
     FLAG('n', "dry-run", dry_run, "print the plan, but write nothing"),
@@ -311,6 +316,19 @@ const struct verb verbs[] = {
      1,
      ANY,
      cmd_verify},
+    {"stats",
+     "print minimum, maximum, mean and other figures of each tensor",
+     "INPUT… [options]",
+     "  heft stats model.pth                        a line per tensor\n"
+     "  heft stats model.pth -g '*.weight' --json\n"
+     "  heft stats --fail-on nan,inf checkpoint.pt -q >/dev/null || echo broken\n",
+     "The figures are those of the finite elements: minimum, maximum, mean, standard deviation\n"
+     "of the population, largest magnitude, and the number of zeros. NaN and infinities are\n"
+     "counted. The result does not depend on the number of threads.\n",
+     {stats_own, document, selection, reading, choosing, common},
+     1,
+     ANY,
+     cmd_stats},
     {"scan",
      "report what loading a model would import, call and execute",
      "INPUT… [options]",
