@@ -39,6 +39,12 @@ def array(peer, size):
                 lambda part: peer.ask("make_array", path=str(part), size=size))
 
 
+def weights(peer, dtype, size):
+    """A safetensors file of normally distributed numbers in tensors of 64 MB."""
+    return made(STORE / f"weights-{dtype}-{size // 10**6}MB.safetensors",
+                lambda part: peer.ask("make_weights", path=str(part), dtype=dtype, size=size))
+
+
 def deflated(peer, kind):
     """A deflated .npz of 16 arrays: floats of 16 significant bits, or token ids as int64."""
     return made(STORE / f"deflated-{kind}.npz",

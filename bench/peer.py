@@ -66,6 +66,37 @@ def make_array(path, size):
     return {}
 
 
+def make_weights(path, dtype, size):
+    import torch
+    from safetensors.torch import save_file
+    kind = {"F32": torch.float32, "BF16": torch.bfloat16}[dtype]
+    each = 64 * 10**6 // kind.itemsize
+    torch.manual_seed(0)
+    state = {f"w{number}": torch.randn(each).to(kind) for number in range(size // (64 * 10**6))}
+    save_file(state, path)
+    return {}
+
+
+def torch_stats(path):
+    """The figures of `heft stats`, in float64 and with one thread."""
+    import torch
+    from safetensors import safe_open
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    start = time.perf_counter()
+    zeros = 0
+    with safe_open(path, "pt") as file:
+        for name in file.keys():
+            tensor = file.get_tensor(name)
+            finite = torch.isfinite(tensor)
+            wide = tensor.double() if finite.all() else tensor[finite].double()
+            zeros += int((wide == 0).sum())
+            _ = (int(torch.isnan(tensor).sum()), torch.aminmax(wide), torch.var_mean(wide, correction=0))
+    seconds = time.perf_counter() - start
+    torch.set_num_threads(threads)
+    return {"seconds": seconds, "zeros": zeros}
+
+
 def make_deflated(path, kind):
     import numpy
     rng = numpy.random.default_rng(0)
@@ -131,7 +162,7 @@ def peak_rss():
 
 TASKS = {task.__name__: task for task in (make_sparse, make_real, make_dictionary, torch_open,
                                           safe_names, safe_shapes, hub_shards, make_arrays, make_array,
-                                          make_deflated, npz_load)}
+                                          make_deflated, make_weights, npz_load, torch_stats)}
 
 
 def main():
