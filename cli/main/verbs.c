@@ -121,7 +121,7 @@ static const struct option_spec writing_text[] = {
     END,
 };
 static const struct option_spec get_own[] = {
-    TEXT(0, "slice", slice, "RANGES", NULL, "write a part, in Python's syntax: 0:10,:,3"),
+    TEXT(0, "slice", slice, "RANGES", NULL, "a part of the tensor, in Python's syntax: 0:10,:,3"),
     TEXT(0, "cast", cast, "DTYPE", NULL, "cast to DTYPE: F32, bf16, float16, …"),
     TEXT(0, "root", root, "PATH", NULL, "NAME is below the sub-dictionary PATH"),
     TEXT(0, "tag-set", tag_set, "TAGS", NULL,
@@ -292,15 +292,19 @@ const struct verb verbs[] = {
      ANY,
      cmd_explain},
     {"get",
-     "extract one tensor, a slice of it, or a value",
+     "print or extract one tensor, a slice of it, or a value",
      "INPUT… NAME [-o PATH] [options]",
+     "  heft get model.pth embed.weight                      as numpy prints it\n"
      "  heft get model.pth embed.weight -o embed.npy\n"
      "  heft get model.pth embed.weight --slice '0:10,:' -o head.npy\n"
      "  heft get model.pth embed.weight -o - | sha256sum     raw row-major bytes\n"
      "  heft get checkpoint.ckpt hyper_parameters.lr         a value, on standard output\n",
-     "A tensor is written as .npy if PATH ends in .npy, else as raw bytes, row-major and\n"
-     "little-endian; - is standard output. A value is printed as JSON; strings and bytes are\n"
-     "written verbatim, or as JSON with --json or on a terminal.\n",
+     "Without -o a tensor is printed as numpy prints it: of more than 1000 elements the first and\n"
+     "last three of each long dimension, and only these are read. A value is printed as Python\n"
+     "prints it, but strings and bytes verbatim if standard output is not a terminal.\n"
+     "With -o a tensor is written as .npy if PATH ends in .npy, else as raw bytes, row-major and\n"
+     "little-endian; - is standard output. A value is written as JSON, strings and bytes "
+     "verbatim.\n",
      {writing, get_own, document, reading, choosing, common},
      2,
      ANY,

@@ -7,10 +7,9 @@
  * The library limits the depth of nesting; a stack of that size replaces recursion. */
 #include "output/python_value.h"
 
+#include "output/python_repr.h"
 #include "output/value.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* heft's dtypes, their labels in TensorFlow's protobufs, and their names in Python. */
@@ -198,38 +197,6 @@ static void out_spec(struct out *out, const struct heft_value *spec)
     out_text(out, *text_of(name) ? "')" : ")");
 }
 
-/* Prints a text in quotes as Python does: double quotes if it contains single quotes and no double
- * ones. */
-static void out_quoted(struct out *out, const char *text, size_t n)
-{
-    const bool is_double = n && memchr(text, '\'', n) && !memchr(text, '"', n);
-    const char quote = is_double ? '"' : '\'';
-
-    out_char(out, quote);
-    (void)out_name(out, text, n);
-    out_char(out, quote);
-}
-
-/* Prints the shortest digits that read back as the same number. Like Python: an exponent below 1e-4
- * and from 1e16 on, and ".0" after a whole number. */
-static void out_float(struct out *out, double number)
-{
-    char text[64];
-    const char *e;
-    int digits = 0, power;
-
-    do
-        snprintf(text, sizeof text, "%.*e", digits++, number);
-    while (digits < 17 && strtod(text, NULL) != number);
-    e = strchr(text, 'e');
-    power = e ? (int)strtol(e + 1, NULL, 10) : 16; /* no exponent: inf or nan */
-    if (power >= -4 && power < 16)
-        snprintf(text, sizeof text, "%.*f", digits - 1 > power ? digits - 1 - power : 1, number);
-    else
-        snprintf(text, sizeof text, "%.*g", digits, number);
-    out_text(out, text);
-}
-
 /* Prints a value without members; returns false, and prints nothing, if it has members. */
 static bool out_flat(struct out *out, const struct heft_value *v)
 {
@@ -244,10 +211,10 @@ static bool out_flat(struct out *out, const struct heft_value *v)
         out_i64(out, v->as.integer);
         return true;
     case HEFT_VALUE_FLOAT:
-        out_float(out, v->as.number);
+        out_python_float(out, v->as.number);
         return true;
     case HEFT_VALUE_STRING:
-        out_quoted(out, v->text, v->text_len);
+        out_python_text(out, v->text, v->text_len);
         return true;
     default:
         break;
@@ -310,7 +277,7 @@ static void begin_member(struct out *out, const struct level *level, const struc
 {
     out_text(out, level->n > 1 ? ", " : "");
     if (level->form == KEYED) {
-        out_quoted(out, m->key, m->key_len);
+        out_python_text(out, m->key, m->key_len);
         out_text(out, ": ");
     } else if (level->form == NAMED) {
         out_value_key(out, m);

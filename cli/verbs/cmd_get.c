@@ -1,9 +1,11 @@
 /* cmd_get.c: prints or writes one tensor, a slice of it, a blob or a value, by name. */
 #include "output/differing.h"
+#include "output/edge_items.h"
 #include "main/options.h"
 #include "main/hints.h"
 #include "output/output.h"
 #include "output/progress.h"
+#include "output/python_repr.h"
 #include "output/report.h"
 #include "output/strings.h"
 #include "output/saved_model.h"
@@ -112,19 +114,29 @@ static bool each_piece(void *ctx, const void *piece, size_t n)
     return out->error == 0 && !progress_interrupted();
 }
 
+static bool parse_cast(const struct options *o, enum heft_dtype *as, struct heft_error *err)
+{
+    return heft_dtype_named(o->cast, as) || usage_error(err, "--cast %s: unknown dtype", o->cast);
+}
+
+static void report_overflow(const struct options *o, uint64_t n, const enum heft_dtype *as)
+{
+    if (n && as)
+        report_note(o, "%" PRIu64 " finite value%s out of range for %s", n,
+                    n == 1 ? " is" : "s are", heft_dtype_name(*as));
+}
+
 static bool stream_cast(struct request *r, struct heft_error *err)
 {
     const struct options *const o = r->options;
     uint64_t beyond = 0;
     enum heft_dtype as;
-    if (!heft_dtype_named(o->cast, &as))
-        return usage_error(err, "--cast %s: unknown dtype", o->cast);
+    if (!parse_cast(o, &as, err))
+        return false;
     if (!heft_tensor_stream_as(r->c, r->index, r->ranges, r->n_ranges, as, each_piece, r->out,
                                &beyond, err))
         return is_cut_short(err);
-    if (beyond)
-        report_note(o, "%" PRIu64 " finite value%s out of range for %s", beyond,
-                    beyond == 1 ? " is" : "s are", heft_dtype_name(as));
+    report_overflow(o, beyond, &as);
     return true;
 }
 
@@ -141,6 +153,41 @@ static bool stream_tensor(struct request *r, struct heft_error *err)
         return stream_cast(r, err);
     return heft_tensor_stream(r->c, r->index, r->ranges, r->n_ranges, each_piece, r->out, err) ||
            is_cut_short(err);
+}
+
+/* ---- tensors for people -------------------------------------------------------------------- */
+
+/* Prints the elements as numpy does. Stored checksums are compared if the whole tensor is read. */
+static bool print_elements(struct request *r, const struct edge_request *edges,
+                           struct edge_items *items, struct heft_error *err)
+{
+    const struct options *const o = r->options;
+
+    if (!edge_items_plan(items, edges, err))
+        return false;
+    if (!o->no_verify && !o->slice && items->is_whole && !heft_tensor_check(r->c, r->index, err))
+        return false;
+    if (!edge_items_read(items, edges, err))
+        return false;
+    print_array(r->out, &items->array);
+    out_char(r->out, '\n');
+    report_overflow(o, items->overflowed, edges->cast);
+    return true;
+}
+
+static bool print_tensor(struct request *r, struct heft_error *err)
+{
+    struct edge_items items = {.elements = NULL};
+    struct edge_request edges = {r->c, r->index, r->ranges, r->n_ranges, NULL};
+    enum heft_dtype as;
+    bool fine;
+
+    if (r->options->cast && !parse_cast(r->options, &as, err))
+        return false;
+    edges.cast = r->options->cast ? &as : NULL;
+    fine = print_elements(r, &edges, &items, err);
+    edge_items_release(&items);
+    return fine;
 }
 
 /* ---- tensors of strings --------------------------------------------------------------------- */
@@ -178,11 +225,10 @@ static bool get_tensor(struct request *r, struct heft_error *err)
         return get_strings(r, err);
     if (o->json)
         return usage_error(err, "--json is for values; %s is a tensor", name);
-    if (!o->output)
-        return usage_error(err, "%s is a tensor: no output; give -o FILE.npy, -o FILE or -o -",
-                           name);
     if (o->slice && !heft_slice_parse(r->c, r->index, o->slice, r->ranges, &r->n_ranges, err))
         return false;
+    if (!o->output)
+        return print_tensor(r, err);
     return to_stdout(o) ? stream_tensor(r, err) : write_tensor(r, err);
 }
 
@@ -191,6 +237,7 @@ static bool get_tensor(struct request *r, struct heft_error *err)
 static bool put_value(struct request *r, const struct heft_value *value, struct out *out,
                       struct heft_error *err)
 {
+    const bool to_file = r->options->output != NULL;
     const bool raw = (value->kind == HEFT_VALUE_STRING || value->kind == HEFT_VALUE_BYTES ||
                       (value->kind == HEFT_VALUE_OPAQUE && value->text)) &&
                      !r->options->json && !out->terminal;
@@ -198,7 +245,7 @@ static bool put_value(struct request *r, const struct heft_value *value, struct 
         out_bytes(out, value->text, value->text_len);
         return true;
     }
-    if (!json_value(out, value))
+    if (!(to_file || r->options->json ? json_value(out, value) : out_python_value(out, value)))
         return no_memory(err, "the value");
     out_char(out, '\n');
     return true;
