@@ -36,6 +36,7 @@ struct options {
     bool has_combine; /* whether combine was given */
     bool resume;
     uint64_t combine, shard_tokens, checkpoint;
+    uint64_t depth;          /* tree; 0: not given */
     uint64_t threads;        /* 0 if not given */
     uint64_t max_unpacked;   /* 0 if not given */
     uint64_t memory;         /* -M in bytes; 0 if not given */
@@ -135,6 +136,7 @@ int cmd_decode(const struct options *options, struct out *out);
 int cmd_explain_tokens(const struct options *options, struct out *out); /* explain --tokens */
 int cmd_stats(const struct options *options, struct out *out);
 int cmd_scan(const struct options *options, struct out *out);
+int cmd_tree(const struct options *options, struct out *out);
 int cmd_train(const struct options *options, struct out *out);
 int cmd_encode(const struct options *options, struct out *out);
 int cmd_count(const struct options *options, struct out *out);

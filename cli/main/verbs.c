@@ -93,6 +93,10 @@ static const struct option_spec ls_own[] = {
     FLAG('a', "all", all, "also list values that are bytes, and blobs"),
     END,
 };
+static const struct option_spec tree_own[] = {
+    KIND(0, "depth", OPTION_COUNT, depth, "N", "print only the first N components of names"),
+    END,
+};
 static const struct option_spec explain_own[] = {
     FLAG(0, "trace", trace, "trace a pickle, opcode by opcode"),
     FLAG(0, "state", state, "with --trace: stack, metastack and memo after each opcode"),
@@ -275,6 +279,21 @@ const struct verb verbs[] = {
      1,
      ANY,
      cmd_ls},
+    {"tree",
+     "print the tree of modules, with parameters and bytes",
+     "INPUT… [options]",
+     "  heft tree model.pth\n"
+     "  heft tree model.safetensors --depth 2\n"
+     "  heft tree last.ckpt --root state_dict -g 'layers.*'\n"
+     "  heft tree --json model.safetensors | jq '.. | select(.count? > 1) | .name'\n",
+     "Names are split at dots, those of TensorFlow and HDF5 files at slashes. Numbered siblings\n"
+     "with equal names, dtypes and shapes are folded: layers.0 … layers.31  (32 ×); the figures\n"
+     "of the line, and of those below it, are those of one of them. Tied tensors are counted at\n"
+     "their first name.\n",
+     {tree_own, document, selection, reading, choosing, common},
+     1,
+     ANY,
+     cmd_tree},
     {"explain",
      "print the meaning of every range of bytes of a file",
      "INPUT… [options]",

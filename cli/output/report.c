@@ -31,6 +31,13 @@ void report_note(const struct options *options, const char *format, ...)
     fprintf(stderr, "heft: note: %s\n", report_escape(safe, sizeof safe, text, strlen(text)));
 }
 
+void report_unread(const struct options *options, const struct heft_checkpoint *c)
+{
+    struct heft_unread unread;
+    for (size_t i = 0; heft_unread_at(c, i, &unread); i++)
+        report_note(options, "%s cannot be read: %s", unread.name, unread.reason);
+}
+
 void report_lacks(const struct options *options, const struct heft_checkpoint *c)
 {
     struct heft_finding lack;

@@ -12,6 +12,8 @@ enum { EXIT_SOUND = 0, EXIT_NO = 1, EXIT_TROUBLE = 2 };
 int report_error(const struct heft_error *err);
 /* Prints "heft: note: …", unless -q was given. */
 void report_note(const struct options *options, const char *format, ...) CLI_PRINTF(2, 3);
+/* Prints a note for each item of heft_unread_at. */
+void report_unread(const struct options *options, const struct heft_checkpoint *c);
 /* Prints a note for each item of heft_lack_at. */
 void report_lacks(const struct options *options, const struct heft_checkpoint *c);
 /* Prints a note for each item of heft_left_at. */

@@ -316,13 +316,6 @@ static void list_blobs(struct out *out, const struct rows *rows, bool tsv)
     }
 }
 
-static void print_unread(const struct options *options, const struct heft_checkpoint *c)
-{
-    struct heft_unread unread;
-    for (size_t i = 0; heft_unread_at(c, i, &unread); i++)
-        report_note(options, "%s cannot be read: %s", unread.name, unread.reason);
-}
-
 static bool list_tensors(const struct options *options, struct out *out, const struct rows *rows,
                          struct heft_error *err)
 {
@@ -352,7 +345,7 @@ int cmd_ls(const struct options *options, struct out *out)
     const int status = fine ? EXIT_SOUND : report_error(&err);
 
     if (fine) {
-        print_unread(options, c);
+        report_unread(options, c);
         report_lacks(options, c);
         report_left(options, c);
     }

@@ -37,6 +37,7 @@
 #define HEFT_HEFT_H
 
 #include "format.h"
+#include "modules.h"
 #include "split.h"
 #include "stats.h"
 #include "types.h"

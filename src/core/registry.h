@@ -84,6 +84,8 @@ struct heft_format {
     bool is_for_folders; /* default format of an output that is a directory */
     /* decoded parts of its files come from protobuf messages, not from pickles */
     bool has_messages;
+    /* names of its tensors are paths, "dense/kernel"; those of other formats are joined by dots */
+    bool has_path_names;
     bool has_block_sums; /* its files consist of blocks with checksums, which opening compares */
     /* extensions of files it writes, without the dot, NULL-terminated; the first is the default */
     const char *const *extensions;

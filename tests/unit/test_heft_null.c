@@ -178,6 +178,10 @@ static void without_a_checkpoint(void **state)
     REFUSES(heft_restore_new(NULL, NULL, &err));
     REFUSES(heft_select(NULL, NULL, NULL, 0, selected, &err));
     REFUSES(heft_rule_matches(NULL, NULL, NULL, 0, NULL, &err));
+    REFUSES(heft_modules_new(NULL, NULL, NULL, 0, &err));
+    assert_false(heft_modules_at(NULL, 0, &(struct heft_module){0}));
+    heft_modules_tied(NULL, NULL);
+    heft_modules_free(NULL);
     assert_null(heft_choice_at(NULL, 0));
     assert_null(heft_idle_option_at(NULL, 0));
     REFUSES(heft_convert_plan(NULL, &options, &err));
@@ -234,6 +238,7 @@ static void without_an_output_argument(void **state)
     REFUSES(heft_select(c, NULL, NULL, 1, (bool[64]){false}, &err));
     REFUSES(heft_select(c, NULL, NULL, 0, NULL, &err));
     REFUSES(heft_stats(c, NULL, NULL, NULL, &err));
+    REFUSES(heft_modules_new(c, NULL, NULL, 1, &err));
     REFUSES(heft_convert_plan(c, NULL, &err));
     REFUSES(heft_convert_plan(
         c, &(struct heft_convert_options){.output = "x", .n_format_options = 1}, &err));

@@ -295,6 +295,7 @@ extern const struct heft_format heft_format_keras;
 const struct heft_format heft_format_keras = {
     .name = "keras",
     .summary = "models of Keras 3 (.keras)",
+    .has_path_names = true,
     .names = names,
     .not_written = not_written,
     .probe = probe,

@@ -216,6 +216,7 @@ extern const struct heft_format heft_format_tf_bundle;
 const struct heft_format heft_format_tf_bundle = {
     .name = "tf-bundle",
     .summary = "TensorFlow tensor bundle (V2 checkpoint): an index and data files",
+    .has_path_names = true,
     .names = names,
     .locator = &heft_tf_locator,
     .probe = probe,

@@ -231,6 +231,7 @@ extern const struct heft_format heft_format_tf_state;
 const struct heft_format heft_format_tf_state = {
     .name = "tf-checkpoint",
     .summary = "file `checkpoint` in a directory of TensorFlow checkpoints: opens the latest",
+    .has_path_names = true,
     .names = names,
     .probe = probe,
     .open = open_state,

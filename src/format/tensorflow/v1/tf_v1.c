@@ -347,6 +347,7 @@ static const struct heft_format_option options[] = {HEFT_TF_STEP_OPTION, {0}};
 const struct heft_format heft_format_tf_v1 = {
     .name = "tf-v1",
     .summary = "TensorFlow V1 checkpoint: tables that hold the tensors",
+    .has_path_names = true,
     .has_messages = true,
     .has_block_sums = true,
     .probe = probe,

@@ -1,0 +1,101 @@
+/* heft_modules.c: the public API for the tree of modules. */
+#include "base/require_arg.h"
+#include "api/checkpoint.h"
+#include "core/select.h"
+#include "measure/module_tree.h"
+
+struct heft_modules {
+    const struct heft_model *model;
+    struct heft_module_tree tree;
+};
+
+static bool build_tree(struct heft_modules *m, const char *root, const struct heft_rule *rules,
+                       size_t n_rules, struct heft_error *err)
+{
+    bool *selected, ok;
+
+    if (!root && !n_rules)
+        return heft_module_tree_build(&m->tree, m->model, NULL, NULL, err);
+    selected = heft_calloc(m->model->n_rows + 1, sizeof *selected, err);
+    ok = selected && heft_select_rows(m->model, root, rules, n_rules, selected, err) &&
+         heft_module_tree_build(&m->tree, m->model, selected, root, err);
+    heft_free(selected);
+    return ok;
+}
+
+struct heft_modules *heft_modules_new(const struct heft_checkpoint *c, const char *root,
+                                      const struct heft_rule *rules, size_t n_rules,
+                                      struct heft_error *err)
+{
+    struct heft_modules *m = heft_require_arg(c && (rules || n_rules == 0), "an argument", err)
+                                 ? heft_calloc(1, sizeof *m, err)
+                                 : NULL;
+
+    if (!m)
+        return NULL;
+    m->model = &c->model;
+    if (build_tree(m, root, rules, n_rules, err))
+        return m;
+    heft_modules_free(m);
+    return NULL;
+}
+
+static size_t public_index(uint32_t index)
+{
+    return index == HEFT_NONE ? HEFT_NO_MODULE : index;
+}
+
+/* The last number in the first component of a node's text. */
+static uint64_t index_of(const struct heft_modules *m, uint32_t node)
+{
+    const struct heft_module_node *n = &m->tree.nodes[node];
+    const struct heft_str text = heft_module_text(&m->tree, m->model, node);
+
+    return heft_module_index(text, n->separator, &(uint32_t){0}, &(uint32_t){0});
+}
+
+bool heft_modules_at(const struct heft_modules *m, size_t node, struct heft_module *out)
+{
+    const struct heft_module_node *n;
+    struct heft_str name, last;
+
+    if (!m || !out || node >= m->tree.n)
+        return false;
+    n = &m->tree.nodes[node];
+    name = heft_module_text(&m->tree, m->model, (uint32_t)node);
+    last = heft_module_text(&m->tree, m->model, n->last);
+    *out = (struct heft_module){
+        .name = name.p,
+        .name_len = name.n,
+        .separator = n->separator,
+        .count = n->count,
+        .last = last.p,
+        .last_len = last.n,
+        .tensors = n->tensors,
+        .parameters = n->parameters,
+        .bytes = n->bytes,
+        .dtypes = n->dtypes,
+        .tensor = n->is_tensor ? n->row : HEFT_NO_MODULE,
+        .is_tied = n->is_tied,
+        .parent = public_index(n->parent),
+        .first_child = public_index(n->first_child),
+        .next = public_index(n->next),
+    };
+    if (n->count > 1)
+        out->step = (index_of(m, n->last) - index_of(m, (uint32_t)node)) / (n->count - 1);
+    return true;
+}
+
+void heft_modules_tied(const struct heft_modules *m, struct heft_modules_tied *out)
+{
+    if (m && out)
+        *out =
+            (struct heft_modules_tied){m->tree.tied, m->tree.tied_parameters, m->tree.tied_bytes};
+}
+
+void heft_modules_free(struct heft_modules *m)
+{
+    if (m)
+        heft_module_tree_release(&m->tree);
+    heft_free(m);
+}

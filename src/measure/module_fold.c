@@ -1,0 +1,402 @@
+/* module_fold.c: figures of modules, bottom-up; equal siblings with consecutive numbers are folded.
+ *
+ *     contents of a tensor      dtype, shape, whether it is tied
+ *     contents of a module      the texts and contents of its members, sorted
+ *
+ * Contents are interned (hash consing), so that equal ones are one number, however large the
+ * modules are. */
+#include "measure/module_parts.h"
+
+#include "base/sort.h"
+
+enum { MOST_DIGITS = 18 }; /* of an index */
+
+/* A child of the module at hand. */
+struct child {
+    uint32_t node, text, kind; /* interned text, contents */
+    uint32_t pattern;          /* the text around its index, interned; HEFT_NONE: no index */
+    uint32_t rank;             /* the first child of the same pattern */
+    uint64_t index;            /* the last number of its first component */
+};
+
+struct folder {
+    struct heft_module_tree *tree;
+    const struct heft_model *model;
+    struct heft_strmap interned, views;
+    struct heft_arena mem; /* their keys */
+    struct heft_buf key;
+    uint32_t *uses; /* rows on each storage; NULL: none is shared */
+    struct child *children;
+    size_t n, cap;
+};
+
+/* ---- interning --------------------------------------------------------------------------- */
+
+/* Number of the bytes in f->key, which are emptied: that of equal bytes before, or `next`. */
+static bool intern_key(struct folder *f, struct heft_strmap *map, uint32_t *number,
+                       struct heft_error *err)
+{
+    struct heft_str key = {f->key.p, f->key.n};
+    const char *copy;
+
+    if (!heft_buf_ok(&f->key, err))
+        return false;
+    f->key.n = 0;
+    *number = heft_strmap_get(map, key);
+    if (*number != HEFT_MAP_NONE)
+        return true;
+    copy = heft_arena_text(&f->mem, key, err);
+    if (!copy)
+        return false;
+    key.p = copy;
+    *number = (uint32_t)map->count;
+    return heft_strmap_add(map, key, *number, &(uint32_t){0}, err);
+}
+
+static void put_u32(struct folder *f, uint32_t number)
+{
+    heft_buf_put(&f->key, &number, sizeof number);
+}
+
+/* Interns a text; `tag` keeps texts of different meanings apart. */
+static bool intern_text(struct folder *f, char tag, const char *text, size_t n, uint32_t *number,
+                        struct heft_error *err)
+{
+    heft_buf_char(&f->key, tag);
+    heft_buf_put(&f->key, text, n);
+    return intern_key(f, &f->interned, number, err);
+}
+
+/* ---- tensors ----------------------------------------------------------------------------- */
+
+static uint64_t count_elements(const struct heft_row *row)
+{
+    uint64_t n = 1;
+
+    for (unsigned i = 0; i < row->rank; i++)
+        if (row->shape[i] == 0)
+            return 0;
+    for (unsigned i = 0; i < row->rank; i++)
+        n = n > UINT64_MAX / row->shape[i] ? UINT64_MAX : n * row->shape[i];
+    return n;
+}
+
+static uint64_t add_saturated(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static void put_shape(struct folder *f, const struct heft_row *row)
+{
+    put_u32(f, row->dtype);
+    put_u32(f, row->rank);
+    if (row->rank)
+        heft_buf_put(&f->key, row->shape, row->rank * sizeof *row->shape);
+}
+
+/* Whether an earlier row is the same view of the same storage. */
+static bool find_tie(struct folder *f, const struct heft_row *row, bool *is_tied,
+                     struct heft_error *err)
+{
+    const struct heft_storage *storage = &f->model->storages[row->storage];
+    const size_t before = f->views.count;
+    uint32_t ignored;
+
+    *is_tied = false;
+    if (!f->uses || row->parts || f->uses[row->storage] < 2 || !storage->len || storage->is_pooled)
+        return true;
+    put_shape(f, row);
+    put_u32(f, row->storage);
+    put_u32(f, row->flags);
+    heft_buf_put(&f->key, &row->offset, sizeof row->offset);
+    for (unsigned i = 0; row->stride && i < row->rank; i++) {
+        const uint64_t stride = row->shape[i] == 1 ? 0 : row->stride[i];
+
+        heft_buf_put(&f->key, &stride, sizeof stride);
+    }
+    if (!intern_key(f, &f->views, &ignored, err))
+        return false;
+    *is_tied = f->views.count == before;
+    return true;
+}
+
+static bool measure_tensor(struct folder *f, struct heft_module_node *node, struct heft_error *err)
+{
+    const struct heft_row *row = &f->model->rows[node->row];
+    const uint64_t elements = count_elements(row);
+
+    if (!find_tie(f, row, &node->is_tied, err))
+        return false;
+    node->tensors = 1;
+    node->dtypes = UINT64_C(1) << row->dtype;
+    if (node->is_tied) {
+        f->tree->tied++;
+        f->tree->tied_parameters = add_saturated(f->tree->tied_parameters, elements);
+        f->tree->tied_bytes = add_saturated(f->tree->tied_bytes, row->bytes);
+    } else {
+        node->parameters = elements;
+        node->bytes = row->bytes;
+    }
+    heft_buf_char(&f->key, node->is_tied ? 'T' : 't');
+    put_shape(f, row);
+    return intern_key(f, &f->interned, &node->kind, err);
+}
+
+/* ---- contents of modules ----------------------------------------------------------------- */
+
+static bool is_text_after(const void *ctx, uint32_t a, uint32_t b)
+{
+    const struct child *x = (const struct child *)ctx + a, *y = (const struct child *)ctx + b;
+
+    return x->text != y->text ? x->text > y->text : x->kind > y->kind;
+}
+
+static bool is_pattern_after(const void *ctx, uint32_t a, uint32_t b)
+{
+    const struct child *x = (const struct child *)ctx + a, *y = (const struct child *)ctx + b;
+
+    return x->pattern > y->pattern;
+}
+
+static bool is_index_after(const void *ctx, uint32_t a, uint32_t b)
+{
+    const struct child *x = (const struct child *)ctx + a, *y = (const struct child *)ctx + b;
+
+    return x->rank != y->rank ? x->rank > y->rank : x->index > y->index;
+}
+
+/* Interns the members, sorted: their order in the file does not matter. */
+static bool intern_members(struct folder *f, const uint32_t *order, uint32_t *kind,
+                           struct heft_error *err)
+{
+    heft_buf_char(&f->key, 'm');
+    for (size_t i = 0; i < f->n; i++) {
+        put_u32(f, f->children[order[i]].text);
+        put_u32(f, f->children[order[i]].kind);
+    }
+    return intern_key(f, &f->interned, kind, err);
+}
+
+/* ---- order and folding ------------------------------------------------------------------- */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+uint64_t heft_module_index(struct heft_str text, char separator, uint32_t *begin, uint32_t *end)
+{
+    const char *found = text.n ? memchr(text.p, separator, text.n) : NULL;
+    uint64_t index = 0;
+
+    *end = (uint32_t)(found ? (size_t)(found - text.p) : text.n);
+    while (*end && !is_digit(text.p[*end - 1]))
+        --*end;
+    for (*begin = *end; *begin && is_digit(text.p[*begin - 1]);)
+        --*begin;
+    if (*end - *begin > MOST_DIGITS)
+        *begin = *end;
+    for (uint32_t i = *begin; i < *end; i++)
+        index = index * 10 + (uint64_t)(text.p[i] - '0');
+    return index;
+}
+
+static bool find_index(struct folder *f, struct child *child, struct heft_error *err)
+{
+    const char separator = f->tree->nodes[child->node].separator;
+    const struct heft_str text = heft_module_text(f->tree, f->model, child->node);
+    const char *after = text.n ? memchr(text.p, separator, text.n) : NULL;
+    const size_t n = after ? (size_t)(after - text.p) : text.n;
+    uint32_t begin, end;
+
+    child->pattern = HEFT_NONE;
+    child->index = heft_module_index(text, separator, &begin, &end);
+    if (begin == end)
+        return true;
+    heft_buf_char(&f->key, 'p');
+    put_u32(f, begin);
+    heft_buf_put(&f->key, text.p, begin);
+    heft_buf_put(&f->key, text.p + end, n - end);
+    return intern_key(f, &f->interned, &child->pattern, err);
+}
+
+static void set_ranks(struct folder *f, const uint32_t *by_pattern)
+{
+    uint32_t first = 0;
+
+    for (size_t i = 0; i < f->n; i++) {
+        struct child *child = &f->children[by_pattern[i]];
+
+        if (i == 0 || child->pattern == HEFT_NONE ||
+            child->pattern != f->children[by_pattern[i - 1]].pattern)
+            first = by_pattern[i];
+        child->rank = first;
+    }
+}
+
+/* Whether two children differ only in their indexes. */
+static bool are_alike(const struct folder *f, const struct child *a, const struct child *b)
+{
+    const struct heft_module_node *x = &f->tree->nodes[a->node], *y = &f->tree->nodes[b->node];
+    const struct heft_str left = heft_module_text(f->tree, f->model, a->node);
+    const struct heft_str right = heft_module_text(f->tree, f->model, b->node);
+    const char *p = left.n ? memchr(left.p, x->separator, left.n) : NULL;
+    const char *q = right.n ? memchr(right.p, y->separator, right.n) : NULL;
+
+    if (a->pattern == HEFT_NONE || a->pattern != b->pattern || a->kind != b->kind || !p != !q)
+        return false;
+    return !p || heft_str_eq((struct heft_str){p, (size_t)(left.p + left.n - p)},
+                             (struct heft_str){q, (size_t)(right.p + right.n - q)});
+}
+
+/* Number of children from `at` on that are folded into one: their indexes grow by one, or, of at
+ * least three, by the same step. */
+static size_t run_length(const struct folder *f, const uint32_t *order, size_t at)
+{
+    uint64_t step = 0;
+    size_t n = 1;
+
+    for (; at + n < f->n; n++) {
+        const struct child *a = &f->children[order[at + n - 1]], *b = &f->children[order[at + n]];
+
+        if (!are_alike(f, a, b) || b->index == a->index || (n > 1 && b->index - a->index != step))
+            break;
+        step = b->index - a->index;
+    }
+    return n == 2 && step > 1 ? 1 : n;
+}
+
+static void link_runs(struct folder *f, uint32_t parent, const uint32_t *order)
+{
+    struct heft_module_node *nodes = f->tree->nodes;
+    uint32_t *link = &nodes[parent].first_child;
+
+    for (size_t i = 0, n; i < f->n; i += n) {
+        struct heft_module_node *first = &nodes[f->children[order[i]].node];
+
+        n = run_length(f, order, i);
+        first->count = (uint32_t)n;
+        first->last = f->children[order[i + n - 1]].node;
+        *link = f->children[order[i]].node;
+        link = &first->next;
+    }
+    *link = HEFT_NONE;
+}
+
+static bool fold_children(struct folder *f, uint32_t parent, struct heft_arena *mem,
+                          struct heft_error *err)
+{
+    uint32_t *order;
+
+    for (size_t i = 0; i < f->n; i++)
+        if (!find_index(f, &f->children[i], err))
+            return false;
+    order = heft_sort_indices(f->n, is_pattern_after, f->children, mem, err);
+    if (!order)
+        return false;
+    set_ranks(f, order);
+    order = heft_sort_indices(f->n, is_index_after, f->children, mem, err);
+    if (order)
+        link_runs(f, parent, order);
+    return order != NULL;
+}
+
+/* ---- all nodes --------------------------------------------------------------------------- */
+
+static bool gather_children(struct folder *f, uint32_t parent, struct heft_error *err)
+{
+    const struct heft_module_node *nodes = f->tree->nodes;
+
+    f->n = 0;
+    for (uint32_t at = nodes[parent].first_child; at != HEFT_NONE; at = nodes[at].next) {
+        const struct heft_str text = heft_module_text(f->tree, f->model, at);
+        struct child child = {.node = at, .kind = nodes[at].kind};
+
+        if (!heft_grow(&f->children, &f->cap, f->n, 1, sizeof child, err) ||
+            !intern_text(f, 'n', text.p, text.n, &child.text, err))
+            return false;
+        f->children[f->n++] = child;
+    }
+    return true;
+}
+
+static void sum_children(struct heft_module_tree *tree, uint32_t parent)
+{
+    struct heft_module_node *sum = &tree->nodes[parent];
+
+    for (uint32_t at = sum->first_child; at != HEFT_NONE; at = tree->nodes[at].next) {
+        const struct heft_module_node *child = &tree->nodes[at];
+
+        sum->parameters = add_saturated(sum->parameters, child->parameters);
+        sum->bytes = add_saturated(sum->bytes, child->bytes);
+        sum->dtypes |= child->dtypes;
+        sum->tensors += child->tensors;
+    }
+}
+
+static bool measure_module(struct folder *f, uint32_t at, struct heft_error *err)
+{
+    struct heft_arena scratch = {0};
+    uint32_t *order;
+    bool ok;
+
+    sum_children(f->tree, at);
+    if (!gather_children(f, at, err))
+        return false;
+    order = heft_sort_indices(f->n, is_text_after, f->children, &scratch, err);
+    ok = order && intern_members(f, order, &f->tree->nodes[at].kind, err) &&
+         fold_children(f, at, &scratch, err);
+    heft_arena_release(&scratch);
+    return ok;
+}
+
+static uint32_t first_leaf(const struct heft_module_tree *tree, uint32_t at)
+{
+    while (tree->nodes[at].first_child != HEFT_NONE)
+        at = tree->nodes[at].first_child;
+    return at;
+}
+
+/* Visits children before their parents. */
+static bool measure_nodes(struct folder *f, struct heft_error *err)
+{
+    struct heft_module_node *nodes = f->tree->nodes;
+    uint32_t at = first_leaf(f->tree, 0);
+
+    for (;;) {
+        struct heft_module_node *node = &nodes[at];
+
+        node->count = 1;
+        node->last = at;
+        if (!(node->is_tensor ? measure_tensor(f, node, err) : measure_module(f, at, err)))
+            return false;
+        if (at == 0)
+            return true;
+        at = node->next != HEFT_NONE ? first_leaf(f->tree, node->next) : node->parent;
+    }
+}
+
+static bool count_uses(struct folder *f, struct heft_error *err)
+{
+    if (f->model->no_shared_storage)
+        return true;
+    f->uses = heft_calloc(f->model->n_storages + 1, sizeof *f->uses, err);
+    for (size_t i = 0; f->uses && i < f->model->n_rows; i++)
+        f->uses[f->model->rows[i].storage]++;
+    return f->uses != NULL;
+}
+
+bool heft_module_fold(struct heft_module_tree *tree, const struct heft_model *model,
+                      struct heft_error *err)
+{
+    struct folder f = {.tree = tree, .model = model};
+    const bool ok = count_uses(&f, err) && measure_nodes(&f, err);
+
+    heft_strmap_release(&f.interned);
+    heft_strmap_release(&f.views);
+    heft_arena_release(&f.mem);
+    heft_buf_release(&f.key);
+    heft_free(f.children);
+    heft_free(f.uses);
+    return ok;
+}
