@@ -213,8 +213,10 @@ static bool find_index(struct folder *f, struct child *child, struct heft_error 
     child->index = heft_module_index(text, separator, &begin, &end);
     if (begin == end)
         return true;
+    /* 01 is not one of 0, 1, 2 …: it would stand between them */
     heft_buf_char(&f->key, 'p');
     put_u32(f, begin);
+    put_u32(f, text.p[begin] == '0' ? end - begin : 1);
     heft_buf_put(&f->key, text.p, begin);
     heft_buf_put(&f->key, text.p + end, n - end);
     return intern_key(f, &f->interned, &child->pattern, err);

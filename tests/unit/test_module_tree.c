@@ -187,8 +187,8 @@ static void steps(void **state)
     expect(&f, "0.w to 4.w, 3 times: 1\n"
                "5.w: 1\n"
                "8.w: 1\n"
-               "008.w: 1\n"
                "9.v: 1\n"
+               "008.w: 1\n"
                "c7d to c9d, 3 times: 1\n"
                "1234567890123456789.w: 1\n"
                "1234567890123456790.w: 1\n");
