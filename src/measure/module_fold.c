@@ -16,7 +16,8 @@ struct child {
     uint32_t node, text, kind; /* interned text, contents */
     uint32_t pattern;          /* the text around its index, interned; HEFT_NONE: no index */
     uint32_t rank;             /* the first child of the same pattern */
-    uint64_t index;            /* the last number of its first component */
+    uint64_t index;            /* the last number of its first component … */
+    uint32_t begin, end;       /* … which is [begin, end) of its text; none if it is empty */
 };
 
 struct folder {
@@ -201,25 +202,75 @@ uint64_t heft_module_index(struct heft_str text, char separator, uint32_t *begin
     return index;
 }
 
-static bool find_index(struct folder *f, struct child *child, struct heft_error *err)
+/* Interns the text around an index, and the number of its digits if it is `width` wide. */
+static bool intern_pattern(struct folder *f, struct child *child, uint32_t width,
+                           struct heft_error *err)
 {
     const char separator = f->tree->nodes[child->node].separator;
     const struct heft_str text = heft_module_text(f->tree, f->model, child->node);
     const char *after = text.n ? memchr(text.p, separator, text.n) : NULL;
     const size_t n = after ? (size_t)(after - text.p) : text.n;
-    uint32_t begin, end;
+
+    heft_buf_char(&f->key, 'p');
+    put_u32(f, child->begin);
+    put_u32(f, width);
+    heft_buf_put(&f->key, text.p, child->begin);
+    heft_buf_put(&f->key, text.p + child->end, n - child->end);
+    return intern_key(f, &f->interned, &child->pattern, err);
+}
+
+static bool is_padded(const struct folder *f, const struct child *child)
+{
+    const struct heft_str text = heft_module_text(f->tree, f->model, child->node);
+
+    return child->end - child->begin > 1 && text.p[child->begin] == '0';
+}
+
+/* Marks the patterns of indexes with leading zeros: 09 and 10 are of one pattern, 9 and 10 are of
+ * another. */
+static bool mark_padded(struct folder *f, struct heft_u32map *padded, struct heft_error *err)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        struct child *child = &f->children[i];
+
+        if (is_padded(f, child) && !(intern_pattern(f, child, child->end - child->begin, err) &&
+                                     heft_u32map_set(padded, child->pattern, 1, err)))
+            return false;
+    }
+    return true;
+}
+
+static bool find_pattern(struct folder *f, struct child *child, const struct heft_u32map *padded,
+                         struct heft_error *err)
+{
+    const uint32_t width = child->end - child->begin;
 
     child->pattern = HEFT_NONE;
-    child->index = heft_module_index(text, separator, &begin, &end);
-    if (begin == end)
+    if (width == 0)
         return true;
-    /* 01 is not one of 0, 1, 2 …: it would stand between them */
-    heft_buf_char(&f->key, 'p');
-    put_u32(f, begin);
-    put_u32(f, text.p[begin] == '0' ? end - begin : 1);
-    heft_buf_put(&f->key, text.p, begin);
-    heft_buf_put(&f->key, text.p + end, n - end);
-    return intern_key(f, &f->interned, &child->pattern, err);
+    if (padded->count && !intern_pattern(f, child, width, err))
+        return false;
+    return (padded->count && heft_u32map_get(padded, child->pattern) != HEFT_MAP_NONE) ||
+           intern_pattern(f, child, 0, err);
+}
+
+static bool find_patterns(struct folder *f, struct heft_error *err)
+{
+    struct heft_u32map padded = {0};
+    bool ok;
+
+    for (size_t i = 0; i < f->n; i++) {
+        struct child *child = &f->children[i];
+
+        child->index =
+            heft_module_index(heft_module_text(f->tree, f->model, child->node),
+                              f->tree->nodes[child->node].separator, &child->begin, &child->end);
+    }
+    ok = mark_padded(f, &padded, err);
+    for (size_t i = 0; ok && i < f->n; i++)
+        ok = find_pattern(f, &f->children[i], &padded, err);
+    heft_u32map_release(&padded);
+    return ok;
 }
 
 static void set_ranks(struct folder *f, const uint32_t *by_pattern)
@@ -290,9 +341,8 @@ static bool fold_children(struct folder *f, uint32_t parent, struct heft_arena *
 {
     uint32_t *order;
 
-    for (size_t i = 0; i < f->n; i++)
-        if (!find_index(f, &f->children[i], err))
-            return false;
+    if (!find_patterns(f, err))
+        return false;
     order = heft_sort_indices(f->n, is_pattern_after, f->children, mem, err);
     if (!order)
         return false;

@@ -50,7 +50,7 @@ def indexes(node):
     if node["count"] == 1:
         return [node["name"]]
     head, number, tail = re.fullmatch(r"(.*?)(\d+)(\D*)", node["name"]).groups()
-    names = [f"{head}{int(number) + node.get('step', 1) * i}{tail}" for i in range(node["count"])]
+    names = [f"{head}{int(number) + node.get('step', 1) * i:0{len(number)}}{tail}" for i in range(node["count"])]
     assert names[-1] == node["last"], (names, node["last"])
     return names
 

@@ -194,6 +194,23 @@ static void steps(void **state)
                "1234567890123456790.w: 1\n");
 }
 
+/* Zeros in front of a number make it as wide as others, which then belong to it. */
+static void padded_numbers(void **state)
+{
+    static const char *const names[] = {"x.10", "x.9", "x.08",  "x.09",
+                                        "x.11", "x.8", "x.100", NULL};
+    struct fixture f;
+
+    (void)state;
+    begin(&f);
+    for (const char *const *name = names; *name; name++)
+        add(&f, *name, 1);
+    expect(&f, "x: 7 below\n"
+               "  08 to 11, 4 times: 1\n"
+               "  8 to 9, 2 times: 1\n"
+               "  100: 1\n");
+}
+
 static void nested_repetition(void **state)
 {
     static const char *const names[] = {"l.0.e.0.w", "l.0.e.1.w", "l.0.n", "l.1.e.0.w",
@@ -329,6 +346,7 @@ int main(void)
         cmocka_unit_test(texts_are_joined_and_split),
         cmocka_unit_test(repeated_modules_are_folded),
         cmocka_unit_test(steps),
+        cmocka_unit_test(padded_numbers),
         cmocka_unit_test(nested_repetition),
         cmocka_unit_test(ties_count_once),
         cmocka_unit_test(separators),
