@@ -29,6 +29,8 @@ struct folder {
     uint32_t *uses; /* rows on each storage; NULL: none is shared */
     struct child *children;
     size_t n, cap;
+    uint32_t *in_order; /* 0, 1, 2 … */
+    size_t n_in_order, cap_in_order;
 };
 
 /* ---- interning --------------------------------------------------------------------------- */
@@ -164,6 +166,21 @@ static bool is_index_after(const void *ctx, uint32_t a, uint32_t b)
     const struct child *x = (const struct child *)ctx + a, *y = (const struct child *)ctx + b;
 
     return x->rank != y->rank ? x->rank > y->rank : x->index > y->index;
+}
+
+/* Indexes of the children in sorted order. Most are sorted already, and need no memory. */
+static const uint32_t *sort_children(struct folder *f, heft_after_fn *after, struct heft_arena *mem,
+                                     struct heft_error *err)
+{
+    for (size_t i = 1; i < f->n; i++)
+        if (after(f->children, (uint32_t)i - 1, (uint32_t)i))
+            return heft_sort_indices(f->n, after, f->children, mem, err);
+    if (!heft_grow(&f->in_order, &f->cap_in_order, f->n_in_order, f->n + 1, sizeof *f->in_order,
+                   err))
+        return NULL;
+    for (; f->n_in_order < f->n; f->n_in_order++)
+        f->in_order[f->n_in_order] = (uint32_t)f->n_in_order;
+    return f->in_order;
 }
 
 /* Interns the members, sorted: their order in the file does not matter. */
@@ -339,15 +356,15 @@ static void link_runs(struct folder *f, uint32_t parent, const uint32_t *order)
 static bool fold_children(struct folder *f, uint32_t parent, struct heft_arena *mem,
                           struct heft_error *err)
 {
-    uint32_t *order;
+    const uint32_t *order;
 
     if (!find_patterns(f, err))
         return false;
-    order = heft_sort_indices(f->n, is_pattern_after, f->children, mem, err);
+    order = sort_children(f, is_pattern_after, mem, err);
     if (!order)
         return false;
     set_ranks(f, order);
-    order = heft_sort_indices(f->n, is_index_after, f->children, mem, err);
+    order = sort_children(f, is_index_after, mem, err);
     if (order)
         link_runs(f, parent, order);
     return order != NULL;
@@ -389,13 +406,13 @@ static void sum_children(struct heft_module_tree *tree, uint32_t parent)
 static bool measure_module(struct folder *f, uint32_t at, struct heft_error *err)
 {
     struct heft_arena scratch = {0};
-    uint32_t *order;
+    const uint32_t *order;
     bool ok;
 
     sum_children(f->tree, at);
     if (!gather_children(f, at, err))
         return false;
-    order = heft_sort_indices(f->n, is_text_after, f->children, &scratch, err);
+    order = sort_children(f, is_text_after, &scratch, err);
     ok = order && intern_members(f, order, &f->tree->nodes[at].kind, err) &&
          fold_children(f, at, &scratch, err);
     heft_arena_release(&scratch);
@@ -449,6 +466,7 @@ bool heft_module_fold(struct heft_module_tree *tree, const struct heft_model *mo
     heft_arena_release(&f.mem);
     heft_buf_release(&f.key);
     heft_free(f.children);
+    heft_free(f.in_order);
     heft_free(f.uses);
     return ok;
 }
