@@ -36,7 +36,7 @@ struct options {
     bool has_combine; /* whether combine was given */
     bool resume;
     uint64_t combine, shard_tokens, checkpoint;
-    uint64_t depth;          /* tree; 0: not given */
+    uint64_t depth;          /* of tree; 0 if not given */
     uint64_t threads;        /* 0 if not given */
     uint64_t max_unpacked;   /* 0 if not given */
     uint64_t memory;         /* -M in bytes; 0 if not given */
