@@ -298,7 +298,7 @@ static void put_count(struct out *out, uint64_t n, const char *one)
 
 static void print_totals(struct out *out, const struct module_view *view)
 {
-    struct heft_modules_tied tied;
+    struct heft_modules_sum tied;
     struct heft_module root;
 
     (void)heft_modules_at(view->modules, 0, &root);

@@ -7,7 +7,7 @@
 static void put_json(struct out *out, const struct module_view *view,
                      const struct rule_report *rules)
 {
-    struct heft_modules_tied tied;
+    struct heft_modules_sum tied;
 
     heft_modules_tied(view->modules, &tied);
     json_open(out, '{');

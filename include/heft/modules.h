@@ -49,7 +49,7 @@ struct heft_module {
 };
 
 /* Tensors that are not counted a second time. */
-struct heft_modules_tied {
+struct heft_modules_sum {
     uint64_t tensors, parameters, bytes;
 };
 
@@ -63,7 +63,7 @@ HEFT_API struct heft_modules *heft_modules_new(const struct heft_checkpoint *c, 
  * order of their indexes, others in the order of the file. False if there is no such node. */
 HEFT_API bool heft_modules_at(const struct heft_modules *modules, size_t node,
                               struct heft_module *out);
-HEFT_API void heft_modules_tied(const struct heft_modules *modules, struct heft_modules_tied *out);
+HEFT_API void heft_modules_tied(const struct heft_modules *modules, struct heft_modules_sum *out);
 HEFT_API void heft_modules_free(struct heft_modules *modules);
 
 #ifdef __cplusplus

@@ -86,11 +86,10 @@ bool heft_modules_at(const struct heft_modules *m, size_t node, struct heft_modu
     return true;
 }
 
-void heft_modules_tied(const struct heft_modules *m, struct heft_modules_tied *out)
+void heft_modules_tied(const struct heft_modules *m, struct heft_modules_sum *out)
 {
     if (m && out)
-        *out =
-            (struct heft_modules_tied){m->tree.tied, m->tree.tied_parameters, m->tree.tied_bytes};
+        *out = (struct heft_modules_sum){m->tree.tied, m->tree.tied_parameters, m->tree.tied_bytes};
 }
 
 void heft_modules_free(struct heft_modules *m)
