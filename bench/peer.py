@@ -125,6 +125,10 @@ def torch_open(path):
     return {"seconds": time.perf_counter() - start, "tensors": count}
 
 
+def python():
+    return {"path": sys.executable}
+
+
 def safe_names(path):
     from safetensors import safe_open
     start = time.perf_counter()
@@ -161,7 +165,7 @@ def peak_rss():
 
 
 TASKS = {task.__name__: task for task in (make_sparse, make_real, make_dictionary, torch_open,
-                                          safe_names, safe_shapes, hub_shards, make_arrays, make_array,
+                                          python, safe_names, safe_shapes, hub_shards, make_arrays, make_array,
                                           make_deflated, make_weights, npz_load, torch_stats)}
 
 

@@ -1,0 +1,41 @@
+"""Parts of the bench: looking into a checkpoint: the tree of modules, the text of a tensor."""
+
+import inputs
+from measure import HEFT, STORE, Peer, alternate, command, median, text_of
+
+
+def part_tree(table, quick):
+    """prints the tree of a million tensors: time against 100 000, memory per tensor"""
+    small, large = inputs.many(100_000), inputs.many(1_000_000)
+    tenth, full = alternate(3 if quick else 7, lambda: command(HEFT, "tree", small),
+                            lambda: command(HEFT, "tree", large))
+    floor = command(HEFT, "--version")[1]
+    table.within("tree of 1 000 000 tensors, whole command", "heft on 100 000",
+                 median([run[0] for run in full]), median([run[0] for run in tenth]), 12)
+    each = (max(run[1] for run in full) - floor) / 1_000_000 - len(inputs.name_of(0))
+    table.below("tree: memory a tensor beyond its name", each, 700, lambda value: f"{value:.0f}", " bytes")
+
+
+def write_holes(path, shape):
+    """A safetensors file of one F32 tensor without data."""
+    size = 4 * shape[0] * shape[1]
+    header = f'{{"w":{{"dtype":"F32","shape":[{shape[0]},{shape[1]}],"data_offsets":[0,{size}]}}}}'.encode()
+    header += b" " * (-len(header) % 8)
+    with open(path, "wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        file.truncate(8 + len(header) + size)
+
+
+def part_print(table, quick):
+    """prints a tensor of 100 GB, against a program with numpy.memmap"""
+    shape = (250_000, 100_000)
+    path = inputs.made(STORE / "holes.safetensors", lambda part: write_holes(part, shape))
+    program = (f"import numpy; print(numpy.memmap({str(path)!r}, numpy.float32, 'r', {path.stat().st_size} - "
+               f"{4 * shape[0] * shape[1]}, {shape}))")
+    with Peer() as peer:
+        python = peer.ask("python")["path"]
+        mine, theirs = alternate(9 if quick else 25, lambda: command(HEFT, "get", path, "w")[0],
+                                 lambda: command(python, "-c", program)[0])
+    table.below("print a tensor of 100 GB, whole command", median(mine), 0.01, text_of)
+    table.faster("print a tensor of 100 GB, whole command", "numpy.memmap, whole program", median(mine),
+                 median(theirs), 10)
