@@ -114,7 +114,7 @@ static void store_node(struct builder *b, uint32_t node)
 /* Makes room for two more nodes, the most that a name adds. */
 static bool make_room(struct builder *b, struct heft_error *err)
 {
-    const size_t wanted = b->n_slots ? b->n_slots * 2 : 1024;
+    size_t wanted = b->n_slots ? b->n_slots * 2 : 1024;
     uint32_t *old = b->slots;
     const size_t n_old = b->n_slots;
 
@@ -122,6 +122,8 @@ static bool make_room(struct builder *b, struct heft_error *err)
         return false;
     if (b->used + 2 <= b->n_slots / 2)
         return true;
+    while (n_old == 0 && wanted / 3 < b->model->n_rows)
+        wanted *= 2; /* most names have at most one and a half nodes */
     b->slots = heft_calloc(wanted, sizeof *b->slots, err);
     if (!b->slots) {
         b->slots = old;
