@@ -1,5 +1,7 @@
-"""heft get without -o prints tensors as str() of numpy.ndarray does, character for character."""
+"""heft get without -o prints tensors as str() of numpy.ndarray does, and values as repr() does, character for
+character."""
 
+import argparse
 import json
 import struct
 
@@ -144,6 +146,40 @@ def parts(suite, folder, rng):
     compare(suite, path, "plain", small, "cast to F8_E4M3", "--cast=float8_e4m3fn")
 
 
+# Quotes, escapes, characters that do not print, and characters beyond 16 bits.
+LETTERS = "ab 'x'\"\\\n\t\r\0\x1b\x7f\x85\xa0\xad\xe9\u0416\u200b\u2028\u202e\u3000\ue000\ufeff\U0001f600\U000e0001"
+
+
+def value_of(rng, depth):
+    kind = rng.integers(0, 15 if depth else 9)
+    few = range(int(rng.integers(0, 4)))
+    if kind < 2:
+        return "".join(rng.choice(list(LETTERS), size=rng.integers(0, 8)))
+    return [
+        lambda: None,
+        lambda: bool(rng.integers(0, 2)),
+        lambda: int(rng.integers(-2**62, 2**62)) >> int(rng.integers(0, 62)),
+        lambda: int.from_bytes(rng.bytes(int(rng.integers(1, 60))), "little", signed=True),
+        lambda: float(rng.standard_normal() * 10.0**rng.integers(-20, 20)),
+        lambda: float(rng.choice([0.0, -0.0, 1e16, 1e15, 1e-4, 1e-5, 5e-324, numpy.inf, -numpy.inf, 0.1, 100.0])),
+        lambda: rng.bytes(int(rng.integers(0, 6))),
+        lambda: [value_of(rng, depth - 1) for _ in few],
+        lambda: tuple(value_of(rng, depth - 1) for _ in few),
+        lambda: {f"{value_of(rng, 0)}": value_of(rng, depth - 1) for _ in few},
+        lambda: {int(rng.integers(0, 9)) for _ in range(1)} if rng.integers(0, 2) else set(),
+        lambda: complex(float(rng.integers(-3, 3)), float(rng.standard_normal())),
+        lambda: argparse.Namespace(lr=value_of(rng, depth - 1), name=value_of(rng, depth - 1)),
+    ][int(kind) - 2]()
+
+
+def values(suite, folder, rng):
+    path = folder / "values.pt"
+    made = {f"v{number}": [value_of(rng, 4)] for number in range(10 * ROUNDS // 6)}
+    torch.save({**made, "w": torch.ones(1)}, path)
+    for name, value in made.items():
+        compare(suite, path, name, value, f"value {value!r:.80}")
+
+
 def run(folder):
     suite = Suite("tensors printed as numpy prints them")
     rng = numpy.random.default_rng(generate.source("print").randrange(1 << 32))
@@ -151,4 +187,5 @@ def run(folder):
         numbers(suite, folder, rng)
         widened(suite, folder, rng)
         parts(suite, folder, rng)
+        values(suite, folder, rng)
     return suite
