@@ -2,11 +2,16 @@
 
 Each directory tests/reject/FORMAT has an expect.tsv: FILE, CODE, OFFSET, TEXT separated by tabs, # for
 comments. CODE is an error code of heft; `finding` or `note`: the file opens, and verify reports it; `ok`:
-the file is valid. The directory vocab contains vocabularies instead of checkpoints. OFFSET is 0x…, `-`
+the file is valid. The directories vocab and digest-list contain vocabularies and lists of digests instead of checkpoints. OFFSET is 0x…, `-`
 for none, `*` for any. TEXT is a part of the message.
 """
 from .common import Fail, TESTS, needs_hdf5, run, text_of
 
+# Directories of files that are no checkpoints: the option of heft-open, and a command that reads FILE.
+OTHERS = {
+    "vocab": ("--vocab", ["count", "/dev/null", "--vocab", "FILE"]),
+    "digest-list": ("--digests", ["verify", "../safetensors/length-odd.safetensors", "--against", "FILE"]),
+}
 STAGES = ("open", "read", "verify")
 FORBIDDEN = ("malformed", "unsafe", "mismatch", "finding")
 NOT_SAMPLES = {"expect.tsv", "README.md"}
@@ -49,7 +54,7 @@ def check_table(folder, table):
 
 def check_row(ctx, folder, name, code, offset, text):
     needs_hdf5(ctx, folder.name)
-    how = ["--vocab"] if folder.name == "vocab" else []
+    how = [OTHERS[folder.name][0]] if folder.name in OTHERS else []
     done = run(ctx, [ctx.heft_open, *how, name], cwd=folder)
     lines = text_of(done.stdout).rstrip("\n").split("\n")
     if done.returncode != 0:
@@ -60,7 +65,7 @@ def check_row(ctx, folder, name, code, offset, text):
     if code == "ok" and any(line.startswith("finding ") for line in lines):
         raise Fail("expected no finding:\n" + "\n".join(lines))
     check_command(ctx, folder, name, lines[-1])
-    if folder.name != "vocab" and code in FORBIDDEN:
+    if folder.name not in OTHERS and code in FORBIDDEN:
         check_verify(ctx, folder, name)
 
 
@@ -77,7 +82,8 @@ def matches(line, code, offset, text):
 
 def check_command(ctx, folder, name, verdict):
     """Runs the command on the same file: exit status, and a one-line error if it refuses the file."""
-    command = ["count", "/dev/null", "--vocab", name] if folder.name == "vocab" else ["ls", name]
+    command = OTHERS[folder.name][1] if folder.name in OTHERS else ["ls", "FILE"]
+    command = [name if word == "FILE" else word for word in command]
     done = run(ctx, [ctx.heft, *command], cwd=folder)
     errors = text_of(done.stderr)
     refused = verdict.startswith("open ")

@@ -6,6 +6,7 @@
  *         finding OFFSET TEXT
  *         note OFFSET TEXT
  *     heft-open --vocab PATH…              the same for vocabularies (TENSORS: number of ids)
+ *     heft-open --digests PATH…            the same for lists of digests (TENSORS: number of digests)
  *     heft-open --rows PATH                one line per tensor (judge.h); status 1 if it cannot be read
  *     heft-open --mutate FILE --at PATH    opens damaged copies of FILE, written to PATH
  *         [--open PATH]                    opens this directory, which contains the copy, instead
@@ -70,6 +71,21 @@ static void print_vocab(const char *path)
     heft_vocab_close(v);
 }
 
+static void print_list(const char *path)
+{
+    struct heft_error err = {0};
+    struct heft_digest_list *list = heft_digest_list_open(path, &err);
+
+    if (list) {
+        printf("ok %zu\n", heft_digest_list_count(list));
+    } else {
+        printf("open %s", judge_code_name(err.code));
+        print_offset(err.offset);
+        printf(" %s\n", err.text);
+    }
+    heft_digest_list_close(list);
+}
+
 /* Limits the memory of the process: if a file makes heft exceed its limits, malloc fails, which the
  * output shows. */
 static bool limit_memory(const char *mebibytes)
@@ -126,6 +142,11 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "--vocab") == 0) {
         for (int i = 2; i < argc; i++)
             print_vocab(argv[i]);
+        return 0;
+    }
+    if (argc > 1 && strcmp(argv[1], "--digests") == 0) {
+        for (int i = 2; i < argc; i++)
+            print_list(argv[i]);
         return 0;
     }
     for (int i = 1; i < argc; i++)

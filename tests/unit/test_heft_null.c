@@ -332,6 +332,44 @@ static void tokens_without_a_handle(void **state)
     heft_vocab_close(NULL);
 }
 
+static bool each_digest(void *ctx, const struct heft_digest *digest)
+{
+    (void)ctx, (void)digest;
+    return false;
+}
+
+static void each_finding(void *ctx, const struct heft_finding *finding)
+{
+    (void)ctx, (void)finding;
+}
+
+static void digests_and_lists(void **state)
+{
+    static const char *const inputs[] = {NULL};
+    const struct heft_digest_options rules = {.n_rules = 1};
+    struct heft_checkpoint *c = heft_open(GOLDEN "torch/linear.pt", NULL, &err);
+    struct heft_digest_list *list = heft_digest_list_open("hub", &err);
+
+    (void)state;
+    assert_non_null(c);
+    assert_non_null(list);
+    REFUSES(heft_digest_tensors(NULL, NULL, each_digest, NULL, &err));
+    REFUSES(heft_digest_tensors(c, NULL, NULL, NULL, &err));
+    REFUSES(heft_digest_tensors(c, &rules, each_digest, NULL, &err));
+    REFUSES(heft_digest_files(NULL, NULL, each_digest, NULL, &err));
+    REFUSES(heft_digest_files(c, NULL, NULL, NULL, &err));
+    REFUSES(heft_digest_list_open(NULL, &err));
+    REFUSES(heft_compare_digests(c, NULL, 0, NULL, NULL, each_finding, NULL, &err));
+    REFUSES(heft_compare_digests(c, NULL, 0, list, NULL, NULL, NULL, &err));
+    REFUSES(heft_compare_digests(c, NULL, 1, list, NULL, each_finding, NULL, &err));
+    REFUSES(heft_compare_digests(c, inputs, 1, list, NULL, each_finding, NULL, &err));
+    assert_int_equal(heft_digest_list_kind(NULL), HEFT_LIST_TENSORS);
+    assert_int_equal(heft_digest_list_count(NULL), 0);
+    heft_digest_list_close(NULL);
+    heft_digest_list_close(list);
+    heft_close(c);
+}
+
 /* A callback that returns false is reported as HEFT_CANCELLED, not as success. */
 static void cancelled(void **state)
 {
@@ -352,13 +390,10 @@ static void cancelled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_handle),
-        cmocka_unit_test(other_handles),
-        cmocka_unit_test(without_a_checkpoint),
-        cmocka_unit_test(without_an_output_argument),
-        cmocka_unit_test(without_a_path),
-        cmocka_unit_test(tokens_without_a_handle),
-        cmocka_unit_test(cancelled),
+        cmocka_unit_test(without_a_handle),     cmocka_unit_test(other_handles),
+        cmocka_unit_test(without_a_checkpoint), cmocka_unit_test(without_an_output_argument),
+        cmocka_unit_test(without_a_path),       cmocka_unit_test(tokens_without_a_handle),
+        cmocka_unit_test(digests_and_lists),    cmocka_unit_test(cancelled),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
