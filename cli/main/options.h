@@ -18,6 +18,8 @@ struct options {
     bool help, version, quiet, no_progress;
     bool json, jsonl, tsv, all;
     bool trace, state;
+    bool files;          /* digest --files */
+    const char *against; /* verify --against: a list of digests, or "hub" */
     bool strict, overwrite, no_sync, no_verify, dry_run, verify, salvage;
     const char *html; /* info --html: the page */
     bool signature;   /* for SavedModels */
@@ -131,6 +133,7 @@ bool walk_index(const struct options *options, struct out *out, int *status);
 int cmd_restore(const struct options *options, struct out *out); /* explain --restore */
 int cmd_get(const struct options *options, struct out *out);
 int cmd_verify(const struct options *options, struct out *out);
+int cmd_digest(const struct options *options, struct out *out);
 int cmd_convert(const struct options *options, struct out *out);
 int cmd_decode(const struct options *options, struct out *out);
 int cmd_explain_tokens(const struct options *options, struct out *out); /* explain --tokens */

@@ -133,7 +133,14 @@ static const struct option_spec get_own[] = {
     FLAG(0, "signature", signature, "signature:KEY as the JSON Schema of its predict requests"),
     END,
 };
+static const struct option_spec digest_own[] = {
+    FLAG(0, "files", files, "digests of the files, as sha256sum prints them"),
+    FLAG('a', "all", all, "also digests of blobs"),
+    END,
+};
 static const struct option_spec verify_own[] = {
+    TEXT(0, "against", against, "LIST", NULL,
+         "also compare with digests: of heft digest, SHA256SUMS, or hub"),
     FLAG(0, "strict", strict, "treat notes as findings"),
     END,
 };
@@ -332,9 +339,13 @@ const struct verb verbs[] = {
      "check structure and checksums, find hidden bytes, compare an index with its shards",
      "INPUT… [options]",
      "  heft verify model.pth\n"
-     "  heft verify --strict models/           notes are findings, too\n",
+     "  heft verify --strict models/           notes are findings, too\n"
+     "  heft verify model/ --against model/SHA256SUMS\n"
+     "  heft verify model.pth --against tensors.txt     a list that heft digest printed\n"
+     "  heft verify ~/.cache/huggingface/hub/*gpt2 --against hub\n",
      "Exit status 1 if there is a finding, a violation of the format. Something unusual is a\n"
-     "note.\n",
+     "note. With --against what differs from LIST, is missing or is not in it is a finding; hub\n"
+     "compares the blobs of a Hugging Face cache with their names.\n",
      {verify_own, document, reading, choosing, common},
      1,
      ANY,
@@ -352,6 +363,23 @@ const struct verb verbs[] = {
      1,
      ANY,
      cmd_stats},
+    {"digest",
+     "print the SHA-256 of each tensor, the same in every format, or of each file",
+     "INPUT… [options]",
+     "  heft digest model.pth > tensors.txt\n"
+     "  heft verify model.safetensors --against tensors.txt     the same tensors?\n"
+     "  heft digest --files model/ | sha256sum -c\n"
+     "  heft digest --json -g '*.weight' model.safetensors\n",
+     "A line is HEX  NAME  DTYPE  [SHAPE]: the SHA-256 of the tensor's row-major, little-endian\n"
+     "bytes; of strings, of the length of each (8 bytes, little-endian) and its bytes. If a name\n"
+     "has a backslash or a control character, the line begins with a backslash and the name has\n"
+     "the escapes \\\\, \\n, \\r and \\xHH. With --all a blob has BLOB and its bytes in place of "
+     "DTYPE\n"
+     "and SHAPE.\n",
+     {digest_own, document, selection, reading, choosing, common},
+     1,
+     ANY,
+     cmd_digest},
     {"scan",
      "report what loading a model would import, call and execute",
      "INPUT… [options]",

@@ -160,9 +160,7 @@ static bool measure_paths(struct rows *rows, struct heft_error *err)
     return true;
 }
 
-/* Bytes that --root cuts from a name, with the dot or slash after it, which the option may
- * include. */
-static size_t root_length(const char *root)
+size_t rows_root_length(const char *root)
 {
     const size_t n = root ? strlen(root) : 0;
 
@@ -173,7 +171,7 @@ bool rows_select(struct rows *rows, const struct heft_checkpoint *c, const struc
                  struct heft_error *err)
 {
     *rows = (struct rows){.c = c, .n = heft_tensor_count(c), .rules.options = options};
-    rows->cut = root_length(options->root);
+    rows->cut = rows_root_length(options->root);
     if (!measure_paths(rows, err))
         return false;
     if (!options->root && !options->n_rules && !options->sort)

@@ -25,6 +25,9 @@ struct rows {
 bool rows_select(struct rows *rows, const struct heft_checkpoint *c, const struct options *options,
                  struct heft_error *err);
 void rows_release(struct rows *rows);
+/* Bytes that --root cuts from a name, with the dot or slash after it, which the option may
+ * include. */
+size_t rows_root_length(const char *root);
 /* The k-th tensor shown, its name without --root. False past the end. */
 static inline bool rows_at(const struct rows *rows, size_t k, struct heft_tensor *t)
 {

@@ -1,4 +1,5 @@
-/* cmd_verify.c: prints one line per finding or note; exit status 1 if there is a finding. */
+/* cmd_verify.c: prints one line per finding or note; exit status 1 if there is a finding. With
+ * --against it also compares with a list of digests. */
 #include "output/danger.h"
 #include "main/options.h"
 #include "output/output.h"
@@ -15,6 +16,9 @@ struct verdict {
     struct out *out;
     uint64_t findings, notes;
     struct heft_verified verified;
+    struct heft_digest_list *list; /* --against; NULL: none */
+    struct heft_compared compared;
+    double seconds; /* of all work */
 };
 
 static bool is_finding(const struct verdict *v, const struct heft_finding *finding)
@@ -88,27 +92,32 @@ static void append_text(char *text, size_t room, const char *format, ...)
     va_end(args);
 }
 
-/* Prints what was checked: "12 checksums, 27.3 GiB in 3.20 s, 8.5 GiB/s". */
-static void describe_checks(char *text, size_t room, const struct verdict *v, const char *format,
-                            const struct progress *progress)
+/* Prints what was checked: "12 digests, 27.3 GiB, 12 checksums, 27.3 GiB in 3.20 s, 8.5 GiB/s". */
+static void describe_checks(char *text, size_t room, const struct verdict *v, const char *format)
 {
     const struct heft_verified *const by = &v->verified;
-    const double seconds = progress_seconds(progress);
+    const uint64_t bytes = by->bytes + v->compared.bytes;
     char size[32];
 
     text[0] = '\0';
+    if (v->compared.digests)
+        append_text(text, room, ": %" PRIu64 " digest%s, %s", v->compared.digests,
+                    v->compared.digests == 1 ? "" : "s",
+                    format_size(size, sizeof size, v->compared.bytes));
     if (by->checksums)
-        append_text(text, room, ": %" PRIu64 " checksum%s, %s", by->checksums,
+        append_text(text, room, "%s %" PRIu64 " checksum%s, %s", *text ? "," : ":", by->checksums,
                     by->checksums == 1 ? "" : "s", format_size(size, sizeof size, by->bytes));
     else if (by->tables)
-        append_text(text, room, ": the checksums of all blocks, %s",
+        append_text(text, room, "%s the checksums of all blocks, %s", *text ? "," : ":",
                     format_size(size, sizeof size, by->bytes));
-    if (*text && seconds >= 0.1)
-        append_text(text, room, " in %.2f s, %s/s", seconds,
-                    format_size(size, sizeof size, (uint64_t)((double)by->bytes / seconds)));
+    if (*text && v->seconds >= 0.1)
+        append_text(text, room, " in %.2f s, %s/s", v->seconds,
+                    format_size(size, sizeof size, (uint64_t)((double)bytes / v->seconds)));
     if (by->unpacked)
         append_text(text, room, "%s %" PRIu64 " record%s without a checksum unpacked",
                     *text ? "," : ":", by->unpacked, by->unpacked == 1 ? "" : "s");
+    if (v->compared.digests) /* they vouch for the records without a checksum, too */
+        return;
     if (*text && by->unchecked)
         append_text(text, room, "; structure only of %" PRIu64 " record%s without a checksum",
                     by->unchecked, by->unchecked == 1 ? "" : "s");
@@ -119,18 +128,17 @@ static void describe_checks(char *text, size_t room, const struct verdict *v, co
         append_text(text, room, ": structure only: there is no tensor data");
 }
 
-static void report_verdict(const struct verdict *v, const char *format,
-                           const struct progress *progress)
+static void report_verdict(const struct verdict *v, const char *format)
 {
     char text[400];
 
     if (v->options->quiet)
         return;
-    describe_checks(text, sizeof text, v, format, progress);
+    describe_checks(text, sizeof text, v, format);
     fprintf(stderr, "heft: %s%s\n", v->findings ? "not sound" : "sound", text);
 }
 
-static void close_json(const struct verdict *v, const struct progress *progress, bool complete)
+static void close_json(const struct verdict *v, bool complete)
 {
     struct out *const out = v->out;
     json_close(out, ']');
@@ -140,8 +148,10 @@ static void close_json(const struct verdict *v, const struct progress *progress,
     json_member_u64(out, "tables", v->verified.tables);
     json_member_u64(out, "unpacked", v->verified.unpacked);
     json_member_u64(out, "unchecked", v->verified.unchecked);
+    if (v->list)
+        json_member_u64(out, "digests", v->compared.digests);
     json_key(out, "seconds");
-    json_seconds(out, progress_seconds(progress));
+    json_seconds(out, v->seconds);
     json_close(out, '}');
     out_char(out, '\n');
 }
@@ -193,43 +203,124 @@ static void open_json(const struct verdict *v, const char *format)
 static int report_broken(struct verdict *v, const struct heft_error *err)
 {
     const struct heft_finding finding = {HEFT_FINDING, err->file, err->offset, err->text};
-    const struct progress none = {.began = clock_seconds()};
 
     open_json(v, "");
     each_finding(v, &finding);
     if (v->options->json)
-        close_json(v, &none, false);
+        close_json(v, false);
     if (!v->options->quiet)
         fprintf(stderr, "heft: not sound: the input cannot be opened\n");
     return EXIT_NO;
+}
+
+/* ---- digests ------------------------------------------------------------------------------- */
+
+/* Compares with the list of --against, if there is one. c is NULL if the input cannot be opened. */
+static bool compare_digests(struct verdict *v, struct heft_checkpoint *c, struct heft_error *err)
+{
+    const struct options *const options = v->options;
+    struct progress progress;
+    const struct heft_compare_options how = {.threads = options_threads(options),
+                                             .progress = progress_step,
+                                             .progress_ctx = &progress,
+                                             .compared = &v->compared};
+    bool fine;
+
+    if (!v->list)
+        return true;
+    progress_begin(&progress, options, "digest");
+    fine = heft_compare_digests(c, options->inputs.items, options->inputs.n, v->list, &how,
+                                each_finding, v, err);
+    progress_end(&progress);
+    v->seconds += progress_seconds(&progress);
+    return fine;
+}
+
+/* Whether files can be compared with the list although they cannot be opened as a checkpoint. */
+static bool is_comparable(const struct verdict *v, const struct heft_error *why)
+{
+    return v->list && heft_digest_list_kind(v->list) != HEFT_LIST_TENSORS && why->code != HEFT_IO &&
+           why->code != HEFT_NOMEM && why->code != HEFT_CANCELLED;
+}
+
+/* Compares only digests. What makes a file unreadable for heft is a finding if it is a violation of
+ * the format, else a note. */
+static int verify_unopened(struct verdict *v, const struct heft_error *why)
+{
+    const bool bad =
+        why->code == HEFT_MALFORMED || why->code == HEFT_UNSAFE || why->code == HEFT_MISMATCH;
+    char text[sizeof why->text + 64];
+    const struct heft_finding finding = {bad ? HEFT_FINDING : HEFT_NOTE, why->file, why->offset,
+                                         text};
+    struct heft_error err = {0};
+    bool fine;
+
+    snprintf(text, sizeof text, "%s%s", why->text,
+             bad ? "" : " (no checkpoint was opened: only digests are compared)");
+    open_json(v, "");
+    each_finding(v, &finding);
+    fine = compare_digests(v, NULL, &err);
+    if (v->options->json)
+        close_json(v, fine);
+    if (!fine)
+        return report_error(&err);
+    report_verdict(v, "");
+    return v->findings ? EXIT_NO : EXIT_SOUND;
+}
+
+/* ---- the verb ------------------------------------------------------------------------------ */
+
+static int verify_opened(struct verdict *v, struct heft_checkpoint *c)
+{
+    struct heft_error err = {0};
+    struct progress progress;
+    const struct heft_verify_options how = {.threads = options_threads(v->options),
+                                            .progress = progress_step,
+                                            .progress_ctx = &progress,
+                                            .verified = &v->verified};
+    bool fine;
+
+    open_json(v, heft_format(c));
+    progress_begin(&progress, v->options, "verify");
+    fine = heft_verify(c, &how, each_finding, v, &err);
+    if (fine)
+        each_danger(c, each_finding, v);
+    progress_end(&progress);
+    v->seconds += progress_seconds(&progress);
+    fine = fine && compare_digests(v, c, &err);
+    if (v->options->json)
+        close_json(v, fine);
+    if (!fine)
+        return report_error(&err);
+    report_verdict(v, heft_format(c));
+    return v->findings ? EXIT_NO : EXIT_SOUND;
+}
+
+static int verify(struct verdict *v)
+{
+    struct heft_error err = {0};
+    struct heft_checkpoint *const c = open_inputs(v->options, 0, &err);
+    int status;
+
+    if (c)
+        status = verify_opened(v, c);
+    else if (is_comparable(v, &err))
+        status = verify_unopened(v, &err);
+    else
+        status = is_broken(v->options, &err) ? report_broken(v, &err) : report_error(&err);
+    heft_close(c);
+    return status;
 }
 
 int cmd_verify(const struct options *options, struct out *out)
 {
     struct verdict verdict = {.options = options, .out = out};
     struct heft_error err = {0};
-    struct progress progress;
-    const struct heft_verify_options how = {.threads = options_threads(options),
-                                            .progress = progress_step,
-                                            .progress_ctx = &progress,
-                                            .verified = &verdict.verified};
-    struct heft_checkpoint *const c = open_inputs(options, 0, &err);
-    bool fine;
+    int status;
 
-    if (!c)
-        return is_broken(options, &err) ? report_broken(&verdict, &err) : report_error(&err);
-    open_json(&verdict, heft_format(c));
-    progress_begin(&progress, options, "verify");
-    fine = heft_verify(c, &how, each_finding, &verdict, &err);
-    if (fine)
-        each_danger(c, each_finding, &verdict);
-    progress_end(&progress);
-    if (options->json)
-        close_json(&verdict, &progress, fine);
-    if (fine)
-        report_verdict(&verdict, heft_format(c), &progress);
-    heft_close(c);
-    if (!fine)
+    if (options->against && !(verdict.list = heft_digest_list_open(options->against, &err)))
         return report_error(&err);
-    return verdict.findings ? EXIT_NO : EXIT_SOUND;
+    status = verify(&verdict);
+    heft_digest_list_close(verdict.list);
+    return status;
 }
