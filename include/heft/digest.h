@@ -20,7 +20,7 @@
  *                 left out with a note, and so are strings that heft cannot separate (constants of
  *                 a graph).
  * SHA-256 is computed by libnettle, which is loaded for the first digest. If it is not installed,
- * heft's own implementation computes the same digests several times slower, and a note says so. */
+ * heft's own implementation computes the same digests, more slowly, and a note says so. */
 #ifndef HEFT_DIGEST_H
 #define HEFT_DIGEST_H
 

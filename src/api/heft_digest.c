@@ -30,7 +30,7 @@ static void note_slow(const struct heft_digest_options *o, const struct heft_has
 
     if (hasher->why_slow.code == HEFT_OK)
         return;
-    snprintf(text, sizeof text, "SHA-256 is computed several times slower than possible: %s",
+    snprintf(text, sizeof text, "SHA-256 is computed more slowly than possible: %s",
              hasher->why_slow.text);
     note(o, text);
 }
@@ -176,6 +176,19 @@ static bool read_file(void *ctx, size_t item, struct heft_digest_worker *worker,
     return heft_error_file(err, file->path);
 }
 
+static bool is_pulled(void *ctx, size_t item)
+{
+    return file_of(ctx, item)->source.fd >= 0;
+}
+
+static bool pull_file(void *ctx, size_t item, uint64_t off, uint8_t *dst, size_t n,
+                      struct heft_error *err)
+{
+    const struct heft_model_source *const file = file_of(ctx, item);
+
+    return heft_source_read(&file->source, off, dst, n, err) || heft_error_file(err, file->path);
+}
+
 static bool take_file(void *ctx, size_t item, const uint8_t *digest, const struct heft_error *why,
                       struct heft_error *err)
 {
@@ -205,6 +218,8 @@ bool heft_digest_files(struct heft_checkpoint *c, const struct heft_digest_optio
     const struct heft_digest_run run = {.items = c->model.n_files,
                                         .bytes = file_bytes,
                                         .read = read_file,
+                                        .pull = pull_file,
+                                        .is_pulled = is_pulled,
                                         .take = take_file,
                                         .ctx = &p,
                                         .hasher = &hasher,

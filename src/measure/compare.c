@@ -32,7 +32,7 @@ bool heft_compare(struct heft_comparison *c, struct heft_error *err)
 
     if (hasher->why_slow.code != HEFT_OK)
         heft_comparison_report(c, HEFT_NOTE, NULL, HEFT_NO_OFFSET,
-                               "SHA-256 is computed several times slower than possible: %s",
+                               "SHA-256 is computed more slowly than possible: %s",
                                hasher->why_slow.text);
     switch (c->list->kind) {
     case HEFT_LIST_TENSORS:

@@ -3,7 +3,7 @@
  *     a row of a whole deflated record    inflated piece by piece, without the spool
  *     a strided row, a row in parts       gathered in pieces of 4 MiB
  *     strings                             one by one
- *     everything else                     pieces of 1 MiB */
+ *     everything else                     pieces of 1 MiB, or by a lane of digest_lanes.c */
 #include "measure/digest_items.h"
 
 #include "base/dtype.h"
@@ -268,6 +268,32 @@ static bool read_item(void *ctx, size_t item, struct heft_digest_worker *worker,
                             items->list[item].name);
 }
 
+static bool is_pulled(void *ctx, size_t item)
+{
+    const struct heft_digest_items *const items = ((const struct items_run *)ctx)->items;
+    const struct heft_model *const model = items->reader->model;
+    const struct heft_row *const row = row_of(items, item);
+
+    if (!row)
+        return model->storages[blob_storage(items, item)].coding == HEFT_CODING_RAW;
+    return !row->parts && !row->stride && !heft_dtype_varies((enum heft_dtype)row->dtype) &&
+           !is_whole_record(model, row);
+}
+
+static bool pull(void *ctx, size_t item, uint64_t off, uint8_t *dst, size_t n,
+                 struct heft_error *err)
+{
+    const struct heft_digest_items *const items = ((const struct items_run *)ctx)->items;
+    const struct heft_row *const row = row_of(items, item);
+
+    if (row)
+        return heft_reader_row(items->reader, row, off, dst, n, err) ||
+               heft_error_about(err, "tensor", row->name);
+    return heft_reader_storage(items->reader, blob_storage(items, item), off, dst, n, err) ||
+           heft_error_about(err, items->reader->model->blobs[items->list[item].index].kind,
+                            items->list[item].name);
+}
+
 static bool take_item(void *ctx, size_t item, const uint8_t *digest, const struct heft_error *why,
                       struct heft_error *err)
 {
@@ -284,6 +310,8 @@ bool heft_digest_items_run(const struct heft_digest_items *items, const struct h
                                        .bytes = bytes_of,
                                        .same = same_as,
                                        .read = read_item,
+                                       .pull = pull,
+                                       .is_pulled = is_pulled,
                                        .take = take_item,
                                        .ctx = &run,
                                        .hasher = how->hasher,

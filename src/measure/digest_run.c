@@ -1,33 +1,10 @@
 /* digest_run.c: see digest_run.h. */
-#include "measure/digest_run.h"
-
-#include "base/mem.h"
-#include "io/pool.h"
+#include "measure/digest_run_parts.h"
 
 #define BATCH_BYTES ((uint64_t)1 << 20) /* a batch ends when it has as many bytes, or … */
 #define BATCH_ITEMS 256                 /* … as many items: one lock for each */
 #define TELL_EVERY  ((uint64_t)4 << 20) /* bytes of a thread between two calls of progress() */
 #define MOST_FAILED 4096                /* failures that wait for an earlier item */
-
-struct slot {
-    uint8_t digest[HEFT_SHA256_BYTES];
-    struct heft_error *why; /* the failure, until it is delivered */
-    uint8_t code;           /* that of the failure; HEFT_OK: it was hashed */
-    bool is_done;
-};
-
-struct heft_digest_state {
-    const struct heft_digest_run *of;
-    struct heft_digest_worker *workers;
-    struct slot *slots;      /* one for each item */
-    struct heft_lock *lock;  /* guards everything below */
-    size_t next;             /* the first item that no thread has taken */
-    size_t delivered;        /* items passed to take() */
-    size_t failed;           /* failures that wait for take() */
-    uint64_t done, total;    /* bytes */
-    bool is_stopped;         /* by a failure, take() or progress() */
-    struct heft_error first; /* the reason; other threads may report that they were interrupted */
-};
 
 /* Ends the run for the reason *err, unless it has one. The caller holds the lock. Always returns
  * false. */
@@ -39,7 +16,7 @@ static bool stop_locked(struct heft_digest_state *run, const struct heft_error *
     return false;
 }
 
-static bool stop(struct heft_digest_state *run, const struct heft_error *err)
+bool heft_digest_stop(struct heft_digest_state *run, const struct heft_error *err)
 {
     heft_lock_take(run->lock);
     stop_locked(run, err);
@@ -73,12 +50,17 @@ static bool tell(struct heft_digest_worker *w, struct heft_error *err)
     return ok;
 }
 
+bool heft_digest_count(struct heft_digest_worker *w, size_t n, struct heft_error *err)
+{
+    w->untold += n;
+    return w->untold < TELL_EVERY || tell(w, err);
+}
+
 bool heft_digest_put(struct heft_digest_worker *worker, const void *p, size_t n,
                      struct heft_error *err)
 {
     heft_hash_put(&worker->hash, p, n);
-    worker->untold += n;
-    return worker->untold < TELL_EVERY || tell(worker, err);
+    return heft_digest_count(worker, n, err);
 }
 
 bool heft_digest_put_source(struct heft_digest_worker *worker, const struct heft_source *source,
@@ -107,48 +89,52 @@ static uint64_t bytes_of(const struct heft_digest_run *of, size_t item)
     return same_as(of, item) == item ? of->bytes(of->ctx, item) : 0;
 }
 
-/* Takes the next items: [*first, *end), none if all are taken or the run has stopped. */
-static void take_batch(struct heft_digest_state *run, size_t *first, size_t *end)
+void heft_digest_take_batch(struct heft_digest_state *run, struct heft_digest_batch *batch)
 {
     uint64_t bytes = 0;
 
     heft_lock_take(run->lock);
-    *first = run->next;
-    while (!run->is_stopped && run->next < run->of->items && run->next - *first < BATCH_ITEMS &&
-           bytes < BATCH_BYTES)
+    batch->first = run->next;
+    while (!run->is_stopped && run->next < run->of->items &&
+           run->next - batch->first < BATCH_ITEMS && bytes < BATCH_BYTES)
         bytes += bytes_of(run->of, run->next++);
-    *end = run->next;
+    batch->end = run->next;
     heft_lock_drop(run->lock);
 }
 
-/* Hashes an item. False only for failures that end the run; others are kept for take(). */
-static bool hash_item(struct heft_digest_worker *w, size_t item, struct heft_error *err)
+bool heft_digest_keep_failure(struct heft_digest_state *run, size_t item,
+                              const struct heft_error *why, struct heft_error *err)
 {
-    struct heft_digest_state *const run = w->run;
-    struct slot *const slot = &run->slots[item];
-    struct heft_error why = {0};
+    struct heft_digest_slot *const slot = &run->slots[item];
 
-    if (same_as(run->of, item) != item)
-        return true;
-    heft_hash_begin(&w->hash, run->of->hasher->sha256);
-    if (run->of->read(run->of->ctx, item, w, &why)) {
-        heft_hash_end(&w->hash, slot->digest);
-        return true;
-    }
-    if (why.code == HEFT_CANCELLED || why.code == HEFT_NOMEM) {
-        *err = why;
+    if (why->code == HEFT_CANCELLED || why->code == HEFT_NOMEM) {
+        *err = *why;
         return false;
     }
     slot->why = heft_alloc(sizeof *slot->why, err);
     if (!slot->why)
         return false;
-    *slot->why = why;
-    slot->code = (uint8_t)why.code;
+    *slot->why = *why;
+    slot->code = (uint8_t)why->code;
     return true;
 }
 
-static bool deliver_failure(struct heft_digest_state *run, size_t item, struct slot *slot,
-                            struct heft_error *err)
+bool heft_digest_hash_item(struct heft_digest_worker *w, size_t item, struct heft_error *err)
+{
+    struct heft_digest_state *const run = w->run;
+    struct heft_error why = {0};
+
+    if (same_as(run->of, item) != item)
+        return true;
+    heft_hash_begin(&w->hash, run->of->hasher->sha256);
+    if (!run->of->read(run->of->ctx, item, w, &why))
+        return heft_digest_keep_failure(run, item, &why, err);
+    heft_hash_end(&w->hash, run->slots[item].digest);
+    return true;
+}
+
+static bool deliver_failure(struct heft_digest_state *run, size_t item,
+                            struct heft_digest_slot *slot, struct heft_error *err)
 {
     const bool ok = run->of->take(run->of->ctx, item, NULL, slot->why, err);
 
@@ -160,7 +146,7 @@ static bool deliver_failure(struct heft_digest_state *run, size_t item, struct s
 
 static bool deliver(struct heft_digest_state *run, size_t item, struct heft_error *err)
 {
-    struct slot *const slot = &run->slots[same_as(run->of, item)];
+    struct heft_digest_slot *const slot = &run->slots[same_as(run->of, item)];
     struct heft_error again = {0};
 
     if (slot->why)
@@ -172,15 +158,14 @@ static bool deliver(struct heft_digest_state *run, size_t item, struct heft_erro
     return run->of->take(run->of->ctx, item, NULL, &again, err);
 }
 
-/* Marks a batch as done, and delivers all items up to the first that is not. */
-static bool finish_batch(struct heft_digest_worker *w, size_t first, size_t end,
-                         struct heft_error *err)
+bool heft_digest_finish_batch(struct heft_digest_worker *w, const struct heft_digest_batch *batch,
+                              struct heft_error *err)
 {
     struct heft_digest_state *const run = w->run;
     bool ok = true;
 
     heft_lock_take(run->lock);
-    for (size_t i = first; i < end; i++) {
+    for (size_t i = batch->first; i < batch->end; i++) {
         run->slots[i].is_done = true;
         run->failed += run->slots[i].why != NULL;
     }
@@ -195,30 +180,39 @@ static bool finish_batch(struct heft_digest_worker *w, size_t first, size_t end,
     return ok;
 }
 
-/* The job of one thread: batch after batch. */
-static bool hash_batches(void *ctx, unsigned worker, uint64_t index, struct heft_error *err)
+static bool hash_batches(struct heft_digest_worker *w, struct heft_error *err)
+{
+    struct heft_digest_batch batch;
+
+    for (;;) {
+        heft_digest_take_batch(w->run, &batch);
+        if (batch.first == batch.end)
+            return true;
+        for (size_t i = batch.first; i < batch.end; i++)
+            if (!heft_digest_hash_item(w, i, err))
+                return heft_digest_stop(w->run, err);
+        if (!heft_digest_finish_batch(w, &batch, err))
+            return false;
+    }
+}
+
+/* The job of one thread. */
+static bool run_worker(void *ctx, unsigned worker, uint64_t index, struct heft_error *err)
 {
     struct heft_digest_state *const run = ctx;
     struct heft_digest_worker *const w = &run->workers[worker];
-    size_t first, end;
 
     (void)index;
-    for (;;) {
-        take_batch(run, &first, &end);
-        if (first == end)
-            return true;
-        for (size_t i = first; i < end; i++)
-            if (!hash_item(w, i, err))
-                return stop(run, err);
-        if (!finish_batch(w, first, end, err))
-            return false;
-    }
+    return heft_digest_has_lanes(run->of) ? heft_digest_hash_lanes(w, err) : hash_batches(w, err);
 }
 
 /* ---- the run ------------------------------------------------------------------------------- */
 
 static bool init_run(struct heft_digest_state *run, unsigned threads, struct heft_error *err)
 {
+    const size_t room =
+        HEFT_DIGEST_PIECE + (heft_digest_has_lanes(run->of) ? HEFT_LANES_PIECES : 0);
+
     run->lock = heft_lock_new(err);
     run->slots = heft_calloc(run->of->items + 1, sizeof *run->slots, err);
     run->workers = heft_calloc(threads, sizeof *run->workers, err);
@@ -226,7 +220,7 @@ static bool init_run(struct heft_digest_state *run, unsigned threads, struct hef
         return false;
     for (unsigned i = 0; i < threads; i++) {
         run->workers[i].run = run;
-        run->workers[i].piece = heft_alloc(HEFT_DIGEST_PIECE, err);
+        run->workers[i].piece = heft_alloc(room, err);
         if (!run->workers[i].piece)
             return false;
     }
@@ -250,7 +244,7 @@ bool heft_digest_run(const struct heft_digest_run *of, struct heft_error *err)
 {
     const unsigned threads = (unsigned)heft_min_u64(of->threads, of->items ? of->items : 1);
     struct heft_digest_state run = {.of = of};
-    const struct heft_pool_work work = {hash_batches, &run, threads, threads};
+    const struct heft_pool_work work = {run_worker, &run, threads, threads};
     const bool ok = init_run(&run, threads, err) && heft_pool_run(&work, err);
 
     if (run.is_stopped)

@@ -4,8 +4,9 @@
  *     batches     thread 0    thread 1    thread 0     whole items, taken in order
  *     take()      0, then 1, 2, …                      one at a time, in order
  *
- * SHA-256 of one item is sequential, so that an item is the unit of parallel work. Memory: a buffer
- * for each thread, and 48 bytes for each item. */
+ * SHA-256 of one item is sequential, so that an item is the unit of parallel work. A thread hashes two
+ * large items at once where that is faster (sha256_kernels.h). Memory: buffers for each thread, and 48
+ * bytes for each item. */
 #ifndef HEFT_DIGEST_RUN_H
 #define HEFT_DIGEST_RUN_H
 
@@ -33,6 +34,11 @@ struct heft_digest_run {
     size_t (*same)(void *ctx, size_t item);
     /* Passes the bytes of an item to heft_digest_put. Any thread, any order. */
     bool (*read)(void *ctx, size_t item, struct heft_digest_worker *worker, struct heft_error *err);
+    /* Reads [off, off + n) of an item for which is_pulled() is true, in place of read(): two such
+     * items are hashed at once, if the hasher has kernels. Both may be NULL. */
+    bool (*pull)(void *ctx, size_t item, uint64_t off, uint8_t *dst, size_t n,
+                 struct heft_error *err);
+    bool (*is_pulled)(void *ctx, size_t item);
     /* The digest of an item; NULL if reading it failed, for the reason `why`. Returning false ends
      * the run. */
     bool (*take)(void *ctx, size_t item, const uint8_t *digest, const struct heft_error *why,

@@ -6,7 +6,7 @@
 /* ---- hashing ------------------------------------------------------------------------------- */
 
 struct hashing {
-    const struct heft_file_subjects *subjects;
+    struct heft_file_subjects *subjects;
     struct heft_comparison *c;
 };
 
@@ -21,6 +21,8 @@ bool heft_file_subjects_add(struct heft_file_subjects *subjects,
 
 void heft_file_subjects_release(struct heft_file_subjects *subjects)
 {
+    for (size_t i = 0; i < subjects->n; i++)
+        heft_source_close(&subjects->list[i].opened);
     heft_free(subjects->list);
     *subjects = (struct heft_file_subjects){0};
 }
@@ -50,6 +52,21 @@ static bool read_source(const struct hashing *h, const struct heft_file_subject 
     return heft_digest_put_source(worker, source, err);
 }
 
+/* Opens the file of a subject. What was listed with another size has changed since. */
+static bool open_subject(const struct heft_file_subject *subject, struct heft_source *out,
+                         struct heft_error *err)
+{
+    if (!heft_source_open_file(out, subject->path, err))
+        return false;
+    if (out->size == subject->size)
+        return true;
+    heft_fail(err, HEFT_IO, HEFT_NO_OFFSET,
+              "has %" PRIu64 " bytes, but had %" PRIu64 " when it was found", out->size,
+              subject->size);
+    heft_source_close(out);
+    return heft_error_file(err, subject->path);
+}
+
 static bool read_subject(void *ctx, size_t item, struct heft_digest_worker *worker,
                          struct heft_error *err)
 {
@@ -60,10 +77,32 @@ static bool read_subject(void *ctx, size_t item, struct heft_digest_worker *work
 
     if (subject->source)
         return read_source(h, subject, subject->source, worker, err);
-    if (!heft_source_open_file(&source, subject->path, err))
+    if (!open_subject(subject, &source, err))
         return false;
     ok = read_source(h, subject, &source, worker, err);
     heft_source_close(&source);
+    return ok;
+}
+
+static bool is_pulled(void *ctx, size_t item)
+{
+    return !((const struct hashing *)ctx)->subjects->list[item].is_git;
+}
+
+/* Opens a file for its first bytes, and closes it after its last ones. */
+static bool pull(void *ctx, size_t item, uint64_t off, uint8_t *dst, size_t n,
+                 struct heft_error *err)
+{
+    struct heft_file_subject *const subject = &((const struct hashing *)ctx)->subjects->list[item];
+    bool ok;
+
+    if (subject->source)
+        return heft_source_read(subject->source, off, dst, n, err);
+    if (off == 0 && !open_subject(subject, &subject->opened, err))
+        return false;
+    ok = heft_source_read(&subject->opened, off, dst, n, err);
+    if (!ok || off + n == subject->size)
+        heft_source_close(&subject->opened);
     return ok;
 }
 
@@ -104,13 +143,15 @@ static bool take(void *ctx, size_t item, const uint8_t *digest, const struct hef
     return true;
 }
 
-bool heft_file_subjects_compare(const struct heft_file_subjects *subjects,
-                                struct heft_comparison *c, struct heft_error *err)
+bool heft_file_subjects_compare(struct heft_file_subjects *subjects, struct heft_comparison *c,
+                                struct heft_error *err)
 {
     struct hashing h = {subjects, c};
     const struct heft_digest_run run = {.items = subjects->n,
                                         .bytes = bytes_of,
                                         .read = read_subject,
+                                        .pull = pull,
+                                        .is_pulled = is_pulled,
                                         .take = take,
                                         .ctx = &h,
                                         .hasher = c->how.hasher,

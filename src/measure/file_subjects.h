@@ -8,6 +8,7 @@
 struct heft_file_subject {
     const char *path;
     const struct heft_source *source;      /* of the checkpoint; NULL: the path is opened */
+    struct heft_source opened;             /* … while a lane hashes it; else closed */
     uint64_t size;                         /* bytes */
     const struct heft_digest_entry *entry; /* the line that has the digest; NULL: the file's name */
     struct heft_file_id id;
@@ -25,7 +26,7 @@ HEFT_CHECKED bool heft_file_subjects_add(struct heft_file_subjects *subjects,
                                          const struct heft_file_subject *subject,
                                          struct heft_error *err);
 /* Hashes the files and reports those that differ, in order. */
-HEFT_CHECKED bool heft_file_subjects_compare(const struct heft_file_subjects *subjects,
+HEFT_CHECKED bool heft_file_subjects_compare(struct heft_file_subjects *subjects,
                                              struct heft_comparison *c, struct heft_error *err);
 void heft_file_subjects_release(struct heft_file_subjects *subjects);
 

@@ -39,6 +39,7 @@ bool heft_hasher_open(struct heft_hasher *hasher, struct heft_error *err)
         "heft_nettle.so", HEFT_NETTLE_SYMBOL, "libnettle (Debian: libnettle8)", &why);
 
     heft_hasher_open_portable(hasher);
+    hasher->kernels = heft_sha256_kernels();
     if (!nettle && why.code != HEFT_UNSUPPORTED) {
         *err = why;
         return false;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/sha256.h"
 #include "measure/nettle_module.h"
+#include "measure/sha256_kernels.h"
 
 enum {
     HEFT_SHA1_BYTES = 20,
@@ -14,9 +15,10 @@ enum {
 };
 
 struct heft_hasher {
-    const struct heft_nettle_hash *sha256; /* never NULL */
-    const struct heft_nettle_hash *sha1;   /* NULL without libnettle */
-    struct heft_error why_slow;            /* reason why libnettle is not used; HEFT_OK if it is */
+    const struct heft_nettle_hash *sha256;     /* never NULL */
+    const struct heft_nettle_hash *sha1;       /* NULL without libnettle */
+    const struct heft_sha256_kernels *kernels; /* for two items at once; NULL: none */
+    struct heft_error why_slow; /* reason why libnettle is not used; HEFT_OK if it is */
 };
 
 /* A hash that is being computed. */
@@ -28,7 +30,7 @@ struct heft_hash {
 /* False only for an error in the location of the module (HEFT_UNSAFE, HEFT_USAGE): a missing module
  * is not an error. */
 HEFT_CHECKED bool heft_hasher_open(struct heft_hasher *hasher, struct heft_error *err);
-/* The same without libnettle. */
+/* The same without libnettle and kernels. */
 void heft_hasher_open_portable(struct heft_hasher *hasher);
 
 static inline void heft_hash_begin(struct heft_hash *hash, const struct heft_nettle_hash *by)

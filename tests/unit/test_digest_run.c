@@ -15,7 +15,8 @@
 
 #define ITEMS 2000
 
-/* Item i has i * 37 bytes (some items 3 MiB), all of them i. Item `twin` is equal to item 5. */
+/* Item i has i * 37 bytes (every 50th from 64 KiB to 3 MiB), all of them i. Item `twin` is equal to
+ * item 5. */
 struct items {
     size_t taken, failures;
     size_t fail_at, stop_at; /* ITEMS: never */
@@ -30,7 +31,9 @@ struct items {
 static uint64_t bytes_of(void *ctx, size_t item)
 {
     (void)ctx;
-    return item % 500 == 499 ? (3 << 20) + 1 : item * 37;
+    if (item % 500 == 499)
+        return (3 << 20) + item % 3;
+    return item % 50 == 49 ? (64 << 10) + item * 100 : item * 37;
 }
 
 static size_t same_as(void *ctx, size_t item)
@@ -70,6 +73,24 @@ static bool read_item(void *ctx, size_t item, struct heft_digest_worker *worker,
     return true;
 }
 
+static bool is_pulled(void *ctx, size_t item)
+{
+    (void)ctx;
+    return item % 100 != 49; /* some large items are for read() */
+}
+
+static bool pull(void *ctx, size_t item, uint64_t off, uint8_t *dst, size_t n,
+                 struct heft_error *err)
+{
+    struct items *items = ctx;
+
+    items->wrong |= off + n > bytes_of(ctx, item) || n == 0;
+    if (item >= items->fail_at && item < items->fail_at + 2)
+        return heft_fail(err, items->code, item, "item %zu is bad", item);
+    memset(dst, (int)(item & 255), n);
+    return true;
+}
+
 static bool take(void *ctx, size_t item, const uint8_t *digest, const struct heft_error *why,
                  struct heft_error *err)
 {
@@ -99,6 +120,8 @@ static bool tell(void *ctx, uint64_t done, uint64_t total)
     return done < items->cancel_at;
 }
 
+static bool with_lanes; /* set by main */
+
 static struct items all(void)
 {
     struct items items = {.fail_at = ITEMS,
@@ -108,6 +131,7 @@ static struct items all(void)
                           .cancel_at = UINT64_MAX};
 
     heft_hasher_open_portable(&items.hasher);
+    items.hasher.kernels = with_lanes ? heft_sha256_kernels() : NULL;
     return items;
 }
 
@@ -117,6 +141,8 @@ static bool run(struct items *items, size_t n, unsigned threads, struct heft_err
                                        .bytes = bytes_of,
                                        .same = same_as,
                                        .read = read_item,
+                                       .pull = pull,
+                                       .is_pulled = is_pulled,
                                        .take = take,
                                        .ctx = items,
                                        .hasher = &items->hasher,
@@ -160,19 +186,19 @@ static void test_failures(void **unused)
         struct items items = all();
         struct heft_error err = {0};
 
-        items.fail_at = 900;
+        items.fail_at = 999;
         assert_true(run(&items, ITEMS, threads, &err)); /* take() forgives them */
         assert_int_equal(items.failures, 2);
         assert_int_equal(items.taken, ITEMS);
 
         items = all();
-        items.fail_at = 900;
+        items.fail_at = 999;
         items.fatal = true;
         err = (struct heft_error){0};
         assert_false(run(&items, ITEMS, threads, &err));
         assert_int_equal(err.code, HEFT_MALFORMED);
-        assert_string_equal(err.text, "item 900 is bad"); /* never that of item 901 */
-        assert_int_equal(items.taken, 901);
+        assert_string_equal(err.text, "item 999 is bad"); /* never that of item 1000 */
+        assert_int_equal(items.taken, 1000);
         assert_false(items.wrong);
     }
 }
@@ -244,5 +270,11 @@ int main(void)
         cmocka_unit_test(test_stops),    cmocka_unit_test(test_out_of_memory),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = 0;
+
+    for (unsigned lanes = 0; lanes < 2; lanes++) {
+        with_lanes = lanes == 1;
+        failed += cmocka_run_group_tests_name(lanes ? "in lanes" : "one by one", tests, NULL, NULL);
+    }
+    return failed;
 }

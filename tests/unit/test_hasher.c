@@ -73,6 +73,36 @@ static void test_both_are_equal(void **unused)
         }
 }
 
+/* The kernels, one message and two at once, against heft's own compression of the same blocks. */
+static void test_kernels(void **unused)
+{
+    const struct heft_sha256_kernels *const by = heft_sha256_kernels();
+    uint8_t p[64 * 9], q[64 * 9];
+    uint32_t seed = 5;
+
+    (void)unused;
+    if (!by)
+        return;
+    for (size_t i = 0; i < sizeof p; i++) {
+        p[i] = (uint8_t)((seed = seed * 1664525 + 1013904223) >> 24);
+        q[i] = (uint8_t)((seed = seed * 1664525 + 1013904223) >> 24);
+    }
+    for (size_t blocks = 0; blocks <= 9; blocks++) {
+        struct heft_sha256 a, b, c, d;
+
+        heft_sha256_init(&a);
+        b = c = d = a;
+        heft_sha256_put(&a, p, 64 * blocks);
+        heft_sha256_put(&b, q, 64 * blocks);
+        by->two(c.state, p, d.state, q, blocks);
+        assert_memory_equal(a.state, c.state, sizeof a.state);
+        assert_memory_equal(b.state, d.state, sizeof b.state);
+        heft_sha256_init(&c);
+        by->one(c.state, q, blocks);
+        assert_memory_equal(b.state, c.state, sizeof b.state);
+    }
+}
+
 /* Without the module there is a reason; a location that is wrong is an error. */
 static void test_missing_module(void **unused)
 {
@@ -97,6 +127,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_examples),
         cmocka_unit_test(test_both_are_equal),
+        cmocka_unit_test(test_kernels),
         cmocka_unit_test(test_missing_module),
     };
 
