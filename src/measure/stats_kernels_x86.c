@@ -1,6 +1,6 @@
 /* stats_kernels_x86.c: the loops of stats_loops.h, compiled for AVX-512 and AVX2 and chosen at run
- * time. In the cache of a Xeon of 2023 they reduce 17 and 16 GB/s of F32; the portable kernel, which
- * gcc vectorizes for SSE2, 7. */
+ * time. In the cache of a Xeon of 2023 they reduce 17 and 16 GB/s of F32; the portable kernel,
+ * which gcc vectorizes for SSE2, 7. */
 #include "measure/stats_loops.h"
 
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
@@ -15,6 +15,16 @@
                                             struct heft_stats_sums *out)                           \
     {                                                                                              \
         heft_stats_f64_sums(x, n, out);                                                            \
+    }                                                                                              \
+    attributes static void mask_f32_##level(const float *x, size_t n, float *kept,                 \
+                                            struct heft_stats_masked *out)                         \
+    {                                                                                              \
+        heft_stats_f32_mask(x, n, kept, out);                                                      \
+    }                                                                                              \
+    attributes static void mask_f64_##level(const double *x, size_t n, double *kept,               \
+                                            struct heft_stats_masked *out)                         \
+    {                                                                                              \
+        heft_stats_f64_mask(x, n, kept, out);                                                      \
     }                                                                                              \
     attributes static void spread_f32_##level(const float *x, size_t n, double mean,               \
                                               struct heft_stats_spread *out)                       \
@@ -34,13 +44,10 @@
     {                                                                                              \
         heft_stats_widen_f16(src, dst, n);                                                         \
     }                                                                                              \
-    static const struct heft_stats_kernel kernel_##level = {#level,                                \
-                                                            sums_f32_##level,                      \
-                                                            sums_f64_##level,                      \
-                                                            spread_f32_##level,                    \
-                                                            spread_f64_##level,                    \
-                                                            widen_bf16_##level,                    \
-                                                            widen_f16_##level};
+    static const struct heft_stats_kernel kernel_##level = {                                       \
+        #level,           sums_f32_##level,   sums_f64_##level,   mask_f32_##level,                \
+        mask_f64_##level, spread_f32_##level, spread_f64_##level, widen_bf16_##level,              \
+        widen_f16_##level};
 
 KERNEL(AVX512, avx512)
 KERNEL(AVX2, avx2)

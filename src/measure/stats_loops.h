@@ -108,6 +108,51 @@ HEFT_INLINE void heft_stats_add_to_lanes(const double *x, size_t n, double *lane
 STATS_LOOPS(heft_stats_f32, float, uint32_t)
 STATS_LOOPS(heft_stats_f64, double, uint64_t)
 
+/* STATS_MASK(name, type, bits, key, infinity) defines a function that copies an array, with 0 for
+ * each element that is not finite, and finds minimum and maximum of the others. bits and key:
+ * unsigned and signed type of the same size; infinity: the bits of infinity. Floats compare like
+ * integers if the lower bits of the negative ones are inverted; the order of integer operations is
+ * free. */
+#define STATS_MASK(name, type, bits, key, infinity)                                                \
+    HEFT_INLINE bits name##_fold(bits x)                                                           \
+    {                                                                                              \
+        return x ^ ((bits)((key)x >> (8 * sizeof(x) - 1)) & (bits) ~(bits)0 >> 1);                 \
+    }                                                                                              \
+    HEFT_INLINE double name##_value(key x)                                                         \
+    {                                                                                              \
+        const bits u = name##_fold((bits)x);                                                       \
+        type value;                                                                                \
+                                                                                                   \
+        memcpy(&value, &u, sizeof value);                                                          \
+        return (double)value;                                                                      \
+    }                                                                                              \
+    HEFT_INLINE void name(const type *x, size_t n, type *kept, struct heft_stats_masked *out)      \
+    {                                                                                              \
+        key min = (key)infinity, max = -(key)infinity - 1;                                         \
+        bits finite = 0, nan = 0;                                                                  \
+                                                                                                   \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            bits u, magnitude, is_finite;                                                          \
+            key least, most;                                                                       \
+                                                                                                   \
+            memcpy(&u, &x[i], sizeof u);                                                           \
+            magnitude = u & (bits) ~(bits)0 >> 1;                                                  \
+            is_finite = magnitude < infinity;                                                      \
+            least = is_finite ? (key)name##_fold(u) : (key)infinity;                               \
+            most = is_finite ? (key)name##_fold(u) : -(key)infinity - 1;                           \
+            min = least < min ? least : min;                                                       \
+            max = most > max ? most : max;                                                         \
+            finite += is_finite;                                                                   \
+            nan += magnitude > infinity;                                                           \
+            u &= 0 - is_finite;                                                                    \
+            memcpy(&kept[i], &u, sizeof u);                                                        \
+        }                                                                                          \
+        *out = (struct heft_stats_masked){finite, nan, name##_value(min), name##_value(max)};      \
+    }
+
+STATS_MASK(heft_stats_f32_mask, float, uint32_t, int32_t, UINT32_C(0x7F800000))
+STATS_MASK(heft_stats_f64_mask, double, uint64_t, int64_t, UINT64_C(0x7FF0000000000000))
+
 HEFT_INLINE void heft_stats_widen_bf16(const uint16_t *src, float *dst, size_t n)
 {
     for (size_t i = 0; i < n; i++)

@@ -1,6 +1,6 @@
-/* stats_reduce.c: see stats_reduce.h. Blocks with NaN or infinities are rare, so the kernels do not
- * test for them: if the sum of a block is not finite, its finite elements are collected and summed
- * again. */
+/* stats_reduce.c: see stats_reduce.h. Blocks with NaN or infinities are rare, so sums_f32 does not
+ * test for them: if the sum of a block is not finite, these elements are replaced by 0, and the
+ * block is summed again; the next block is then tested first. */
 #include "measure/stats_reduce.h"
 
 #include <math.h>
@@ -151,14 +151,15 @@ static const double *magnitudes(const struct heft_stats_kernel *kernel, enum hef
 
 /* ---- one block --------------------------------------------------------------------------- */
 
-/* Mean of finite numbers whose sum exceeds the range of F64. */
-static double mean_of_large(const double *x, size_t n, const struct heft_stats_sums *sums)
+/* Mean of finite numbers whose sum exceeds the range of F64; the others are 0 in x. */
+static double mean_of_large(const double *x, size_t n, size_t finite,
+                            const struct heft_stats_sums *sums)
 {
     double sum = 0, mean;
 
     for (size_t i = 0; i < n; i++)
         sum += x[i] * 0x1p-64;
-    mean = sum / (double)n * 0x1p64;
+    mean = sum / (double)finite * 0x1p64;
     return fmin(fmax(mean, sums->min), sums->max); /* rounded, it may lie beyond both */
 }
 
@@ -199,76 +200,91 @@ static void set_spread(struct heft_stats_range *out, size_t n, double mean,
                                              : spread->squares;
 }
 
-/* Copies the finite elements of a block to `kept`, and counts the others. */
-static size_t keep_f32(const float *x, size_t n, float *kept, struct heft_stats_range *out)
+/* Copies the finite elements of a block to `kept`. */
+static void keep_finite_f32(const float *x, size_t n, float *kept)
 {
-    size_t count = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        kept[count] = x[i];
-        count += isfinite(x[i]) != 0;
-        out->nan += isnan(x[i]) != 0;
-    }
-    out->inf = n - count - out->nan;
-    return count;
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(x[i]))
+            *kept++ = x[i];
 }
 
-static size_t keep_f64(const double *x, size_t n, double *kept, struct heft_stats_range *out)
+static void keep_finite_f64(const double *x, size_t n, double *kept)
 {
-    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(x[i]))
+            *kept++ = x[i];
+}
 
-    for (size_t i = 0; i < n; i++) {
-        kept[count] = x[i];
-        count += isfinite(x[i]) != 0;
-        out->nan += isnan(x[i]) != 0;
-    }
-    out->inf = n - count - out->nan;
-    return count;
+/* Corrects the sums of a block whose other elements were replaced by 0. Returns the number of
+ * finite elements. */
+static size_t take_masked(struct heft_stats_scratch *scratch, size_t n,
+                          const struct heft_stats_masked *masked, struct heft_stats_sums *sums,
+                          struct heft_stats_range *out)
+{
+    sums->min = masked->min;
+    sums->max = masked->max;
+    sums->zeros -= n - masked->finite;
+    out->nan = masked->nan;
+    out->inf = n - masked->finite - masked->nan;
+    scratch->has_others = masked->finite < n;
+    return (size_t)masked->finite;
 }
 
 /* The sum of an F32 block cannot overflow. */
 static void reduce_f32(const struct heft_stats_kernel *kernel, const float *x, size_t n,
-                       float *kept, struct heft_stats_range *out)
+                       struct heft_stats_scratch *scratch, struct heft_stats_range *out)
 {
+    float *const kept = scratch->kept.f32;
     struct heft_stats_spread spread;
-    struct heft_stats_sums sums;
+    struct heft_stats_masked masked;
+    struct heft_stats_sums sums = {.sum = NAN};
+    size_t finite = n;
     double mean;
 
-    kernel->sums_f32(x, n, &sums);
-    if (!isfinite(sums.sum)) {
-        n = keep_f32(x, n, kept, out);
-        x = kept;
+    if (!scratch->has_others)
         kernel->sums_f32(x, n, &sums);
+    if (!isfinite(sums.sum)) {
+        kernel->mask_f32(x, n, kept, &masked);
+        kernel->sums_f32(kept, n, &sums);
+        finite = take_masked(scratch, n, &masked, &sums, out);
     }
-    if (n == 0)
+    if (finite == 0)
         return;
-    mean = sums.sum / (double)n;
-    if (set_figures(out, n, &sums, mean))
+    mean = sums.sum / (double)finite;
+    if (set_figures(out, finite, &sums, mean))
         return;
-    kernel->spread_f32(x, n, mean, &spread);
-    set_spread(out, n, mean, &spread);
+    if (finite < n)
+        keep_finite_f32(x, n, kept);
+    kernel->spread_f32(finite < n ? kept : x, finite, mean, &spread);
+    set_spread(out, finite, mean, &spread);
 }
 
 static void reduce_f64(const struct heft_stats_kernel *kernel, const double *x, size_t n,
-                       double *kept, struct heft_stats_range *out)
+                       struct heft_stats_scratch *scratch, struct heft_stats_range *out)
 {
+    double *const kept = scratch->kept.f64;
     struct heft_stats_spread spread;
-    struct heft_stats_sums sums;
+    struct heft_stats_masked masked;
+    struct heft_stats_sums sums = {.sum = NAN};
+    size_t finite = n;
     double mean;
 
-    kernel->sums_f64(x, n, &sums);
-    if (!isfinite(sums.sum)) {
-        n = keep_f64(x, n, kept, out);
-        x = kept;
+    if (!scratch->has_others)
         kernel->sums_f64(x, n, &sums);
+    if (!isfinite(sums.sum)) {
+        kernel->mask_f64(x, n, kept, &masked);
+        kernel->sums_f64(kept, n, &sums);
+        finite = take_masked(scratch, n, &masked, &sums, out);
     }
-    if (n == 0)
+    if (finite == 0)
         return;
-    mean = isfinite(sums.sum) ? sums.sum / (double)n : mean_of_large(x, n, &sums);
-    if (set_figures(out, n, &sums, mean))
+    mean = isfinite(sums.sum) ? sums.sum / (double)finite : mean_of_large(kept, n, finite, &sums);
+    if (set_figures(out, finite, &sums, mean))
         return;
-    kernel->spread_f64(x, n, mean, &spread);
-    set_spread(out, n, mean, &spread);
+    if (finite < n)
+        keep_finite_f64(x, n, kept);
+    kernel->spread_f64(finite < n ? kept : x, finite, mean, &spread);
+    set_spread(out, finite, mean, &spread);
 }
 
 static bool is_signed(enum heft_dtype dtype)
@@ -325,12 +341,11 @@ static void reduce_block(const struct heft_stats_kernel *kernel, enum heft_dtype
 
     *out = (struct heft_stats_range){0};
     if (info->kind == HEFT_KIND_COMPLEX)
-        reduce_f64(kernel, magnitudes(kernel, dtype, bytes, n, scratch), n, scratch->kept.f64, out);
+        reduce_f64(kernel, magnitudes(kernel, dtype, bytes, n, scratch), n, scratch, out);
     else if (info->block_bytes == 8 || (is_integer(dtype) && info->block_bytes == 4))
-        reduce_f64(kernel, widen_to_f64(dtype, bytes, n, wide), n, scratch->kept.f64, out);
+        reduce_f64(kernel, widen_to_f64(dtype, bytes, n, wide), n, scratch, out);
     else
-        reduce_f32(kernel, widen_to_f32(kernel, dtype, bytes, n, scratch), n, scratch->kept.f32,
-                   out);
+        reduce_f32(kernel, widen_to_f32(kernel, dtype, bytes, n, scratch), n, scratch, out);
     if (is_rounded(dtype))
         (is_signed(dtype) ? find_exact_signed : find_exact_unsigned)(bytes, n, out);
 }

@@ -41,6 +41,7 @@ struct heft_stats_scratch {
     union heft_stats_numbers wide; /* widened elements; both parts of C32 */
     double magnitudes[HEFT_STATS_BLOCK];
     union heft_stats_numbers kept; /* finite elements */
+    bool has_others;               /* the last block had elements that are not finite */
     /* Elements of each byte of a float dtype of at most one byte. */
     float table[512];
     bool has_table;

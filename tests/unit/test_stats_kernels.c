@@ -139,6 +139,49 @@ static void sums_show_what_is_not_finite(void **state)
         }
 }
 
+/* Elements that are not finite become 0; minimum and maximum are those of the others. */
+static void masks_are_equal(void **state)
+{
+    const struct heft_stats_kernel *const plain = &heft_stats_kernel_plain;
+    const double bad[] = {NAN, INFINITY, -INFINITY};
+    static float kept_f32[2][MOST];
+    static double kept_f64[2][MOST];
+    const struct heft_stats_kernel *k;
+
+    (void)state;
+    for (size_t index = 0; (k = heft_stats_kernel_at(index)) != NULL; index++)
+        for (unsigned round = 0; round < 200; round++) {
+            const size_t n = round == 0 ? MOST : any(MOST);
+            const unsigned rare = round % 3 == 0 ? 1 : round % 3 == 1 ? 100 : 1000000;
+            struct heft_stats_masked a, b;
+            double min = INFINITY, max = -INFINITY;
+            uint64_t finite = 0, nan = 0;
+
+            fill(round % 5);
+            for (size_t i = 0; i < n; i++) {
+                if (any(rare) == 0)
+                    doubles[i] = floats[i] = (float)bad[any(3)];
+                finite += isfinite(floats[i]) != 0;
+                nan += isnan(floats[i]) != 0;
+                min = isfinite(floats[i]) && floats[i] < min ? floats[i] : min;
+                max = isfinite(floats[i]) && floats[i] > max ? floats[i] : max;
+            }
+            k->mask_f32(floats, n, kept_f32[0], &a);
+            plain->mask_f32(floats, n, kept_f32[1], &b);
+            assert_memory_equal(&a, &b, sizeof a);
+            assert_memory_equal(kept_f32[0], kept_f32[1], n * sizeof **kept_f32);
+            assert_true(a.finite == finite && a.nan == nan && a.min == min && a.max == max);
+            for (size_t i = 0; i < n; i++)
+                assert_true(kept_f32[0][i] == (isfinite(floats[i]) ? floats[i] : 0));
+            k->mask_f64(doubles, n, kept_f64[0], &a);
+            plain->mask_f64(doubles, n, kept_f64[1], &b);
+            assert_memory_equal(&a, &b, sizeof a);
+            assert_memory_equal(kept_f64[0], kept_f64[1], n * sizeof **kept_f64);
+            for (size_t i = 0; i < n; i++)
+                assert_true(kept_f64[0][i] == (isfinite(doubles[i]) ? doubles[i] : 0));
+        }
+}
+
 /* Minimum, maximum and zeros against a simple loop, sums of whole numbers exactly. */
 static void sums_are_right(void **state)
 {
@@ -203,9 +246,8 @@ static void every_half_is_widened(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kernels_are_equal),
-        cmocka_unit_test(sums_show_what_is_not_finite),
-        cmocka_unit_test(sums_are_right),
+        cmocka_unit_test(kernels_are_equal),     cmocka_unit_test(sums_show_what_is_not_finite),
+        cmocka_unit_test(masks_are_equal),       cmocka_unit_test(sums_are_right),
         cmocka_unit_test(every_half_is_widened),
     };
 

@@ -28,7 +28,7 @@ static uint32_t any(uint32_t below)
     return (uint32_t)((seed >> 33) % below);
 }
 
-/* Figures of n bytes of data; the kernels must agree. */
+/* Figures of n bytes of data; the kernels must agree, whatever block came before. */
 static struct heft_tensor_stats stats_of(enum heft_dtype dtype, size_t n)
 {
     const struct heft_stats_kernel *k;
@@ -37,10 +37,13 @@ static struct heft_tensor_stats stats_of(enum heft_dtype dtype, size_t n)
 
     heft_stats_reduce(heft_stats_kernel(), dtype, data, n, &scratch, &first);
     for (size_t index = 0; (k = heft_stats_kernel_at(index)) != NULL; index++) {
-        struct heft_stats_range range = {0};
+        for (int others = 0; others < 2; others++) {
+            struct heft_stats_range range = {0};
 
-        heft_stats_reduce(k, dtype, data, n, &scratch, &range);
-        assert_memory_equal(&range, &first, sizeof range);
+            scratch.has_others = others != 0;
+            heft_stats_reduce(k, dtype, data, n, &scratch, &range);
+            assert_memory_equal(&range, &first, sizeof range);
+        }
     }
     heft_stats_finish(dtype, &first, &stats);
     return stats;
