@@ -157,13 +157,6 @@ static bool is_utf8(const char *text)
     return heft_utf8_check(bytes) == bytes.n;
 }
 
-/* Whether an entry of the metadata is written anew by each target: the format mark, the hub's
- * total_size, recorded ties. */
-static bool is_bookkeeping(const struct heft_model *model, struct heft_str key)
-{
-    return heft_tie_is_reserved(key) || heft_strmap_get(&model->tie_names, key) != HEFT_MAP_NONE;
-}
-
 /* Collects the metadata of the source, then the user's. */
 static bool collect_metadata(struct heft_export_list *exports,
                              const struct heft_convert_options *options, struct heft_error *err)
@@ -172,7 +165,7 @@ static bool collect_metadata(struct heft_export_list *exports,
     bool is_new;
 
     for (size_t i = 0; i < model->n_metadata; i++)
-        if (!is_bookkeeping(model, model->metadata[i].key) &&
+        if (!heft_metadata_is_bookkeeping(model, model->metadata[i].key) &&
             !heft_export_add_metadata(exports, &model->metadata[i], &is_new, err))
             return false;
     for (size_t i = 0; i < options->n_rules; i++) {

@@ -125,6 +125,18 @@ bool heft_selector_takes(const struct heft_selector *selector, struct heft_str n
            is_selected(rest, selector->rules, selector->n, selector->regexes);
 }
 
+void heft_selector_count(const struct heft_selector *selector, struct heft_str name,
+                         struct heft_rule_use *uses)
+{
+    struct heft_str rest;
+
+    if (!heft_name_below(name, selector->root, &rest))
+        return;
+    for (size_t i = 0; i < selector->n; i++)
+        if (selector->rules[i].kind == HEFT_RULE_GLOB || selector->rules[i].kind == HEFT_RULE_REGEX)
+            uses[i].matches += rule_matches(rest, &selector->rules[i], &selector->regexes[i]);
+}
+
 void heft_selector_free(struct heft_selector *selector)
 {
     if (!selector)
@@ -187,18 +199,40 @@ static bool rename_one(struct heft_str *name, struct heft_regex *regex, const ch
     return heft_buf_take(&out, mem, name, err);
 }
 
-bool heft_rename_all(struct heft_str *names, size_t n, const struct heft_rule *rules,
-                     size_t n_rules, struct heft_arena *mem, struct heft_error *err)
+/* Applies one rule to all names. Adds to *matches how many it matches. */
+static bool rename_each(struct heft_str *names, size_t n, struct heft_regex *regex, const char *to,
+                        uint64_t *matches, struct heft_arena *mem, struct heft_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!heft_regex_matches(regex, names[i]))
+            continue;
+        if (!rename_one(&names[i], regex, to, mem, err))
+            return false;
+        *matches += 1;
+    }
+    return true;
+}
+
+bool heft_rename_counting(struct heft_str *names, size_t n, const struct heft_rule *rules,
+                          size_t n_rules, struct heft_rule_use *uses, struct heft_arena *mem,
+                          struct heft_error *err)
 {
     struct heft_regex *regexes = compile_all(rules, n_rules, HEFT_RULE_RENAME, err);
     bool ok = regexes != NULL;
+    uint64_t ignored = 0;
 
     for (size_t r = 0; ok && r < n_rules; r++)
-        for (size_t i = 0; ok && rules[r].kind == HEFT_RULE_RENAME && i < n; i++)
-            ok = !heft_regex_matches(&regexes[r], names[i]) ||
-                 rename_one(&names[i], &regexes[r], rules[r].right, mem, err);
+        if (rules[r].kind == HEFT_RULE_RENAME)
+            ok = rename_each(names, n, &regexes[r], rules[r].right,
+                             uses ? &uses[r].matches : &ignored, mem, err);
     release_regexes(regexes, n_rules);
     return ok;
+}
+
+bool heft_rename_all(struct heft_str *names, size_t n, const struct heft_rule *rules,
+                     size_t n_rules, struct heft_arena *mem, struct heft_error *err)
+{
+    return heft_rename_counting(names, n, rules, n_rules, NULL, mem, err);
 }
 
 /* ---- counting the matches of each rule --------------------------------------------------- */

@@ -25,8 +25,16 @@ HEFT_CHECKED struct heft_selector *heft_selector_new(const char *root,
                                                      struct heft_error *err);
 /* Whether a NUL-terminated name is below the root and selected. */
 bool heft_selector_takes(const struct heft_selector *selector, struct heft_str name);
+/* Adds 1 to uses[i].matches for each glob and regex that matches a name below the root. */
+void heft_selector_count(const struct heft_selector *selector, struct heft_str name,
+                         struct heft_rule_use *uses);
 void heft_selector_free(struct heft_selector *selector);
-/* Applies every rename rule, in order, to all its matches in each name. */
+/* Applies every rename rule, in order, to all its matches in each name. uses: NULL, or an entry for
+ * each rule, to whose `matches` the number of names it matches is added. */
+HEFT_CHECKED bool heft_rename_counting(struct heft_str *names, size_t n,
+                                       const struct heft_rule *rules, size_t n_rules,
+                                       struct heft_rule_use *uses, struct heft_arena *mem,
+                                       struct heft_error *err);
 HEFT_CHECKED bool heft_rename_all(struct heft_str *names, size_t n, const struct heft_rule *rules,
                                   size_t n_rules, struct heft_arena *mem, struct heft_error *err);
 

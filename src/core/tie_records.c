@@ -23,6 +23,11 @@ bool heft_tie_is_reserved(struct heft_str key)
     return false;
 }
 
+bool heft_metadata_is_bookkeeping(const struct heft_model *model, struct heft_str key)
+{
+    return heft_tie_is_reserved(key) || heft_strmap_get(&model->tie_names, key) != HEFT_MAP_NONE;
+}
+
 /* ---- ties that names suggest ---------------------------------------------------------------- */
 
 /* Splits a name at its last dot; false if it has none. */

@@ -16,6 +16,9 @@
 
 /* Whether a key is about the whole file, so that it never records a tie. */
 bool heft_tie_is_reserved(struct heft_str key);
+/* Whether an entry of the metadata is about the files, not about the model: a reserved key or a
+ * recorded tie. After validation. */
+bool heft_metadata_is_bookkeeping(const struct heft_model *model, struct heft_str key);
 /* Whether the reader recognizes a record as a tie in a file without other metadata. */
 bool heft_tie_is_plain(struct heft_str dropped, struct heft_str kept);
 
