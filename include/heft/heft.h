@@ -36,6 +36,7 @@
 #ifndef HEFT_HEFT_H
 #define HEFT_HEFT_H
 
+#include "diff.h"
 #include "digest.h"
 #include "format.h"
 #include "modules.h"

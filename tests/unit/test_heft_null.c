@@ -193,6 +193,7 @@ static void without_an_output_argument(void **state)
     struct heft_checkpoint *c = heft_open(GOLDEN "h5/types.h5", NULL, &err);
     struct heft_range ranges[64];
     uint64_t shape[64], bytes;
+    struct heft_diff_result result;
     struct heft_tensor t;
     unsigned rank;
     size_t n;
@@ -249,6 +250,11 @@ static void without_an_output_argument(void **state)
                               &err));
     err = (struct heft_error){0};
     assert_true(heft_verify(c, NULL, NULL, NULL, &err));
+    REFUSES(heft_diff(c, NULL, NULL, NULL, &result, &err));
+    REFUSES(heft_diff(NULL, c, NULL, NULL, &result, &err));
+    REFUSES(heft_diff(c, c, NULL, NULL, NULL, &err));
+    err = (struct heft_error){0};
+    assert_true(heft_diff(c, c, NULL, NULL, &result, &err));
     heft_close(c);
 }
 

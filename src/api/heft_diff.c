@@ -1,0 +1,55 @@
+/* heft_diff.c: the public API for comparing two checkpoints. */
+#include "api/checkpoint.h"
+#include "base/require_arg.h"
+#include "measure/diff_tensors.h"
+
+static bool is_tolerance(double x)
+{
+    return x >= 0 && x <= 1.7976931348623157e308; /* false for NaN and infinity */
+}
+
+static bool check_rules(const struct heft_diff_options *o, struct heft_error *err)
+{
+    if (!heft_require_arg(o->rules || !o->n_rules, "a list of rules", err))
+        return false;
+    for (size_t i = 0; i < o->n_rules; i++) {
+        const struct heft_rule *const rule = &o->rules[i];
+        const bool renames = rule->kind == HEFT_RULE_RENAME;
+
+        if ((unsigned)rule->kind > HEFT_RULE_KEEP_TIED)
+            return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "there is no rule kind %u",
+                             (unsigned)rule->kind);
+        if (!heft_require_arg(rule->left && (rule->right || !renames), "a text of a rule", err))
+            return false;
+    }
+    return true;
+}
+
+static bool check_options(const struct heft_diff_options *o, struct heft_error *err)
+{
+    if (o->has_tolerance && !(is_tolerance(o->atol) && is_tolerance(o->rtol)))
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "tolerances %g and %g: expected finite numbers that are not negative",
+                         o->atol, o->rtol);
+    if (o->has_tolerance && o->structure)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "option structure reads no data, to which a tolerance could apply");
+    return check_rules(o, err);
+}
+
+bool heft_diff(struct heft_checkpoint *a, struct heft_checkpoint *b,
+               const struct heft_diff_options *options, const struct heft_diff_visitor *visitor,
+               struct heft_diff_result *result, struct heft_error *err)
+{
+    static const struct heft_diff_options usual = {0};
+    static const struct heft_diff_visitor nobody = {0};
+    const struct heft_diff_options *const o = options ? options : &usual;
+    const struct heft_diff_visitor *const v = visitor ? visitor : &nobody;
+
+    if (!heft_require_arg(a && b, "a checkpoint", err) ||
+        !heft_require_arg(result != NULL, "a result", err) || !check_options(o, err))
+        return false;
+    *result = (struct heft_diff_result){0};
+    return heft_diff_tensors(&a->reader, &b->reader, o, v, result, err) &&
+           (!o->metadata || heft_diff_metadata(&a->model, &b->model, v, &result->metadata, err));
+}

@@ -1,0 +1,18 @@
+/* diff_tensors.h: compares the tensors of two checkpoints, and their metadata. The public types are
+ * those of heft/diff.h. */
+#ifndef HEFT_DIFF_TENSORS_H
+#define HEFT_DIFF_TENSORS_H
+
+#include "core/reader.h"
+
+/* heft_diff for complete options; a.model and b.model are those of the readers. */
+HEFT_CHECKED bool heft_diff_tensors(struct heft_reader *a, struct heft_reader *b,
+                                    const struct heft_diff_options *options,
+                                    const struct heft_diff_visitor *visitor,
+                                    struct heft_diff_result *result, struct heft_error *err);
+/* diff_metadata.c */
+HEFT_CHECKED bool heft_diff_metadata(const struct heft_model *a, const struct heft_model *b,
+                                     const struct heft_diff_visitor *visitor,
+                                     struct heft_diff_counts *counts, struct heft_error *err);
+
+#endif
