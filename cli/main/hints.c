@@ -61,6 +61,7 @@ static const struct {
     {"option salvage", "--salvage"},
     {"option shard_tokens", "--shard-tokens"},
     {"option skip", "--errors skip"},
+    {"option structure", "--structure"},
     {"option to", "--to"},
     {"option val_fraction", "--val-fraction"},
     {"option width", "--dtype"},

@@ -26,6 +26,8 @@ struct options {
     const char *tag_set;
     const char *color, *from, *io, *root, *sort, *output, *to, *slice, *pattern, *fail_on;
     const char *cast;                /* get --cast: a dtype */
+    const char *atol, *rtol;         /* diff: numbers */
+    bool structure, metadata;        /* diff */
     const char *record, *at, *range; /* explain --trace */
     const char *tokens;              /* explain --tokens */
     bool restore;                    /* explain --restore */
@@ -135,6 +137,7 @@ int cmd_get(const struct options *options, struct out *out);
 int cmd_verify(const struct options *options, struct out *out);
 int cmd_digest(const struct options *options, struct out *out);
 int cmd_convert(const struct options *options, struct out *out);
+int cmd_diff(const struct options *options, struct out *out);
 int cmd_decode(const struct options *options, struct out *out);
 int cmd_explain_tokens(const struct options *options, struct out *out); /* explain --tokens */
 int cmd_stats(const struct options *options, struct out *out);

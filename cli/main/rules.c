@@ -44,20 +44,20 @@ static bool note_idle_options(const struct options *options, const struct heft_r
     return true;
 }
 
-bool rules_count(struct rule_report *report, const struct options *options,
-                 const struct heft_checkpoint *c, struct heft_error *err)
+bool rules_begin(struct rule_report *report, const struct options *options, struct heft_error *err)
 {
-    const size_t n = options->n_rules;
-
     *report = (struct rule_report){.options = options};
-    if (n == 0)
+    if (options->n_rules == 0)
         return true;
-    report->uses = calloc(n, sizeof *report->uses);
-    if (!report->uses)
-        return no_memory(err, "the rules");
-    if (!heft_rule_matches(c, options->root, options->rules, n, report->uses, err))
-        return false;
-    for (size_t i = 0; i < n; i++) {
+    report->uses = calloc(options->n_rules, sizeof *report->uses);
+    return report->uses || no_memory(err, "the rules");
+}
+
+bool rules_note_idle(const struct rule_report *report, struct heft_error *err)
+{
+    const struct options *const options = report->options;
+
+    for (size_t i = 0; i < options->n_rules; i++) {
         const char *const why = idle_reason(&report->uses[i]);
 
         if (why && option_of(&options->rules[i]) &&
@@ -65,6 +65,15 @@ bool rules_count(struct rule_report *report, const struct options *options,
             return false;
     }
     return true;
+}
+
+bool rules_count(struct rule_report *report, const struct options *options,
+                 const struct heft_checkpoint *c, struct heft_error *err)
+{
+    return rules_begin(report, options, err) &&
+           (options->n_rules == 0 || heft_rule_matches(c, options->root, options->rules,
+                                                       options->n_rules, report->uses, err)) &&
+           rules_note_idle(report, err);
 }
 
 void rules_text(struct out *out, const struct rule_report *report)

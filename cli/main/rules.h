@@ -15,6 +15,10 @@ struct rule_report {
  * nothing; with --strict this is an error. */
 bool rules_count(struct rule_report *report, const struct options *options,
                  const struct heft_checkpoint *c, struct heft_error *err);
+/* The same in two steps, for a verb that counts the matches itself: allocates `uses`, all zero; and
+ * after they are counted, reports rules without effect. */
+bool rules_begin(struct rule_report *report, const struct options *options, struct heft_error *err);
+bool rules_note_idle(const struct rule_report *report, struct heft_error *err);
 /* Prints one line per rule; nothing if there are no rules. */
 void rules_text(struct out *out, const struct rule_report *report);
 /* Writes "rules":[{"option","pattern","matches"}] into the open object; nothing if there are no

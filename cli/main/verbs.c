@@ -149,6 +149,15 @@ static const struct option_spec stats_own[] = {
     FLAG(0, "jsonl", jsonl, "print one JSON object per line and tensor"),
     END,
 };
+static const struct option_spec diff_own[] = {
+    FLAG(0, "structure", structure, "compare names, dtypes and shapes; read no data"),
+    TEXT(0, "atol", atol, "X", NULL, "equal if |a - b| <= X + Y * |b|, as numpy.allclose"),
+    TEXT(0, "rtol", rtol, "Y", NULL, "the same; without both, values are compared bit for bit"),
+    FLAG(0, "metadata", metadata, "also compare metadata"),
+    RULE(0, "rename", HEFT_RULE_RENAME, "=>", "RE=>TO",
+         "in names of A, replace matches of RE by TO (\\1 \\2 …)"),
+    END,
+};
 static const struct option_spec convert_own[] = {
     TEXT(0, "to", to, "FORMAT", "@writes", "format to write (default by the extension of PATH)"),
     FLAG('n', "dry-run", dry_run, "print the plan, but write nothing"),
@@ -393,6 +402,20 @@ const struct verb verbs[] = {
      1,
      ANY,
      cmd_scan},
+    {"diff",
+     "compare the tensors of two checkpoints, of any formats",
+     "A B [options]",
+     "  heft diff model.pth model.safetensors\n"
+     "  heft diff old/ new/ --structure                  names, dtypes and shapes only\n"
+     "  heft diff model.pth half.safetensors --rtol 1e-2 --atol 1e-3\n"
+     "  heft diff last.ckpt model.safetensors --root state_dict --rename '^model\\.=>'\n"
+     "  heft diff a.pt b.pt --json | jq '.differ[] | {name, max_abs}'\n",
+     "- NAME is only in A, + NAME only in B, ~ NAME differs. The last line counts the names.\n"
+     "Exit status 0 if the checkpoints are equal, 1 if they differ, 2 on error.\n",
+     {diff_own, selection, document, reading, choosing, common},
+     2,
+     2,
+     cmd_diff},
     {"convert",
      "write the tensors in another format, split, merged, renamed, cast",
      "INPUT… -o PATH [options]",

@@ -1,0 +1,498 @@
+/* cmd_diff.c: compares two checkpoints. Prints a line per difference as it is found, then the
+ * counts. */
+#include "main/options.h"
+#include "main/rules.h"
+#include "output/output.h"
+#include "output/progress.h"
+#include "output/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_VALUE = 200 }; /* bytes of a metadata value that are printed */
+
+/* Names that JSON lists after the differences: each a length and the bytes. */
+struct name_list {
+    char *p;
+    size_t n, cap;
+};
+
+struct comparison {
+    const struct options *options;
+    struct out *out;
+    struct heft_diff_result result;
+    struct rule_report rules;
+    bool json_began, in_metadata;
+    bool no_memory;
+    struct name_list only_a, only_b; /* JSON: of tensors, then of metadata */
+};
+
+/* ---- text -------------------------------------------------------------------------------- */
+
+static void put_shape(struct out *out, const struct heft_diff_side *side)
+{
+    out_char(out, '[');
+    for (unsigned i = 0; i < side->rank; i++) {
+        if (i)
+            out_char(out, ',');
+        out_u64(out, side->shape[i]);
+    }
+    out_char(out, ']');
+}
+
+static const char *type_of(const struct heft_diff_item *item, const struct heft_diff_side *side)
+{
+    return item->blob ? item->blob : heft_dtype_name(side->dtype);
+}
+
+static void put_single(struct out *out, const struct heft_diff_item *item)
+{
+    const bool only_a = item->kind == HEFT_DIFF_ONLY_A;
+    const struct heft_diff_side *const side = only_a ? &item->a : &item->b;
+
+    out_text(out, only_a ? "- " : "+ ");
+    (void)out_name(out, item->name, item->name_len);
+    out_text(out, "  ");
+    out_text(out, type_of(item, side));
+    out_text(out, "  ");
+    put_shape(out, side);
+    out_char(out, '\n');
+}
+
+static void begin_line(struct out *out, const struct heft_diff_item *item, const char *what)
+{
+    out_text(out, "~ ");
+    (void)out_name(out, item->name, item->name_len);
+    out_text(out, what);
+}
+
+static void put_number(struct out *out, const char *before, double number)
+{
+    char text[64];
+
+    snprintf(text, sizeof text, "%s%.6g", before, number);
+    out_text(out, text);
+}
+
+static void put_count(struct out *out, uint64_t n, const char *after)
+{
+    if (!n)
+        return;
+    out_text(out, ", ");
+    out_u64(out, n);
+    out_text(out, after);
+}
+
+static void put_values(struct out *out, const struct heft_diff_item *item)
+{
+    begin_line(out, item, " values  ");
+    if (item->is_counted)
+        out_u64(out, item->differing);
+    else
+        out_text(out, "some");
+    out_text(out, " of ");
+    out_u64(out, item->elements);
+    out_text(out, " differ");
+    if (item->has_figures) {
+        const struct heft_diff_side at = {item->a.dtype, item->a.rank, item->max_abs_at};
+
+        put_number(out, ", max abs ", item->max_abs);
+        out_text(out, " at ");
+        put_shape(out, &at);
+        put_number(out, ", mean abs ", item->mean_abs);
+    }
+    put_count(out, item->nan_a, " NaN in A");
+    put_count(out, item->nan_b, " NaN in B");
+    put_count(out, item->inf_a, " Inf in A");
+    put_count(out, item->inf_b, " Inf in B");
+    out_char(out, '\n');
+}
+
+static void put_lines(struct out *out, const struct heft_diff_item *item)
+{
+    if (item->a.dtype != item->b.dtype) {
+        begin_line(out, item, " dtype ");
+        out_text(out, type_of(item, &item->a));
+        out_text(out, " → ");
+        out_text(out, type_of(item, &item->b));
+        out_char(out, '\n');
+    }
+    if (item->shape_differs) {
+        begin_line(out, item, " shape ");
+        put_shape(out, &item->a);
+        out_text(out, " → ");
+        put_shape(out, &item->b);
+        out_char(out, '\n');
+    }
+    if (item->values_differ)
+        put_values(out, item);
+}
+
+static void put_value(struct out *out, const char *value, size_t n)
+{
+    (void)out_name(out, value, n > MAX_VALUE ? MAX_VALUE : n);
+    out_text(out, n > MAX_VALUE ? "…" : "");
+}
+
+static void put_pair(struct out *out, const struct heft_diff_pair *pair)
+{
+    static const char *const signs[] = {"- metadata ", "+ metadata ", "~ metadata "};
+
+    out_text(out, signs[pair->kind]);
+    (void)out_name(out, pair->key, pair->key_len);
+    out_text(out, " = ");
+    if (pair->a)
+        put_value(out, pair->a, pair->a_len);
+    if (pair->a && pair->b)
+        out_text(out, " → ");
+    if (pair->b)
+        put_value(out, pair->b, pair->b_len);
+    out_char(out, '\n');
+}
+
+static void put_counts(struct out *out, const struct heft_diff_counts *counts)
+{
+    out_u64(out, counts->equal);
+    out_text(out, " equal, ");
+    out_u64(out, counts->differ);
+    out_text(out, " differ, ");
+    out_u64(out, counts->only_a);
+    out_text(out, " only in A, ");
+    out_u64(out, counts->only_b);
+    out_text(out, " only in B\n");
+}
+
+static void put_totals(const struct comparison *c)
+{
+    if (c->options->metadata) {
+        out_text(c->out, "metadata: ");
+        put_counts(c->out, &c->result.metadata);
+    }
+    put_counts(c->out, &c->result.tensors);
+}
+
+/* ---- JSON -------------------------------------------------------------------------------- */
+
+static bool keep_name(struct name_list *list, const char *name, size_t n)
+{
+    const size_t more = sizeof n + n;
+    char *p;
+
+    if (more > list->cap - list->n) {
+        const size_t cap = 2 * list->cap + more;
+
+        p = realloc(list->p, cap);
+        if (!p)
+            return false;
+        list->p = p;
+        list->cap = cap;
+    }
+    memcpy(list->p + list->n, &n, sizeof n);
+    memcpy(list->p + list->n + sizeof n, name, n);
+    list->n += more;
+    return true;
+}
+
+static void json_names(struct out *out, const char *key, struct name_list *list)
+{
+    size_t n;
+
+    json_key(out, key);
+    json_open(out, '[');
+    for (size_t at = 0; at < list->n; at += sizeof n + n) {
+        memcpy(&n, list->p + at, sizeof n);
+        json_text(out, list->p + at + sizeof n, n);
+    }
+    json_close(out, ']');
+    list->n = 0;
+}
+
+static void json_counted(struct comparison *c, const struct heft_diff_counts *counts)
+{
+    json_close(c->out, ']');
+    json_names(c->out, "only_a", &c->only_a);
+    json_names(c->out, "only_b", &c->only_b);
+    json_member_u64(c->out, "equal", counts->equal);
+}
+
+static void begin_json(struct comparison *c)
+{
+    if (c->json_began)
+        return;
+    c->json_began = true;
+    json_open(c->out, '{');
+    json_member_u64(c->out, "heft", 1);
+    json_key(c->out, "differ");
+    json_open(c->out, '[');
+}
+
+/* Ends the lists of tensors, and begins those of metadata. */
+static void begin_json_metadata(struct comparison *c)
+{
+    begin_json(c);
+    if (c->in_metadata)
+        return;
+    c->in_metadata = true;
+    json_counted(c, &c->result.tensors);
+    json_key(c->out, "metadata");
+    json_open(c->out, '{');
+    json_key(c->out, "differ");
+    json_open(c->out, '[');
+}
+
+static void json_dims(struct out *out, unsigned rank, const uint64_t *dims)
+{
+    json_open(out, '[');
+    for (unsigned i = 0; i < rank; i++)
+        json_u64(out, dims[i]);
+    json_close(out, ']');
+}
+
+static void json_two(struct out *out, const char *key, uint64_t a, uint64_t b)
+{
+    const uint64_t both[] = {a, b};
+
+    json_key(out, key);
+    json_dims(out, 2, both);
+}
+
+static void json_number_or_null(struct out *out, const char *key, bool is_set, double number)
+{
+    json_key(out, key);
+    if (is_set)
+        json_double(out, number);
+    else
+        json_null(out);
+}
+
+/* Members that are null if values were not compared, do not differ, or have no figures. */
+static void json_figures(struct out *out, const struct heft_diff_item *item)
+{
+    json_key(out, "differing");
+    if (item->values_differ && item->is_counted)
+        json_u64(out, item->differing);
+    else
+        json_null(out);
+    json_number_or_null(out, "max_abs", item->has_figures, item->max_abs);
+    json_key(out, "max_abs_at");
+    if (item->has_figures)
+        json_dims(out, item->a.rank, item->max_abs_at);
+    else
+        json_null(out);
+    json_number_or_null(out, "mean_abs", item->has_figures, item->mean_abs);
+    if (item->values_differ) {
+        json_two(out, "nan", item->nan_a, item->nan_b);
+        json_two(out, "inf", item->inf_a, item->inf_b);
+        json_member_u64(out, "elements", item->elements);
+    } else {
+        json_key(out, "nan");
+        json_null(out);
+    }
+}
+
+static void json_item(struct out *out, const struct heft_diff_item *item)
+{
+    const char *const a = type_of(item, &item->a), *const b = type_of(item, &item->b);
+
+    json_line(out);
+    json_open(out, '{');
+    json_key(out, "name");
+    json_text(out, item->name, item->name_len);
+    json_key(out, "dtype");
+    json_open(out, '[');
+    json_text(out, a, strlen(a));
+    json_text(out, b, strlen(b));
+    json_close(out, ']');
+    json_key(out, "shape");
+    json_open(out, '[');
+    json_dims(out, item->a.rank, item->a.shape);
+    json_dims(out, item->b.rank, item->b.shape);
+    json_close(out, ']');
+    json_figures(out, item);
+    json_close(out, '}');
+}
+
+static void json_pair(struct out *out, const struct heft_diff_pair *pair)
+{
+    json_line(out);
+    json_open(out, '{');
+    json_key(out, "key");
+    json_text(out, pair->key, pair->key_len);
+    json_key(out, "value");
+    json_open(out, '[');
+    json_text(out, pair->a, pair->a_len);
+    json_text(out, pair->b, pair->b_len);
+    json_close(out, ']');
+    json_close(out, '}');
+}
+
+/* Closes the document. After an error it has only the differences found before, and "error". */
+static void end_json(struct comparison *c, const struct heft_error *err)
+{
+    char line[1024];
+
+    begin_json(c);
+    if (c->options->metadata && !err)
+        begin_json_metadata(c);
+    json_counted(c, c->in_metadata ? &c->result.metadata : &c->result.tensors);
+    if (c->in_metadata)
+        json_close(c->out, '}');
+    rules_json(c->out, &c->rules);
+    if (err)
+        json_member_text(c->out, "error", heft_error_format(err, line, sizeof line));
+    json_close(c->out, '}');
+    out_char(c->out, '\n');
+}
+
+/* ---- the comparison ---------------------------------------------------------------------- */
+
+static bool each_tensor(void *ctx, const struct heft_diff_item *item)
+{
+    struct comparison *const c = ctx;
+
+    if (!c->options->json) {
+        (item->kind == HEFT_DIFF_BOTH ? put_lines : put_single)(c->out, item);
+        return true;
+    }
+    begin_json(c);
+    if (item->kind == HEFT_DIFF_BOTH)
+        json_item(c->out, item);
+    else
+        c->no_memory = !keep_name(item->kind == HEFT_DIFF_ONLY_A ? &c->only_a : &c->only_b,
+                                  item->name, item->name_len);
+    return !c->no_memory;
+}
+
+static bool each_pair(void *ctx, const struct heft_diff_pair *pair)
+{
+    struct comparison *const c = ctx;
+
+    if (!c->options->json) {
+        put_pair(c->out, pair);
+        return true;
+    }
+    begin_json_metadata(c);
+    if (pair->kind == HEFT_DIFF_BOTH)
+        json_pair(c->out, pair);
+    else
+        c->no_memory = !keep_name(pair->kind == HEFT_DIFF_ONLY_A ? &c->only_a : &c->only_b,
+                                  pair->key, pair->key_len);
+    return !c->no_memory;
+}
+
+/* Parses a tolerance; 0 if it is not given. */
+static bool parse_tolerance(const char *name, const char *text, double *number,
+                            struct heft_error *err)
+{
+    char *end = NULL;
+
+    *number = text ? strtod(text, &end) : 0;
+    return !text || (end != text && !*end && *number >= 0 && *number <= 1e308) ||
+           usage_error(err, "--%s %s: expected a number that is not negative", name, text);
+}
+
+static struct heft_checkpoint *open_one(const struct options *options, size_t index,
+                                        struct heft_error *err)
+{
+    struct options one = *options;
+
+    one.inputs.items = &options->inputs.items[index];
+    one.inputs.n = 1;
+    one.io = index ? NULL : options->io; /* its note is printed once */
+    return open_inputs(&one, 0, err);
+}
+
+static void report_result(const struct comparison *c)
+{
+    static const char text[] =
+        "--root %s: %s has nothing below it, so that all of its tensors are compared";
+
+    if (!c->result.has_root_a)
+        report_note(c->options, text, c->options->root, "A");
+    if (!c->result.has_root_b)
+        report_note(c->options, text, c->options->root, "B");
+    if (!(c->result.tensors.equal + c->result.tensors.differ + c->result.tensors.only_a +
+          c->result.tensors.only_b))
+        report_note(c->options, "there is no tensor to compare");
+    if (c->result.cast_equal)
+        report_note(c->options, "%" PRIu64 " of the equal tensors %s different dtypes",
+                    c->result.cast_equal, c->result.cast_equal == 1 ? "has" : "have");
+}
+
+static bool compare(struct comparison *c, struct heft_checkpoint *a, struct heft_checkpoint *b,
+                    struct heft_error *err)
+{
+    const struct options *const options = c->options;
+    const struct heft_diff_visitor visitor = {each_tensor, each_pair, c};
+    struct progress progress;
+    struct heft_diff_options how = {
+        .structure = options->structure,
+        .has_tolerance = options->atol || options->rtol,
+        .metadata = options->metadata,
+        .root = options->root,
+        .rules = options->rules,
+        .n_rules = options->n_rules,
+        .uses = c->rules.uses,
+        .threads = options_threads(options),
+        .progress = progress_step,
+        .progress_ctx = &progress,
+    };
+    bool fine;
+
+    if (!parse_tolerance("atol", options->atol, &how.atol, err) ||
+        !parse_tolerance("rtol", options->rtol, &how.rtol, err))
+        return false;
+    progress_begin(&progress, options, "diff");
+    fine = heft_diff(a, b, &how, &visitor, &c->result, err);
+    progress_end(&progress);
+    return fine || (c->no_memory && no_memory(err, "the list of names"));
+}
+
+static bool is_equal(const struct heft_diff_counts *counts)
+{
+    return !counts->differ && !counts->only_a && !counts->only_b;
+}
+
+static int finish(struct comparison *c, struct heft_checkpoint *a, struct heft_checkpoint *b)
+{
+    struct heft_error err = {0};
+
+    if (c->options->json)
+        end_json(c, NULL);
+    else
+        put_totals(c);
+    report_result(c);
+    report_lacks(c->options, a);
+    report_lacks(c->options, b);
+    if (!rules_note_idle(&c->rules, &err))
+        return report_error(&err);
+    return is_equal(&c->result.tensors) && is_equal(&c->result.metadata) ? EXIT_SOUND : EXIT_NO;
+}
+
+/* Status 1 means a difference: a checksum that does not match is an error here. */
+static int report_failure(struct comparison *c, const struct heft_error *err)
+{
+    if (c->json_began)
+        end_json(c, err);
+    (void)report_error(err);
+    return EXIT_TROUBLE;
+}
+
+int cmd_diff(const struct options *options, struct out *out)
+{
+    struct comparison c = {.options = options, .out = out};
+    struct heft_error err = {0};
+    struct heft_checkpoint *const a = open_one(options, 0, &err);
+    struct heft_checkpoint *const b = a ? open_one(options, 1, &err) : NULL;
+    const bool fine = b && rules_begin(&c.rules, options, &err) && compare(&c, a, b, &err);
+    const int status = fine ? finish(&c, a, b) : report_failure(&c, &err);
+
+    rules_release(&c.rules);
+    free(c.only_a.p);
+    free(c.only_b.p);
+    heft_close(a);
+    heft_close(b);
+    return status;
+}
