@@ -153,7 +153,7 @@ static const struct option_spec diff_own[] = {
     FLAG(0, "structure", structure, "compare names, dtypes and shapes; read no data"),
     TEXT(0, "atol", atol, "X", NULL, "equal if |a - b| <= X + Y * |b|, as numpy.allclose"),
     TEXT(0, "rtol", rtol, "Y", NULL, "the same; without both, values are compared bit for bit"),
-    FLAG(0, "metadata", metadata, "also compare metadata"),
+    FLAG(0, "metadata", metadata, "also compare metadata and values"),
     RULE(0, "rename", HEFT_RULE_RENAME, "=>", "RE=>TO",
          "in names of A, replace matches of RE by TO (\\1 \\2 …)"),
     END,

@@ -1,17 +1,17 @@
 /* cmd_diff.c: compares two checkpoints. Prints a line per difference as it is found, then the
- * counts. */
+ * counts; or JSON. */
 #include "main/options.h"
 #include "main/rules.h"
+#include "output/diff_lines.h"
 #include "output/output.h"
 #include "output/progress.h"
 #include "output/report.h"
+#include "output/value.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MAX_VALUE = 200 }; /* bytes of a metadata value that are printed */
 
 /* Names that JSON lists after the differences: each a length and the bytes. */
 struct name_list {
@@ -19,158 +19,31 @@ struct name_list {
     size_t n, cap;
 };
 
+/* JSON has one object for each, in this order; those of tensors are members of the document. */
+enum section { TENSORS, METADATA, VALUES };
+
 struct comparison {
     const struct options *options;
     struct out *out;
     struct heft_diff_result result;
     struct rule_report rules;
-    bool json_began, in_metadata;
+    bool json_began;
+    enum section section; /* of JSON */
     bool no_memory;
-    struct name_list only_a, only_b; /* JSON: of tensors, then of metadata */
+    struct name_list only_a, only_b; /* JSON: of the section */
 };
 
-/* ---- text -------------------------------------------------------------------------------- */
-
-static void put_shape(struct out *out, const struct heft_diff_side *side)
-{
-    out_char(out, '[');
-    for (unsigned i = 0; i < side->rank; i++) {
-        if (i)
-            out_char(out, ',');
-        out_u64(out, side->shape[i]);
-    }
-    out_char(out, ']');
-}
-
-static const char *type_of(const struct heft_diff_item *item, const struct heft_diff_side *side)
-{
-    return item->blob ? item->blob : heft_dtype_name(side->dtype);
-}
-
-static void put_single(struct out *out, const struct heft_diff_item *item)
-{
-    const bool only_a = item->kind == HEFT_DIFF_ONLY_A;
-    const struct heft_diff_side *const side = only_a ? &item->a : &item->b;
-
-    out_text(out, only_a ? "- " : "+ ");
-    (void)out_name(out, item->name, item->name_len);
-    out_text(out, "  ");
-    out_text(out, type_of(item, side));
-    out_text(out, "  ");
-    put_shape(out, side);
-    out_char(out, '\n');
-}
-
-static void begin_line(struct out *out, const struct heft_diff_item *item, const char *what)
-{
-    out_text(out, "~ ");
-    (void)out_name(out, item->name, item->name_len);
-    out_text(out, what);
-}
-
-static void put_number(struct out *out, const char *before, double number)
-{
-    char text[64];
-
-    snprintf(text, sizeof text, "%s%.6g", before, number);
-    out_text(out, text);
-}
-
-static void put_count(struct out *out, uint64_t n, const char *after)
-{
-    if (!n)
-        return;
-    out_text(out, ", ");
-    out_u64(out, n);
-    out_text(out, after);
-}
-
-static void put_values(struct out *out, const struct heft_diff_item *item)
-{
-    begin_line(out, item, " values  ");
-    if (item->is_counted)
-        out_u64(out, item->differing);
-    else
-        out_text(out, "some");
-    out_text(out, " of ");
-    out_u64(out, item->elements);
-    out_text(out, " differ");
-    if (item->has_figures) {
-        const struct heft_diff_side at = {item->a.dtype, item->a.rank, item->max_abs_at};
-
-        put_number(out, ", max abs ", item->max_abs);
-        out_text(out, " at ");
-        put_shape(out, &at);
-        put_number(out, ", mean abs ", item->mean_abs);
-    }
-    put_count(out, item->nan_a, " NaN in A");
-    put_count(out, item->nan_b, " NaN in B");
-    put_count(out, item->inf_a, " Inf in A");
-    put_count(out, item->inf_b, " Inf in B");
-    out_char(out, '\n');
-}
-
-static void put_lines(struct out *out, const struct heft_diff_item *item)
-{
-    if (item->a.dtype != item->b.dtype) {
-        begin_line(out, item, " dtype ");
-        out_text(out, type_of(item, &item->a));
-        out_text(out, " → ");
-        out_text(out, type_of(item, &item->b));
-        out_char(out, '\n');
-    }
-    if (item->shape_differs) {
-        begin_line(out, item, " shape ");
-        put_shape(out, &item->a);
-        out_text(out, " → ");
-        put_shape(out, &item->b);
-        out_char(out, '\n');
-    }
-    if (item->values_differ)
-        put_values(out, item);
-}
-
-static void put_value(struct out *out, const char *value, size_t n)
-{
-    (void)out_name(out, value, n > MAX_VALUE ? MAX_VALUE : n);
-    out_text(out, n > MAX_VALUE ? "…" : "");
-}
-
-static void put_pair(struct out *out, const struct heft_diff_pair *pair)
-{
-    static const char *const signs[] = {"- metadata ", "+ metadata ", "~ metadata "};
-
-    out_text(out, signs[pair->kind]);
-    (void)out_name(out, pair->key, pair->key_len);
-    out_text(out, " = ");
-    if (pair->a)
-        put_value(out, pair->a, pair->a_len);
-    if (pair->a && pair->b)
-        out_text(out, " → ");
-    if (pair->b)
-        put_value(out, pair->b, pair->b_len);
-    out_char(out, '\n');
-}
-
-static void put_counts(struct out *out, const struct heft_diff_counts *counts)
-{
-    out_u64(out, counts->equal);
-    out_text(out, " equal, ");
-    out_u64(out, counts->differ);
-    out_text(out, " differ, ");
-    out_u64(out, counts->only_a);
-    out_text(out, " only in A, ");
-    out_u64(out, counts->only_b);
-    out_text(out, " only in B\n");
-}
+/* ---- counts ------------------------------------------------------------------------------ */
 
 static void put_totals(const struct comparison *c)
 {
     if (c->options->metadata) {
         out_text(c->out, "metadata: ");
-        put_counts(c->out, &c->result.metadata);
+        print_diff_counts(c->out, &c->result.metadata);
+        out_text(c->out, "values: ");
+        print_diff_counts(c->out, &c->result.values);
     }
-    put_counts(c->out, &c->result.tensors);
+    print_diff_counts(c->out, &c->result.tensors);
 }
 
 /* ---- JSON -------------------------------------------------------------------------------- */
@@ -209,12 +82,19 @@ static void json_names(struct out *out, const char *key, struct name_list *list)
     list->n = 0;
 }
 
-static void json_counted(struct comparison *c, const struct heft_diff_counts *counts)
+/* Ends the list of differences of a section, and adds its other members. */
+static void end_section(struct comparison *c)
 {
+    const struct heft_diff_counts *const counts = c->section == TENSORS    ? &c->result.tensors
+                                                  : c->section == METADATA ? &c->result.metadata
+                                                                           : &c->result.values;
+
     json_close(c->out, ']');
     json_names(c->out, "only_a", &c->only_a);
     json_names(c->out, "only_b", &c->only_b);
     json_member_u64(c->out, "equal", counts->equal);
+    if (c->section != TENSORS)
+        json_close(c->out, '}');
 }
 
 static void begin_json(struct comparison *c)
@@ -228,18 +108,20 @@ static void begin_json(struct comparison *c)
     json_open(c->out, '[');
 }
 
-/* Ends the lists of tensors, and begins those of metadata. */
-static void begin_json_metadata(struct comparison *c)
+/* Ends sections before this one, and begins it. */
+static void enter_section(struct comparison *c, enum section section)
 {
+    static const char *const names[] = {NULL, "metadata", "values"};
+
     begin_json(c);
-    if (c->in_metadata)
-        return;
-    c->in_metadata = true;
-    json_counted(c, &c->result.tensors);
-    json_key(c->out, "metadata");
-    json_open(c->out, '{');
-    json_key(c->out, "differ");
-    json_open(c->out, '[');
+    while (c->section < section) {
+        end_section(c);
+        c->section++;
+        json_key(c->out, names[c->section]);
+        json_open(c->out, '{');
+        json_key(c->out, "differ");
+        json_open(c->out, '[');
+    }
 }
 
 static void json_dims(struct out *out, unsigned rank, const uint64_t *dims)
@@ -294,7 +176,7 @@ static void json_figures(struct out *out, const struct heft_diff_item *item)
 
 static void json_item(struct out *out, const struct heft_diff_item *item)
 {
-    const char *const a = type_of(item, &item->a), *const b = type_of(item, &item->b);
+    const char *const a = diff_type(item, &item->a), *const b = diff_type(item, &item->b);
 
     json_line(out);
     json_open(out, '{');
@@ -328,17 +210,27 @@ static void json_pair(struct out *out, const struct heft_diff_pair *pair)
     json_close(out, '}');
 }
 
+static void json_two_values(struct out *out, const struct heft_diff_value *value)
+{
+    json_line(out);
+    json_open(out, '{');
+    json_key(out, "path");
+    json_text(out, value->path, value->path_len);
+    json_key(out, "value");
+    json_open(out, '[');
+    (void)json_value(out, value->a);
+    (void)json_value(out, value->b);
+    json_close(out, ']');
+    json_close(out, '}');
+}
+
 /* Closes the document. After an error it has only the differences found before, and "error". */
 static void end_json(struct comparison *c, const struct heft_error *err)
 {
     char line[1024];
 
-    begin_json(c);
-    if (c->options->metadata && !err)
-        begin_json_metadata(c);
-    json_counted(c, c->in_metadata ? &c->result.metadata : &c->result.tensors);
-    if (c->in_metadata)
-        json_close(c->out, '}');
+    enter_section(c, c->options->metadata && !err ? VALUES : c->section);
+    end_section(c);
     rules_json(c->out, &c->rules);
     if (err)
         json_member_text(c->out, "error", heft_error_format(err, line, sizeof line));
@@ -348,21 +240,26 @@ static void end_json(struct comparison *c, const struct heft_error *err)
 
 /* ---- the comparison ---------------------------------------------------------------------- */
 
+/* Keeps a name for the lists of JSON. */
+static bool keep_single(struct comparison *c, enum heft_diff_kind kind, const char *name, size_t n)
+{
+    c->no_memory = !keep_name(kind == HEFT_DIFF_ONLY_A ? &c->only_a : &c->only_b, name, n);
+    return !c->no_memory;
+}
+
 static bool each_tensor(void *ctx, const struct heft_diff_item *item)
 {
     struct comparison *const c = ctx;
 
     if (!c->options->json) {
-        (item->kind == HEFT_DIFF_BOTH ? put_lines : put_single)(c->out, item);
+        print_diff_item(c->out, item);
         return true;
     }
-    begin_json(c);
-    if (item->kind == HEFT_DIFF_BOTH)
-        json_item(c->out, item);
-    else
-        c->no_memory = !keep_name(item->kind == HEFT_DIFF_ONLY_A ? &c->only_a : &c->only_b,
-                                  item->name, item->name_len);
-    return !c->no_memory;
+    enter_section(c, TENSORS);
+    if (item->kind != HEFT_DIFF_BOTH)
+        return keep_single(c, item->kind, item->name, item->name_len);
+    json_item(c->out, item);
+    return true;
 }
 
 static bool each_pair(void *ctx, const struct heft_diff_pair *pair)
@@ -370,16 +267,29 @@ static bool each_pair(void *ctx, const struct heft_diff_pair *pair)
     struct comparison *const c = ctx;
 
     if (!c->options->json) {
-        put_pair(c->out, pair);
+        print_diff_pair(c->out, pair);
         return true;
     }
-    begin_json_metadata(c);
-    if (pair->kind == HEFT_DIFF_BOTH)
-        json_pair(c->out, pair);
-    else
-        c->no_memory = !keep_name(pair->kind == HEFT_DIFF_ONLY_A ? &c->only_a : &c->only_b,
-                                  pair->key, pair->key_len);
-    return !c->no_memory;
+    enter_section(c, METADATA);
+    if (pair->kind != HEFT_DIFF_BOTH)
+        return keep_single(c, pair->kind, pair->key, pair->key_len);
+    json_pair(c->out, pair);
+    return true;
+}
+
+static bool each_value(void *ctx, const struct heft_diff_value *value)
+{
+    struct comparison *const c = ctx;
+
+    if (!c->options->json) {
+        print_diff_value(c->out, value);
+        return true;
+    }
+    enter_section(c, VALUES);
+    if (value->kind != HEFT_DIFF_BOTH)
+        return keep_single(c, value->kind, value->path, value->path_len);
+    json_two_values(c->out, value);
+    return true;
 }
 
 /* Parses a tolerance; 0 if it is not given. */
@@ -425,7 +335,7 @@ static bool compare(struct comparison *c, struct heft_checkpoint *a, struct heft
                     struct heft_error *err)
 {
     const struct options *const options = c->options;
-    const struct heft_diff_visitor visitor = {each_tensor, each_pair, c};
+    const struct heft_diff_visitor visitor = {each_tensor, each_pair, each_value, c};
     struct progress progress;
     struct heft_diff_options how = {
         .structure = options->structure,
@@ -468,7 +378,10 @@ static int finish(struct comparison *c, struct heft_checkpoint *a, struct heft_c
     report_lacks(c->options, b);
     if (!rules_note_idle(&c->rules, &err))
         return report_error(&err);
-    return is_equal(&c->result.tensors) && is_equal(&c->result.metadata) ? EXIT_SOUND : EXIT_NO;
+    return is_equal(&c->result.tensors) && is_equal(&c->result.metadata) &&
+                   is_equal(&c->result.values)
+               ? EXIT_SOUND
+               : EXIT_NO;
 }
 
 /* Status 1 means a difference: a checksum that does not match is an error here. */

@@ -29,8 +29,8 @@
  * An element that does not differ counts as 0 in the mean if it is not finite. The figures have the
  * same bits for any number of threads.
  *
- * Memory: about 4 MiB for each thread, 20 MiB if a tensor is strided or in parts, and 100 bytes for
- * each name, besides the checkpoints. */
+ * Memory besides the checkpoints: 256 KiB for each thread, at most 60 MiB if a tensor is strided or in
+ * parts; 100 bytes for each name. */
 #ifndef HEFT_DIFF_H
 #define HEFT_DIFF_H
 
@@ -48,8 +48,9 @@ struct heft_diff_options {
     bool structure;     /* compare names, dtypes and shapes only; reads no data */
     bool has_tolerance; /* use atol and rtol; false: compare bits */
     double atol, rtol;  /* finite, not negative; 0: exact values */
-    bool metadata;      /* also compare metadata, without recorded ties and keys about the files:
-                           "format", "total_size" */
+    /* Also compare metadata, without recorded ties and keys about the files ("format", "total_size"),
+     * and values that are not tensors, below the root. Rules do not apply to them. */
+    bool metadata;
     /* Sub-dictionary to compare, whose path is removed from the names. Applied to each checkpoint
      * that has it: the other one may be the sub-dictionary itself. */
     const char *root;
@@ -110,11 +111,21 @@ struct heft_diff_pair {
     size_t a_len, b_len;
 };
 
+/* A value, or a subtree of values, that is on one side only or differs: another type, or another
+ * value. Valid during the call; a and b until the checkpoints are closed. */
+struct heft_diff_value {
+    enum heft_diff_kind kind;
+    const char *path; /* dotted, below the root: "optimizer.param_groups.0.lr" */
+    size_t path_len;
+    const struct heft_value *a, *b; /* NULL if it is not on that side */
+};
+
 /* Callbacks, each of which may be NULL. Called from any thread, one at a time; returning false stops
- * (HEFT_CANCELLED). Order: names of `a` in its order, then names only in `b`, then metadata. */
+ * (HEFT_CANCELLED). Order: names of `a` in its order, then names only in `b`, metadata, values. */
 struct heft_diff_visitor {
     bool (*tensor)(void *ctx, const struct heft_diff_item *item);
     bool (*metadata)(void *ctx, const struct heft_diff_pair *pair);
+    bool (*value)(void *ctx, const struct heft_diff_value *value);
     void *ctx;
 };
 
@@ -123,7 +134,8 @@ struct heft_diff_counts {
 };
 struct heft_diff_result {
     struct heft_diff_counts tensors;  /* and blobs, by name */
-    struct heft_diff_counts metadata; /* zero unless it was compared */
+    struct heft_diff_counts metadata; /* zero unless it was compared, as are values */
+    struct heft_diff_counts values;   /* equal: values without children */
     uint64_t cast_equal;              /* tensors counted as equal whose dtypes differ */
     bool has_root_a, has_root_b;      /* root was applied; true if it is NULL */
 };
@@ -131,7 +143,8 @@ struct heft_diff_result {
 /* Compares a and b, which may be the same handle. options may be NULL. Returns true if the comparison
  * was completed, whatever it found. HEFT_USAGE for an invalid rule or tolerance, if neither checkpoint
  * has the root, or if renaming gives two tensors one name; HEFT_UNSUPPORTED for a selected tensor that
- * cannot be read (heft_unread_at); HEFT_IO, HEFT_MALFORMED if reading fails. Stored checksums of
+ * cannot be read (heft_unread_at); HEFT_IO, HEFT_MALFORMED if reading fails; HEFT_LIMIT for very many
+ * values. Stored checksums of
  * uncompressed data are not compared: heft_verify. */
 HEFT_API bool heft_diff(struct heft_checkpoint *a, struct heft_checkpoint *b,
                         const struct heft_diff_options *options,

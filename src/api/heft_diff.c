@@ -37,6 +37,16 @@ static bool check_options(const struct heft_diff_options *o, struct heft_error *
     return check_rules(o, err);
 }
 
+/* Compares what is no tensor. */
+static bool compare_others(const struct heft_checkpoint *a, const struct heft_checkpoint *b,
+                           const struct heft_diff_options *o, const struct heft_diff_visitor *v,
+                           struct heft_diff_result *result, struct heft_error *err)
+{
+    return heft_diff_metadata(&a->model, &b->model, v, &result->metadata, err) &&
+           heft_diff_values(&a->model, result->has_root_a ? o->root : NULL, &b->model,
+                            result->has_root_b ? o->root : NULL, v, &result->values, err);
+}
+
 bool heft_diff(struct heft_checkpoint *a, struct heft_checkpoint *b,
                const struct heft_diff_options *options, const struct heft_diff_visitor *visitor,
                struct heft_diff_result *result, struct heft_error *err)
@@ -51,5 +61,5 @@ bool heft_diff(struct heft_checkpoint *a, struct heft_checkpoint *b,
         return false;
     *result = (struct heft_diff_result){0};
     return heft_diff_tensors(&a->reader, &b->reader, o, v, result, err) &&
-           (!o->metadata || heft_diff_metadata(&a->model, &b->model, v, &result->metadata, err));
+           (!o->metadata || compare_others(a, b, o, v, result, err));
 }

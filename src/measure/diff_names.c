@@ -189,19 +189,6 @@ static bool map_names(struct heft_strmap *map, const struct listing *l, size_t f
     return heft_error_file(err, l->model->sources[0].path);
 }
 
-/* Matches the names [first, end) of `a` with those of a map of `b`. */
-static void match_names(struct heft_diff_names *a, struct heft_diff_names *b, size_t first,
-                        size_t end, const struct heft_strmap *map)
-{
-    for (size_t i = first; i < end; i++) {
-        const uint32_t at = heft_strmap_get(map, a->list[i].name);
-
-        a->list[i].partner = at;
-        if (at != HEFT_NONE)
-            b->list[at].partner = (uint32_t)i;
-    }
-}
-
 /* Whether the names of a side are unique; those of the file are after validation. */
 static bool check_names(const struct listing *l, size_t first, size_t end, struct heft_error *err)
 {
@@ -215,16 +202,57 @@ static bool check_names(const struct listing *l, size_t first, size_t end, struc
     return ok;
 }
 
+/* Names [first, end) of the list of b, and a map of them that is filled when it is needed. */
+struct index {
+    const struct listing *b;
+    size_t first, end;
+    size_t next; /* the name after the last one that was found */
+    struct heft_strmap map;
+    bool is_filled;
+};
+
+/* Finds a name; HEFT_NONE if it is not there. Two checkpoints of one model have their names in one
+ * order, mostly: the next name is tried before the map. */
+static bool find_name(struct index *index, struct heft_str name, uint32_t *at,
+                      struct heft_error *err)
+{
+    if (index->next < index->end && heft_str_eq(index->b->names->list[index->next].name, name)) {
+        *at = (uint32_t)index->next;
+    } else {
+        if (!index->is_filled && !map_names(&index->map, index->b, index->first, index->end, err))
+            return false;
+        index->is_filled = true;
+        *at = heft_strmap_get(&index->map, name);
+    }
+    if (*at != HEFT_NONE)
+        index->next = (size_t)*at + 1;
+    return true;
+}
+
+/* Matches the names [first, end) of a. */
+static bool match_names(const struct listing *a, size_t first, size_t end, struct index *index,
+                        struct heft_error *err)
+{
+    for (size_t i = first; i < end; i++) {
+        struct heft_diff_name *const name = &a->names->list[i];
+
+        if (!find_name(index, name->name, &name->partner, err))
+            return false;
+        if (name->partner != HEFT_NONE)
+            index->b->names->list[name->partner].partner = (uint32_t)i;
+    }
+    return true;
+}
+
 static bool match_kind(const struct listing *a, size_t first_a, size_t end_a,
                        const struct listing *b, size_t first_b, size_t end_b,
                        struct heft_error *err)
 {
-    struct heft_strmap map = {0};
-    const bool ok = check_names(a, first_a, end_a, err) && map_names(&map, b, first_b, end_b, err);
+    struct index index = {.b = b, .first = first_b, .end = end_b, .next = first_b};
+    const bool ok = check_names(a, first_a, end_a, err) && check_names(b, first_b, end_b, err) &&
+                    match_names(a, first_a, end_a, &index, err);
 
-    if (ok)
-        match_names(a->names, b->names, first_a, end_a, &map);
-    heft_strmap_release(&map);
+    heft_strmap_release(&index.map);
     return ok;
 }
 

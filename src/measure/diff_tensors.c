@@ -20,7 +20,7 @@
 enum {
     BLOCK = 128 << 10,       /* bytes of a side */
     GATHER_BLOCK = 8 << 20,  /* the same if a side is gathered */
-    GATHER_THREADS = 2,      /* unless the caller asks for more */
+    GATHER_THREADS = 3,      /* at most, to stay below 64 MiB */
     ELEMENTS = 1024,         /* a block has a multiple: whole blocks of any dtype */
     PAIRS_FOR_A_THREAD = 256 /* small pairs that are worth another thread */
 };
@@ -205,7 +205,7 @@ static bool take_buffers(struct diff *d, struct heft_error *err)
     const uint64_t jobs = d->total / BLOCK + (d->total ? d->a.names.n / PAIRS_FOR_A_THREAD : 0);
 
     d->threads = heft_pool_threads(d->options->threads, heft_max_u64(jobs, 1));
-    if (d->has_gather && !d->options->threads && d->threads > GATHER_THREADS)
+    if (d->has_gather && d->threads > GATHER_THREADS)
         d->threads = GATHER_THREADS;
     d->buffers = heft_alloc(2 * d->room * d->threads, err);
     return d->buffers != NULL;

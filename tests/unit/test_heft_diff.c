@@ -67,6 +67,15 @@ static bool each_pair(void *ctx, const struct heft_diff_pair *pair)
     return ++r->calls != r->stop_after;
 }
 
+static bool each_value(void *ctx, const struct heft_diff_value *value)
+{
+    struct record *const r = ctx;
+
+    add(r, "%c %s %d %d\n", "-+~"[value->kind], value -> path,
+        value -> a ? (int)value -> a -> kind : -1, value -> b ? (int)value -> b -> kind : -1);
+    return ++r->calls != r->stop_after;
+}
+
 static bool step(void *ctx, uint64_t done, uint64_t total)
 {
     struct record *const r = ctx;
@@ -128,7 +137,7 @@ static void close_pair(struct pair *p)
 
 static struct heft_diff_visitor visitor_of(struct record *r)
 {
-    return (struct heft_diff_visitor){each_tensor, each_pair, r};
+    return (struct heft_diff_visitor){each_tensor, each_pair, each_value, r};
 }
 
 #define F32_2X3(first) "{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[" first "]}"
@@ -267,6 +276,62 @@ static void callbacks_can_stop(void **state)
     close_pair(&p);
 }
 
+/* Pickles of
+ *     {"epoch": 3, "args": {"lr": 0.5, "betas": (1, 2), "name": "x"}, "flags": [True, None],
+ *      "big": 1 << 70, "same": {"k": b"q"}, "gone": {"p": 1}}
+ *     {"same": {"k": b"q"}, "big": (1 << 70) + 1, "epoch": 4, "more": 1,
+ *      "args": {"betas": [1, 2], "name": "y", "lr": 0.5, "new": 0}, "flags": [True, 0, 1]} */
+static const char pickle_a[] =
+    "\200\002}q\000(X\005\000\000\000epochq\001K\003X\004\000\000\000argsq\002"
+    "}q\003(X\002\000\000\000lrq\004G\077\340\000\000\000\000\000\000X\005\000"
+    "\000\000betasq\005K\001K\002\206q\006X\004\000\000\000nameq\007X\001\000"
+    "\000\000xq\010uX\005\000\000\000flagsq\011]q\012(\210NeX\003\000\000\000"
+    "bigq\013\212\011\000\000\000\000\000\000\000\000@X\004\000\000\000sameq"
+    "\014}q\015X\001\000\000\000kq\016c_codecs\012encode\012q\017X\001\000\000"
+    "\000qq\020X\006\000\000\000latin1q\021\206q\022Rq\023sX\004\000\000\000"
+    "goneq\024}q\025X\001\000\000\000pq\026K\001su.";
+static const char pickle_b[] =
+    "\200\002}q\000(X\004\000\000\000sameq\001}q\002X\001\000\000\000kq\003c"
+    "_codecs\012encode\012q\004X\001\000\000\000qq\005X\006\000\000\000latin"
+    "1q\006\206q\007Rq\010sX\003\000\000\000bigq\011\212\011\001\000\000\000"
+    "\000\000\000\000@X\005\000\000\000epochq\012K\004X\004\000\000\000moreq"
+    "\013K\001X\004\000\000\000argsq\014}q\015(X\005\000\000\000betasq\016]q"
+    "\017(K\001K\002eX\004\000\000\000nameq\020X\001\000\000\000yq\021X\002\000"
+    "\000\000lrq\022G\077\340\000\000\000\000\000\000X\003\000\000\000newq\023"
+    "K\000uX\005\000\000\000flagsq\024]q\025(\210K\000K\001eu.";
+
+static void values_are_compared_by_path(void **state)
+{
+    const struct heft_diff_options options = {.metadata = true};
+    struct record r = {.text = ""};
+    const struct heft_diff_visitor visitor = visitor_of(&r);
+    struct heft_diff_result result;
+    struct heft_error err = {0};
+    struct pair p;
+
+    (void)state;
+    p.folder = heft_scratch_new();
+    heft_scratch_write(p.folder, "a.pkl", pickle_a, sizeof pickle_a - 1);
+    heft_scratch_write(p.folder, "b.pkl", pickle_b, sizeof pickle_b - 1);
+    p.a = open_file(&p, "a.pkl");
+    p.b = open_file(&p, "b.pkl");
+    assert_true(heft_diff(p.a, p.b, &options, &visitor, &result, &err));
+    assert_string_equal(r.text, "~ epoch 2 2\n~ args.betas 8 7\n~ args.name 5 5\n+ args.new -1 2\n"
+                                "~ flags.1 0 2\n+ flags.2 -1 2\n~ big 3 3\n- gone 10 -1\n"
+                                "+ more -1 2\n");
+    assert_int_equal(result.values.equal, 3); /* args.lr, flags.0, same.k */
+    assert_int_equal(result.values.differ, 5);
+    assert_int_equal(result.values.only_a, 1);
+    assert_int_equal(result.values.only_b, 3);
+    for (size_t n = 1; n <= 10; n++) {
+        r = (struct record){.text = "", .stop_after = n};
+        err = (struct heft_error){0};
+        assert_int_equal(heft_diff(p.a, p.b, &options, &visitor, &result, &err), n == 10);
+        assert_int_equal(err.code, n == 10 ? HEFT_OK : HEFT_CANCELLED);
+    }
+    close_pair(&p);
+}
+
 /* ---- a large tensor ---------------------------------------------------------------------- */
 
 enum { LARGE = 1 << 20 };
@@ -329,6 +394,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
 
 static const char *const inputs[][2] = {
     {"torch/views.pt", "torch/tied.pt"},
+    {"torch/training.ckpt", "torch/nested.pt"},
     {"ptd/blobs.ptd", "ptd/shared.ptd"},
     {"npy/deflated.npz", "npy/inflated.npz"},
     {"tf-bundle/dtypes/model.ckpt", "tf-bundle/dtypes/model.ckpt"},
@@ -408,6 +474,7 @@ int main(void)
         cmocka_unit_test(structure_reads_no_data),
         cmocka_unit_test(wrong_options_are_refused),
         cmocka_unit_test(callbacks_can_stop),
+        cmocka_unit_test(values_are_compared_by_path),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
         cmocka_unit_test(lack_of_memory_is_reported),
         cmocka_unit_test(read_errors_are_reported),
