@@ -23,8 +23,10 @@ struct child {
 struct folder {
     struct heft_module_tree *tree;
     const struct heft_model *model;
-    struct heft_strmap interned, views;
-    struct heft_arena mem; /* their keys */
+    struct heft_strmap texts;           /* texts of nodes, borrowed from the names */
+    struct heft_strmap contents, views; /* with keys in `mem` */
+    struct heft_strmap patterns;        /* of the module at hand, with keys in `pattern_mem` */
+    struct heft_arena mem, pattern_mem;
     struct heft_buf key;
     uint32_t *uses; /* rows on each storage; NULL: none is shared */
     struct child *children;
@@ -35,10 +37,11 @@ struct folder {
 
 /* ---- interning --------------------------------------------------------------------------- */
 
-/* Number of the bytes in f->key, which are emptied: that of equal bytes before, or `next`. */
+/* Number of the bytes in f->key, which is emptied: that of equal bytes before, or a new one. */
 static bool intern_key(struct folder *f, struct heft_strmap *map, uint32_t *number,
                        struct heft_error *err)
 {
+    struct heft_arena *mem = map == &f->patterns ? &f->pattern_mem : &f->mem;
     struct heft_str key = {f->key.p, f->key.n};
     const char *copy;
 
@@ -48,7 +51,7 @@ static bool intern_key(struct folder *f, struct heft_strmap *map, uint32_t *numb
     *number = heft_strmap_get(map, key);
     if (*number != HEFT_MAP_NONE)
         return true;
-    copy = heft_arena_text(&f->mem, key, err);
+    copy = heft_arena_text(mem, key, err);
     if (!copy)
         return false;
     key.p = copy;
@@ -61,13 +64,14 @@ static void put_u32(struct folder *f, uint32_t number)
     heft_buf_put(&f->key, &number, sizeof number);
 }
 
-/* Interns a text; `tag` keeps texts of different meanings apart. */
-static bool intern_text(struct folder *f, char tag, const char *text, size_t n, uint32_t *number,
+static bool intern_text(struct folder *f, struct heft_str text, uint32_t *number,
                         struct heft_error *err)
 {
-    heft_buf_char(&f->key, tag);
-    heft_buf_put(&f->key, text, n);
-    return intern_key(f, &f->interned, number, err);
+    *number = heft_strmap_get(&f->texts, text);
+    if (*number != HEFT_MAP_NONE)
+        return true;
+    *number = (uint32_t)f->texts.count;
+    return heft_strmap_add(&f->texts, text, *number, &(uint32_t){0}, err);
 }
 
 /* ---- tensors ----------------------------------------------------------------------------- */
@@ -142,7 +146,7 @@ static bool measure_tensor(struct folder *f, struct heft_module_node *node, stru
     }
     heft_buf_char(&f->key, node->is_tied ? 'T' : 't');
     put_shape(f, row);
-    return intern_key(f, &f->interned, &node->kind, err);
+    return intern_key(f, &f->contents, &node->kind, err);
 }
 
 /* ---- contents of modules ----------------------------------------------------------------- */
@@ -192,7 +196,7 @@ static bool intern_members(struct folder *f, const uint32_t *order, uint32_t *ki
         put_u32(f, f->children[order[i]].text);
         put_u32(f, f->children[order[i]].kind);
     }
-    return intern_key(f, &f->interned, kind, err);
+    return intern_key(f, &f->contents, kind, err);
 }
 
 /* ---- order and folding ------------------------------------------------------------------- */
@@ -228,12 +232,11 @@ static bool intern_pattern(struct folder *f, struct child *child, uint32_t width
     const char *after = text.n ? memchr(text.p, separator, text.n) : NULL;
     const size_t n = after ? (size_t)(after - text.p) : text.n;
 
-    heft_buf_char(&f->key, 'p');
     put_u32(f, child->begin);
     put_u32(f, width);
     heft_buf_put(&f->key, text.p, child->begin);
     heft_buf_put(&f->key, text.p + child->end, n - child->end);
-    return intern_key(f, &f->interned, &child->pattern, err);
+    return intern_key(f, &f->patterns, &child->pattern, err);
 }
 
 static bool is_padded(const struct folder *f, const struct child *child)
@@ -271,10 +274,10 @@ static bool find_pattern(struct folder *f, struct child *child, const struct hef
            intern_pattern(f, child, 0, err);
 }
 
-static bool find_patterns(struct folder *f, struct heft_error *err)
+/* Number of children that have an index. */
+static size_t find_indexes(struct folder *f)
 {
-    struct heft_u32map padded = {0};
-    bool ok;
+    size_t n = 0;
 
     for (size_t i = 0; i < f->n; i++) {
         struct child *child = &f->children[i];
@@ -282,11 +285,21 @@ static bool find_patterns(struct folder *f, struct heft_error *err)
         child->index =
             heft_module_index(heft_module_text(f->tree, f->model, child->node),
                               f->tree->nodes[child->node].separator, &child->begin, &child->end);
+        n += child->begin != child->end;
     }
-    ok = mark_padded(f, &padded, err);
+    return n;
+}
+
+static bool find_patterns(struct folder *f, struct heft_error *err)
+{
+    struct heft_u32map padded = {0};
+    bool ok = mark_padded(f, &padded, err);
+
     for (size_t i = 0; ok && i < f->n; i++)
         ok = find_pattern(f, &f->children[i], &padded, err);
     heft_u32map_release(&padded);
+    heft_strmap_release(&f->patterns);
+    heft_arena_release(&f->pattern_mem);
     return ok;
 }
 
@@ -358,6 +371,8 @@ static bool fold_children(struct folder *f, uint32_t parent, struct heft_arena *
 {
     const uint32_t *order;
 
+    if (find_indexes(f) < 2)
+        return true;
     if (!find_patterns(f, err))
         return false;
     order = sort_children(f, is_pattern_after, mem, err);
@@ -378,11 +393,11 @@ static bool gather_children(struct folder *f, uint32_t parent, struct heft_error
 
     f->n = 0;
     for (uint32_t at = nodes[parent].first_child; at != HEFT_NONE; at = nodes[at].next) {
-        const struct heft_str text = heft_module_text(f->tree, f->model, at);
         struct child child = {.node = at, .kind = nodes[at].kind};
 
         if (!heft_grow(&f->children, &f->cap, f->n, 1, sizeof child, err) ||
-            !intern_text(f, 'n', text.p, text.n, &child.text, err))
+            (parent != 0 &&
+             !intern_text(f, heft_module_text(f->tree, f->model, at), &child.text, err)))
             return false;
         f->children[f->n++] = child;
     }
@@ -403,17 +418,22 @@ static void sum_children(struct heft_module_tree *tree, uint32_t parent)
     }
 }
 
+/* Sets the contents of a module. */
+static bool find_kind(struct folder *f, uint32_t at, struct heft_arena *mem, struct heft_error *err)
+{
+    const uint32_t *order = sort_children(f, is_text_after, mem, err);
+
+    return order && intern_members(f, order, &f->tree->nodes[at].kind, err);
+}
+
+/* The contents of the root are not compared with others. */
 static bool measure_module(struct folder *f, uint32_t at, struct heft_error *err)
 {
     struct heft_arena scratch = {0};
-    const uint32_t *order;
     bool ok;
 
     sum_children(f->tree, at);
-    if (!gather_children(f, at, err))
-        return false;
-    order = sort_children(f, is_text_after, &scratch, err);
-    ok = order && intern_members(f, order, &f->tree->nodes[at].kind, err) &&
+    ok = gather_children(f, at, err) && (at == 0 || find_kind(f, at, &scratch, err)) &&
          fold_children(f, at, &scratch, err);
     heft_arena_release(&scratch);
     return ok;
@@ -461,7 +481,8 @@ bool heft_module_fold(struct heft_module_tree *tree, const struct heft_model *mo
     struct folder f = {.tree = tree, .model = model};
     const bool ok = count_uses(&f, err) && measure_nodes(&f, err);
 
-    heft_strmap_release(&f.interned);
+    heft_strmap_release(&f.texts);
+    heft_strmap_release(&f.contents);
     heft_strmap_release(&f.views);
     heft_arena_release(&f.mem);
     heft_buf_release(&f.key);
