@@ -18,6 +18,8 @@ MOST_BYTES = 200 << 20
 MOST_SECONDS = {"train": 40.0}  # seconds of a processor as fast as USUAL_LOOP says; learning is linear, but takes long
 MOST_SECONDS_ELSE = 10.0
 USUAL_LOOP = 0.1  # seconds of loop() on the usual machine
+# Compared with the hostile files: an input that is small and sound.
+SMALL = Path(__file__).resolve().parent.parent / "golden" / "torch" / "training.ckpt"
 PATIENCE = 300  # seconds of elapsed time, for commands that wait forever
 
 
