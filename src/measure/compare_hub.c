@@ -38,7 +38,7 @@ static bool read_name(const char *name, struct heft_file_subject *out)
 
         if (digit == HEFT_NO_HEX)
             return false;
-        out->digest[i / 2] = (uint8_t)(out->digest[i / 2] << 4 | digit);
+        out->digest[i / 2] = (uint8_t)((unsigned)out->digest[i / 2] << 4 | digit);
     }
     out->is_git = digits == 2 * (size_t)HEFT_SHA1_BYTES;
     return true;

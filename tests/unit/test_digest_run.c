@@ -15,7 +15,7 @@
 
 #define ITEMS 2000
 
-/* Item i has i * 37 bytes (every 50th from 64 KiB to 3 MiB), all of them i. Item `twin` is equal to
+/* Item i has i * 5 bytes (every 50th from 64 KiB to 3 MiB), all of them i. Item `twin` is equal to
  * item 5. */
 struct items {
     size_t taken, failures;
@@ -33,7 +33,7 @@ static uint64_t bytes_of(void *ctx, size_t item)
     (void)ctx;
     if (item % 500 == 499)
         return (3 << 20) + item % 3;
-    return item % 50 == 49 ? (64 << 10) + item * 100 : item * 37;
+    return item % 50 == 49 ? (64 << 10) + item * 100 : item * 5;
 }
 
 static size_t same_as(void *ctx, size_t item)

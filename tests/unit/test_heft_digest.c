@@ -1,6 +1,5 @@
 /* test_heft_digest.c: digests of a checkpoint's tensors and files, and comparing them with lists and
  * with a Hugging Face cache, through the public API. */
-#define _POSIX_C_SOURCE 200809L /* mkdir, symlink */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
