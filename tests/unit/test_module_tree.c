@@ -323,7 +323,7 @@ static bool build_again(void *ctx, struct heft_error *err)
 static void failing_allocations(void **state)
 {
     static const uint32_t first = 0;
-    char names[600][16];
+    char names[600][32];
     struct fixture f;
 
     (void)state;
