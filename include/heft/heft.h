@@ -362,8 +362,8 @@ struct heft_verify_options {
     struct heft_verified *verified; /* filled if not NULL */
 };
 /* Checks structure, stored checksums, overlaps, hidden bytes, and an index against its shards.
- * Calls each() for every note and finding. Returns true if the checks were completed, whatever they
- * found. */
+ * Calls each(), which may be NULL, for every note and finding. Returns true if the checks were
+ * completed, whatever they found. */
 HEFT_API bool heft_verify(struct heft_checkpoint *c, const struct heft_verify_options *options,
                           void (*each)(void *ctx, const struct heft_finding *finding), void *ctx,
                           struct heft_error *err);

@@ -123,7 +123,8 @@ static void report_finding(const struct verifier *v, enum heft_severity severity
 {
     const struct heft_finding finding = {severity, file, offset, text};
 
-    v->each(v->ctx, &finding);
+    if (v->each)
+        v->each(v->ctx, &finding);
 }
 
 static void report_notes(const struct verifier *v)

@@ -377,6 +377,16 @@ static void digests_and_lists(void **state)
 }
 
 /* A callback that returns false is reported as HEFT_CANCELLED, not as success. */
+static void notes_need_no_callback(void **state)
+{
+    struct heft_checkpoint *c = heft_open(GOLDEN "torch/no_crc.pt", NULL, &err);
+
+    (void)state;
+    assert_non_null(c);
+    assert_true(heft_verify(c, NULL, NULL, NULL, &err));
+    heft_close(c);
+}
+
 static void cancelled(void **state)
 {
     const struct heft_verify_options options = {.progress = no_progress, .threads = 1};
@@ -396,10 +406,15 @@ static void cancelled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_handle),     cmocka_unit_test(other_handles),
-        cmocka_unit_test(without_a_checkpoint), cmocka_unit_test(without_an_output_argument),
-        cmocka_unit_test(without_a_path),       cmocka_unit_test(tokens_without_a_handle),
-        cmocka_unit_test(digests_and_lists),    cmocka_unit_test(cancelled),
+        cmocka_unit_test(without_a_handle),
+        cmocka_unit_test(other_handles),
+        cmocka_unit_test(without_a_checkpoint),
+        cmocka_unit_test(without_an_output_argument),
+        cmocka_unit_test(without_a_path),
+        cmocka_unit_test(tokens_without_a_handle),
+        cmocka_unit_test(digests_and_lists),
+        cmocka_unit_test(notes_need_no_callback),
+        cmocka_unit_test(cancelled),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
