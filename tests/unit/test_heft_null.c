@@ -376,7 +376,7 @@ static void digests_and_lists(void **state)
     heft_close(c);
 }
 
-/* A callback that returns false is reported as HEFT_CANCELLED, not as success. */
+/* A file whose verification has a note. */
 static void notes_need_no_callback(void **state)
 {
     struct heft_checkpoint *c = heft_open(GOLDEN "torch/no_crc.pt", NULL, &err);
@@ -387,6 +387,7 @@ static void notes_need_no_callback(void **state)
     heft_close(c);
 }
 
+/* A callback that returns false is reported as HEFT_CANCELLED, not as success. */
 static void cancelled(void **state)
 {
     const struct heft_verify_options options = {.progress = no_progress, .threads = 1};
