@@ -98,7 +98,8 @@ static void widen(enum heft_dtype dtype, const uint8_t *p, size_t n, size_t part
 
 /* ---- measuring --------------------------------------------------------------------------- */
 
-static bool is_finite(double x)
+/* 1 if x is finite, else 0: a number, so that several are combined without branches. */
+static unsigned is_finite(double x)
 {
     return fabs(x) <= DBL_MAX;
 }
