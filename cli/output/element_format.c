@@ -269,7 +269,7 @@ static size_t put_float(char *to, const struct float_format *f, double number)
     const bool is_finite = isfinite(number) != 0;
     char text[MAX_WORD];
     struct decimal d;
-    size_t n, before, width = (size_t)(f->pad_left + f->pad_right + 1);
+    size_t n, before, width = (size_t)f->pad_left + (size_t)f->pad_right + 1;
 
     if (!is_finite) {
         n = put_not_finite(text, number, f->is_signed);

@@ -34,6 +34,14 @@ struct walk {
 
 /* ---- single values ----------------------------------------------------------------------- */
 
+static uint64_t bits_of(double number)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
 static bool is_same_text(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);
@@ -50,7 +58,7 @@ static bool is_same_value(const struct heft_value *a, const struct heft_value *b
     case HEFT_VALUE_INT:
         return a->as.integer == b->as.integer;
     case HEFT_VALUE_FLOAT:
-        return memcmp(&a->as.number, &b->as.number, sizeof a->as.number) == 0;
+        return bits_of(a->as.number) == bits_of(b->as.number);
     case HEFT_VALUE_BIGINT:
     case HEFT_VALUE_STRING:
     case HEFT_VALUE_BYTES:
