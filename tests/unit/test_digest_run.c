@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,9 +25,15 @@ struct items {
     enum heft_code code;
     size_t twin;
     uint64_t done, total, cancel_at;
-    bool wrong; /* set by threads, in which cmocka cannot fail */
+    atomic_bool wrong; /* set by threads, in which cmocka cannot fail */
     struct heft_hasher hasher;
 };
+
+static void note(struct items *items, bool wrong)
+{
+    if (wrong)
+        items->wrong = true;
+}
 
 static uint64_t bytes_of(void *ctx, size_t item)
 {
@@ -84,7 +91,7 @@ static bool pull(void *ctx, size_t item, uint64_t off, uint8_t *dst, size_t n,
 {
     struct items *items = ctx;
 
-    items->wrong |= off + n > bytes_of(ctx, item) || n == 0;
+    note(items, off + n > bytes_of(ctx, item) || n == 0);
     if (item >= items->fail_at && item < items->fail_at + 2)
         return heft_fail(err, items->code, item, "item %zu is bad", item);
     memset(dst, (int)(item & 255), n);
@@ -98,15 +105,15 @@ static bool take(void *ctx, size_t item, const uint8_t *digest, const struct hef
 {
     struct items *items = ctx;
 
-    items->wrong |= item != items->taken++ || (digest == NULL) == (why == NULL);
+    note(items, item != items->taken++ || (digest == NULL) == (why == NULL));
     if (why) {
         items->failures++;
-        items->wrong |= why->code != items->code;
+        note(items, why->code != items->code);
         if (items->fatal)
             *err = *why;
         return !items->fatal;
     }
-    items->wrong |= memcmp(digest, expected[same_as(ctx, item)], HEFT_SHA256_BYTES) != 0;
+    note(items, memcmp(digest, expected[same_as(ctx, item)], HEFT_SHA256_BYTES) != 0);
     return item < items->stop_at || heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "stop");
 }
 
@@ -114,7 +121,7 @@ static bool tell(void *ctx, uint64_t done, uint64_t total)
 {
     struct items *items = ctx;
 
-    items->wrong |= done < items->done || done > total;
+    note(items, done < items->done || done > total);
     items->done = done;
     items->total = total;
     return done < items->cancel_at;
