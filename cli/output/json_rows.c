@@ -86,6 +86,19 @@ void json_tensor(struct out *out, const struct rows *rows, size_t k, const struc
     json_close(out, '}');
 }
 
+void json_tensors(struct out *out, const struct rows *rows)
+{
+    struct heft_tensor t;
+
+    json_key(out, "tensors");
+    json_open(out, '[');
+    for (size_t k = 0; rows_at(rows, k, &t); k++) {
+        json_line(out);
+        json_tensor(out, rows, k, &t, false);
+    }
+    json_close(out, ']');
+}
+
 void json_segments(struct out *out, const struct heft_map *map)
 {
     struct heft_segment segment;

@@ -247,19 +247,12 @@ static bool info_json(struct out *out, const struct heft_checkpoint *c, const st
 static bool page_json(struct out *out, const struct rows *rows, const struct summary *s,
                       const struct heft_map *map)
 {
-    struct heft_tensor t;
     bool fine;
 
     json_open(out, '{');
     json_key(out, "info");
     fine = info_json(out, rows->c, s, &rows->rules);
-    json_key(out, "tensors");
-    json_open(out, '[');
-    for (size_t k = 0; rows_at(rows, k, &t); k++) {
-        json_line(out);
-        json_tensor(out, rows, k, &t, false);
-    }
-    json_close(out, ']');
+    json_tensors(out, rows);
     json_segments(out, map);
     json_close(out, '}');
     return fine;

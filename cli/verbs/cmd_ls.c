@@ -249,19 +249,12 @@ static bool list_json(struct out *out, const struct rows *rows, bool all)
 {
     const struct heft_value *const values = heft_values(rows->c);
     bool fine = true;
-    struct heft_tensor t;
 
     json_open(out, '{');
     json_member_u64(out, "heft", 1);
     json_member_text(out, "format", heft_format(rows->c));
     json_files(out, rows->c);
-    json_key(out, "tensors");
-    json_open(out, '[');
-    for (size_t k = 0; rows_at(rows, k, &t); k++) {
-        json_line(out);
-        json_tensor(out, rows, k, &t, false);
-    }
-    json_close(out, ']');
+    json_tensors(out, rows);
     json_pairs(out, "metadata", rows->c, heft_metadata_at);
     fine = json_differing(out, rows->c);
     if (all) {
