@@ -16,7 +16,8 @@
 #include "base/text.h"
 #include "base/varint.h"
 
-#define MOST_FIELD 32 /* longer than a tag and a number, or a tag and a length */
+#define MOST_SHORT 127 /* bytes of a value whose length is one byte */
+#define MOST_FIELD 32  /* longer than a tag and a number, or a tag and a length */
 
 /* ---- errors ---- */
 
@@ -587,6 +588,19 @@ bool heft_proto_skip(struct heft_proto *p)
     if (!p->doc->is_text)
         skip_bytes(p, level_end(p) - heft_proto_here(p));
     heft_proto_leave(p, p->off + p->len);
+    return true;
+}
+
+bool heft_proto_skip_last(struct heft_proto *p, uint32_t number)
+{
+    const uint64_t left = level_end(p) - heft_proto_here(p);
+    const uint8_t *const next = p->data + p->at;
+
+    if (p->failed || p->doc->is_text || left < 2 || left > 2 + MOST_SHORT || p->n - p->at < 2 ||
+        next[0] != (number << 3 | HEFT_PROTO_LEN) || next[1] != left - 2)
+        return false;
+    skip_bytes(p, left);
+    heft_proto_leave(p, heft_proto_here(p));
     return true;
 }
 

@@ -388,6 +388,43 @@ static void skipping(void **state)
     skip_one(BYTES("m [{ i: 1 m: [ {}] }] i: 2"), true, 4, 15);
 }
 
+/* Enters the first message, pulls its first field, and skips the rest of the message if that is one
+ * field 12. Returns the number that is pulled next. */
+static uint32_t skip_last(struct heft_bytes bytes, bool is_text, bool skips)
+{
+    struct heft_error err = {0};
+    struct heft_source source;
+    struct heft_proto_doc doc;
+    struct heft_proto p;
+    uint32_t number;
+
+    heft_source_open_memory(&source, bytes, "test");
+    assert_true(heft_proto_doc_open(&doc, &source, is_text, &err));
+    assert_true(heft_proto_open(&p, &doc, 0, doc.size, &all, &err));
+    assert_int_equal(heft_proto_pull(&p), 13);
+    assert_int_equal(heft_proto_pull(&p), 3);
+    assert_int_equal(heft_proto_skip_last(&p, 12), skips);
+    number = heft_proto_pull(&p);
+    heft_proto_close(&p);
+    heft_proto_doc_close(&doc);
+    heft_source_close(&source);
+    return number;
+}
+
+static void skipping_the_last_field(void **state)
+{
+    (void)state;
+    assert_int_equal(skip_last(BYTES("\x6a\x06\x18\x01\x62\x02hi\x20\x02"), false, true), 4);
+    assert_int_equal(skip_last(BYTES("\x6a\x04\x18\x01\x62\x00"), false, true), 0);
+    /* not the last field; another field; a length beyond the message; none; no length */
+    assert_int_equal(skip_last(BYTES("\x6a\x08\x18\x01\x62\x02hi\x20\x02"), false, false), 12);
+    assert_int_equal(skip_last(BYTES("\x6a\x04\x18\x01\x20\x02\x28\x03"), false, false), 4);
+    assert_int_equal(skip_last(BYTES("\x6a\x04\x18\x01\x62\x01"), false, false), 0);
+    assert_int_equal(skip_last(BYTES("\x6a\x02\x18\x01\x28\x03"), false, false), 0);
+    assert_int_equal(skip_last(BYTES("\x6a\x03\x18\x01\x62"), false, false), 0);
+    assert_int_equal(skip_last(BYTES("m { i: 1 s: 'hi' } l: 2"), true, false), 12);
+}
+
 /* ---- small messages ---- */
 
 static void items(void **state)
@@ -459,12 +496,19 @@ static void no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers),        cmocka_unit_test(strings),
-        cmocka_unit_test(messages),       cmocka_unit_test(repeated_numbers),
-        cmocka_unit_test(unknown_fields), cmocka_unit_test(refused_binary),
-        cmocka_unit_test(refused_text),   cmocka_unit_test(depth),
-        cmocka_unit_test(long_strings),   cmocka_unit_test(skipping),
-        cmocka_unit_test(items),          cmocka_unit_test(text_is_recognised),
+        cmocka_unit_test(numbers),
+        cmocka_unit_test(strings),
+        cmocka_unit_test(messages),
+        cmocka_unit_test(repeated_numbers),
+        cmocka_unit_test(unknown_fields),
+        cmocka_unit_test(refused_binary),
+        cmocka_unit_test(refused_text),
+        cmocka_unit_test(depth),
+        cmocka_unit_test(long_strings),
+        cmocka_unit_test(skipping),
+        cmocka_unit_test(skipping_the_last_field),
+        cmocka_unit_test(items),
+        cmocka_unit_test(text_is_recognised),
         cmocka_unit_test(no_memory),
     };
 

@@ -138,6 +138,8 @@ static bool read_attr(struct heft_tf_graph *g, struct heft_proto *p, uint32_t *f
         if (number == KEY) {
             is_f = heft_str_is(p->text, "f");
             is_other = !is_f;
+            if (is_other && heft_proto_skip_last(p, VALUE))
+                return true;
         } else if (is_other ? !heft_proto_pass(p) : !read_func(g, p, &called)) {
             return false;
         }
