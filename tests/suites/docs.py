@@ -1,23 +1,27 @@
 """Runs the examples of README.md, doc/ and the man pages.
 
 A ```console block (in a man page: .EX to .EE) that shows output is run if its commands are heft or a few
-harmless ones. The blocks of a document share a directory, which contains the golden files by name; for
-documents about consolidated.00.pth it contains that file, too.
+harmless ones. The blocks of a document share a directory. For README.md and doc/recipes.md it is a copy of
+examples/data, so that a reader can type what they show; for the others it contains the golden files by
+name, and consolidated.00.pth for documents about that file.
 
 The tables of format options in heft-convert(1) are compared with the library's; --bless writes them.
 """
 import re
+import shutil
 
 from . import console, trace
-from .common import ROOT, Fail, golden_inputs, must_succeed, text_of
+from .common import GOLDEN, ROOT, Fail, golden_inputs, must_succeed, text_of
 
 MARKDOWN_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 ROFF_BLOCK = re.compile(r"^\.EX\n(.*?)^\.EE$", re.M | re.S)
 ROFF_ESCAPES = [("\\-", "-"), ("\\(aq", "'"), ("\\(dq", '"'), ("\\(ga", "`"), ("\\(ti", "~"),
                 ("\\(ha", "^"), ("\\(bu", "·"), ("\\[u2026]", "…"), ("\\[->]", "→"), ("\\[u2190]", "←"),
                 ("\\&", ""), ("\\e", "\\"), ("\\(rs", "\\")]
-RUNNABLE = re.compile(r"^\$ (heft|head|cp|ls|cat)( |$)")
-
+RUNNABLE = re.compile(r"^\$ (heft|head|cp|ls|cat|printf|mkdir|cmp)( |$)")
+DATA = ROOT / "examples/data"
+TYPED = ("README.md", "recipes.md")
+NO_VOCABULARY = "this build has no GPT-2 vocabulary"
 
 OPTIONS_PAGE = ROOT / "man" / "heft-convert.1"
 # Comment around the table of a use: writing or reading.
@@ -26,6 +30,7 @@ MARK = '.\\" Options of formats for {}: {}\n'
 
 def jobs(ctx):
     yield "heft-convert(1) lists the options of formats", lambda: check_format_options(ctx)
+    yield "examples/data are golden files", check_data
     pages = [ROOT / "README.md", ROOT / "HACKING.md", *sorted((ROOT / "doc").rglob("*.md"))]
     for path in pages:
         if path.exists():
@@ -39,6 +44,16 @@ def document_jobs(ctx, path, pattern, decode):
     if any(runnable_commands(decode(block[1])) for block in blocks):
         name = str(path.relative_to(ROOT))
         yield name, lambda: check_document(ctx, path, blocks, decode)
+
+
+def check_data():
+    """Each file of examples/data is one that a framework wrote: a golden file."""
+    for path in sorted(DATA.rglob("*")):
+        if path.is_dir() or path == DATA / "README.md":
+            continue
+        twins = GOLDEN.glob(f"*/{path.relative_to(DATA)}")
+        if not any(twin.read_bytes() == path.read_bytes() for twin in twins):
+            raise Fail(f"{path.relative_to(ROOT)} is no golden file")
 
 
 def check_format_options(ctx):
@@ -75,7 +90,7 @@ def runnable_commands(text):
 
 
 def check_document(ctx, path, blocks, decode):
-    cwd = prepare_folder(ctx, path.stem)
+    cwd = prepare_folder(ctx, path)
     problems, results = [], []
     text = path.read_text(encoding="utf-8")
     if "$ heft explain --trace consolidated.00.pth" in text:
@@ -85,6 +100,9 @@ def check_document(ctx, path, blocks, decode):
         if not commands:
             continue
         actual, found = console.run_commands(ctx, commands, cwd, merged=True)
+        if any(NO_VOCABULARY in line for command in actual for line in command.stdout):
+            results.append((f"{path.name}: {commands[0].lines[0]}", "skip", NO_VOCABULARY))
+            continue
         problems += found
         results.append((f"{path.name}: {commands[0].lines[0]}",
                         "fail" if found else "pass", "\n".join(found)))
@@ -96,8 +114,11 @@ def check_document(ctx, path, blocks, decode):
     return results
 
 
-def prepare_folder(ctx, name):
-    cwd = ctx.folder(name)
+def prepare_folder(ctx, path):
+    cwd = ctx.folder(path.stem)
+    if path.name in TYPED:
+        shutil.copytree(DATA, cwd, dirs_exist_ok=True)
+        return cwd
     for folder, file in golden_inputs():
         link = cwd / file
         if not link.exists():
