@@ -77,10 +77,12 @@ struct option_spec {
     char letter;      /* short option; 0 if there is none */
     const char *name; /* long option, without the dashes */
     enum option_kind kind;
-    size_t field;        /* offsetof(struct options, …) */
-    const char *value;   /* name of its value in help; NULL if it takes none */
-    const char *help;    /* one line of help */
-    const char *choices; /* "auto|pread"; NULL: any. "@reads", "@writes": names of formats */
+    size_t field;      /* offsetof(struct options, …) */
+    const char *value; /* name of its value in help; NULL if it takes none */
+    const char *help;  /* one line of help */
+    /* "auto|pread"; NULL: any. For completion only: "@reads", "@writes", names of formats;
+     * "@dtypes" that a tensor can be cast to; "@files" */
+    const char *choices;
     enum heft_rule_kind rule;
     const char *split; /* "=>": separates left and right; NULL: only left */
     /* the format that describes it, the first of several; NULL: the command's own */

@@ -17,10 +17,12 @@
     {                                                                                              \
         letter, name, kind, FIELD(f), value, help, NULL, HEFT_RULE_GLOB, NULL, NULL                \
     }
-#define RULE(letter, name, rule, split, value, help)                                               \
+#define CHOICE(letter, name, rule, split, value, choices, help)                                    \
     {                                                                                              \
-        letter, name, OPTION_RULE, FIELD(rules), value, help, NULL, rule, split, NULL              \
+        letter, name, OPTION_RULE, FIELD(rules), value, help, choices, rule, split, NULL           \
     }
+#define RULE(letter, name, rule, split, value, help)                                               \
+    CHOICE(letter, name, rule, split, value, NULL, help)
 #define END                                                                                        \
     {                                                                                              \
         0, NULL, OPTION_FLAG, 0, NULL, NULL, NULL, HEFT_RULE_GLOB, NULL, NULL                      \
@@ -67,7 +69,7 @@ static const struct option_spec document[] = {
     TEXT(0, "pattern", split_pattern, "NAME", NULL,                                                \
          "split pattern, if VOCAB does not state one: gpt2")
 static const struct option_spec vocabulary[] = {
-    TEXT(0, "vocab", vocab, "PATH", NULL,
+    TEXT(0, "vocab", vocab, "PATH", "@files",
          "directory, tokenizer.json, .tiktoken or vocab.bpe (default GPT-2's)"),
     SPLIT_PATTERN,
     END,
@@ -80,7 +82,7 @@ static const struct option_spec classes[] = {
 
 static const struct option_spec info_own[] = {
     FLAG('a', "all", all, "print every value in full"),
-    TEXT(0, "html", html, "PAGE", NULL, "write a page for a browser: modules, files, tensors"),
+    TEXT(0, "html", html, "PAGE", "@files", "write a page for a browser: modules, files, tensors"),
     FLAG('f', "force", overwrite, "with --html: replace an existing file"),
     FLAG(0, "no-sync", no_sync, "with --html: do not wait until the data is on the disk"),
     END,
@@ -112,21 +114,21 @@ static const struct option_spec explain_own[] = {
     END,
 };
 static const struct option_spec writing[] = {
-    TEXT('o', "output", output, "PATH", NULL, "file or directory to write"),
+    TEXT('o', "output", output, "PATH", "@files", "file or directory to write"),
     FLAG('f', "force", overwrite, "replace existing files"),
     FLAG(0, "no-sync", no_sync, "do not wait until the data is on the disk"),
     FLAG(0, "no-verify", no_verify, "do not check stored checksums"),
     END,
 };
 static const struct option_spec writing_text[] = {
-    TEXT('o', "output", output, "PATH", NULL, "file to write (default standard output)"),
+    TEXT('o', "output", output, "PATH", "@files", "file to write (default standard output)"),
     FLAG('f', "force", overwrite, "replace existing files"),
     FLAG(0, "no-sync", no_sync, "do not wait until the data is on the disk"),
     END,
 };
 static const struct option_spec get_own[] = {
     TEXT(0, "slice", slice, "RANGES", NULL, "a part of the tensor, in Python's syntax: 0:10,:,3"),
-    TEXT(0, "cast", cast, "DTYPE", NULL, "cast to DTYPE: F32, bf16, float16, …"),
+    TEXT(0, "cast", cast, "DTYPE", "@dtypes", "cast to DTYPE: F32, bf16, float16, …"),
     TEXT(0, "root", root, "PATH", NULL, "NAME is below the sub-dictionary PATH"),
     TEXT(0, "tag-set", tag_set, "TAGS", NULL,
          "SavedModel: the meta graph with these tags (serve,gpu)"),
@@ -139,7 +141,7 @@ static const struct option_spec digest_own[] = {
     END,
 };
 static const struct option_spec verify_own[] = {
-    TEXT(0, "against", against, "LIST", NULL,
+    TEXT(0, "against", against, "LIST", "@files",
          "also compare with digests: of heft digest, SHA256SUMS, or hub"),
     FLAG(0, "strict", strict, "treat notes as findings"),
     END,
@@ -167,7 +169,8 @@ static const struct option_spec convert_own[] = {
     TEXT(0, "filename-pattern", pattern, "PATTERN", NULL,
          "names of shards: model{suffix}.safetensors"),
     RULE(0, "rename", HEFT_RULE_RENAME, "=>", "RE=>TO", "replace matches of RE by TO (\\1 \\2 …)"),
-    RULE(0, "cast", HEFT_RULE_CAST, "=", "GLOB=DTYPE", "cast matching tensors to DTYPE"),
+    CHOICE(0, "cast", HEFT_RULE_CAST, "=", "GLOB=DTYPE", "@dtypes",
+           "cast matching tensors to DTYPE"),
     RULE(0, "keep-tied", HEFT_RULE_KEEP_TIED, NULL, "GLOB",
          "safetensors: which of tied names is kept (default the first)"),
     FLAG(0, "allow-empty", allow_empty, "allow a file without tensors"),
@@ -190,7 +193,7 @@ static const struct option_spec scan_own[] = {
 };
 
 static const struct option_spec train_own[] = {
-    TEXT('o', "output", output, "PATH", NULL, "directory to write, or the file of subword-nmt"),
+    TEXT('o', "output", output, "PATH", "@files", "directory to write, or the file of subword-nmt"),
     KIND(0, "vocab-size", OPTION_COUNT, vocab_size, "N",
          "number of ids, including the 256 bytes and <|endoftext|>"),
     KIND(0, "min-frequency", OPTION_COUNT, min_frequency, "N",
@@ -210,7 +213,7 @@ static const struct option_spec train_own[] = {
     END,
 };
 static const struct option_spec tokens_own[] = {
-    TEXT(0, "vocab", vocab, "PATH", NULL,
+    TEXT(0, "vocab", vocab, "PATH", "@files",
          "directory, tokenizer.json, .tiktoken or vocab.bpe (default GPT-2's)"),
     SPLIT_PATTERN,
     TEXT(0, "model_name", model, "MODEL", NULL, "the vocabulary in models/MODEL"),
@@ -234,7 +237,7 @@ static const struct option_spec decode_own[] = {
     END,
 };
 static const struct option_spec encode_own[] = {
-    TEXT('o', "output", output, "PATH", NULL, "file or directory to write"),
+    TEXT('o', "output", output, "PATH", "@files", "file or directory to write"),
     TEXT(0, "format", format, "FORMAT", "npz|npy|bin|llmc|megatron|ids",
          "format to write (default by the extension of PATH)"),
     KIND(0, "combine", OPTION_COMBINE, combine, "CHARS",
@@ -243,7 +246,7 @@ static const struct option_spec encode_own[] = {
          "separator of documents: <|endoftext|> as text (default), its id, or nothing"),
     TEXT(0, "eot-token", eot_token, "TOKEN", NULL,
          "token of --eot id, by its text or id (default <|endoftext|>)"),
-    TEXT(0, "rejects", rejects, "FILE", NULL,
+    TEXT(0, "rejects", rejects, "FILE", "@files",
          "with --errors skip: write the skipped lines and the reasons"),
     TEXT(0, "dtype", id_dtype, "DTYPE", "u16|u32",
          "size of an id, 2 or 4 bytes, in bin, npy, llmc, megatron (default 2 if all fit)"),

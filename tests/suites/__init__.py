@@ -1,7 +1,7 @@
 """The suites by name, in the order in which they run: fast ones and those that find most errors
 first."""
 from . import (cli, differential, docs, examples, fault, fuzz, golden, header, includes, matrix, mutate, page, reject,
-               scan, trace, unit)
+               scan, shells, trace, unit)
 
 SUITES = {
     "includes": includes,
@@ -15,6 +15,7 @@ SUITES = {
     "trace": trace,
     "docs": docs,
     "examples": examples,
+    "shells": shells,
     "page": page,
     "fault": fault,
     "fuzz": fuzz,
