@@ -29,13 +29,14 @@ set(fortify $<IF:$<BOOL:${HEFT_HAS_FORTIFY_3}>,3,2>)
 
 add_library(heft_flags INTERFACE)
 target_compile_definitions(heft_flags INTERFACE
-    _POSIX_C_SOURCE=200809L _FILE_OFFSET_BITS=64
-    $<$<CONFIG:Release>:_FORTIFY_SOURCE=${fortify}>)
+    _POSIX_C_SOURCE=200809L _FILE_OFFSET_BITS=64)
 target_compile_options(heft_flags INTERFACE
     -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wvla -Wmissing-prototypes -Wstrict-prototypes
     -Wwrite-strings
     $<$<BOOL:${HEFT_WERROR}>:-Werror>
-    $<$<CONFIG:Release>:-fstack-protector-strong> "$<$<CONFIG:Release>:${hardening}>")
+    $<$<CONFIG:Release>:-fstack-protector-strong> "$<$<CONFIG:Release>:${hardening}>"
+    # Some distributions define another level, in the compiler or in the flags of their packages.
+    "$<$<CONFIG:Release>:SHELL:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=${fortify}>")
 # Reproducible builds: the same bytes in any build directory, without local paths.
 if(CMAKE_BUILD_TYPE STREQUAL Release)
     target_compile_options(heft_flags INTERFACE
