@@ -6,6 +6,8 @@
 
 #include <isa-l/crc.h>
 
+#include "base/simd_state.h"
+
 #define PIECE ((size_t)1 << 30)
 
 uint32_t heft_crc32(uint32_t crc, const void *p, size_t n)
@@ -14,7 +16,10 @@ uint32_t heft_crc32(uint32_t crc, const void *p, size_t n)
 
     for (; n > PIECE; n -= PIECE, at += PIECE)
         crc = crc32_gzip_refl(crc, at, PIECE);
-    return n ? crc32_gzip_refl(crc, at, n) : crc;
+    if (n)
+        crc = crc32_gzip_refl(crc, at, n);
+    heft_simd_clear();
+    return crc;
 }
 
 uint32_t heft_crc32c(uint32_t crc, const void *p, size_t n)
@@ -27,6 +32,7 @@ uint32_t heft_crc32c(uint32_t crc, const void *p, size_t n)
         crc = crc32_iscsi(at, (int)PIECE, crc);
     if (n)
         crc = crc32_iscsi(at, (int)n, crc); /* the length fits int: n is at most 2^30 */
+    heft_simd_clear();
     return ~crc;
 }
 

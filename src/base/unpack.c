@@ -16,6 +16,7 @@
 #include <zstd_errors.h>
 
 #include "base/checksum.h"
+#include "base/simd_state.h"
 
 #define PIECE       ((size_t)1 << 30) /* bytes per call: ISA-L counts in 32 bits */
 #define WINDOW_BITS 27 /* window of a zstd frame: 128 MiB at most, the default of zstd -d */
@@ -189,6 +190,7 @@ static bool step_gzip(struct heft_unpack *u, struct heft_bytes *in, uint8_t **ou
     z->next_out = *out;
     z->avail_out = room;
     status = isal_inflate(z);
+    heft_simd_clear();
     if (z->block_state == ISAL_BLOCK_FINISH)
         give_back(u);
     in->p += given - z->avail_in;

@@ -8,6 +8,8 @@
 #include <cmocka.h>
 
 #include "base/checksum.h"
+#include "base/simd_state.h"
+#include "simd_halves.h"
 
 static void known_answers(void **state)
 {
@@ -111,6 +113,24 @@ static void combination_reaches_lengths_beyond_memory(void **state)
     assert_int_equal(left, right);
 }
 
+/* ISA-L's functions leave numbers in the upper halves, which slows down all code after them. */
+static void checksums_leave_the_vector_registers_clear(void **state)
+{
+    static const uint8_t zeros[1 << 16];
+
+    (void)state;
+    if (!can_see_simd_halves()) {
+        print_message("this processor does not report which vector registers are in use\n");
+        skip();
+    }
+    heft_simd_clear();
+    assert_false(simd_halves_are_used());
+    (void)heft_crc32(0, zeros, sizeof zeros);
+    assert_false(simd_halves_are_used());
+    (void)heft_crc32c(0, zeros, sizeof zeros);
+    assert_false(simd_halves_are_used());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -118,6 +138,7 @@ int main(void)
         cmocka_unit_test(crc32_and_crc32c_equal_the_definition_at_every_length),
         cmocka_unit_test(checksums_of_pieces_chain_and_combine),
         cmocka_unit_test(combination_reaches_lengths_beyond_memory),
+        cmocka_unit_test(checksums_leave_the_vector_registers_clear),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
