@@ -223,12 +223,41 @@ static void test_many_inputs(void **state)
     heft_scratch_free(folder);
 }
 
+/* A plan writes nothing, so the outputs need not exist. */
+static void test_devices(void **state)
+{
+    static const char vocab[] = "#version: 0.2\n> .\n";
+    struct heft_error err = {0};
+    char *const folder = heft_scratch_new(), *const merges = heft_scratch_path(folder, "vocab.bpe");
+    char *const input = heft_scratch_path(folder, "in");
+    struct heft_encode_options how = {.output = "/dev/shm/heft-none.bin"};
+    struct heft_encoding *e;
+    struct heft_vocab *v;
+
+    (void)state;
+    heft_scratch_write(folder, "vocab.bpe", vocab, sizeof vocab - 1);
+    heft_scratch_write(folder, "in", ".", 1);
+    v = heft_vocab_open(merges, &err);
+    assert_non_null(v);
+    e = heft_encode_plan(v, (const char *const *)&input, 1, &how, &err);
+    assert_non_null(e);
+    heft_encode_free(e);
+    how.output = "/dev/heft-none.bin";
+    assert_null(heft_encode_plan(v, (const char *const *)&input, 1, &how, &err));
+    assert_int_equal(err.code, HEFT_USAGE);
+    heft_vocab_close(v);
+    free(merges);
+    free(input);
+    heft_scratch_free(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_failures),
         cmocka_unit_test(test_long_words),
         cmocka_unit_test(test_many_inputs),
+        cmocka_unit_test(test_devices),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

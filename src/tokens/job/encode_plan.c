@@ -13,12 +13,18 @@ static bool is_folder(const char *path)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
+/* Whether the path is below /dev, but not in the file system in memory at /dev/shm. */
+static bool is_below_dev(const char *path)
+{
+    return strncmp(path, "/dev/", 5) == 0 && strncmp(path, "/dev/shm/", 9) != 0;
+}
+
 /* Refuses a device: temporary files cannot be created beside it. */
 static bool check_device(const char *path, struct heft_error *err)
 {
     const enum heft_path_kind kind = heft_path_kind(path);
 
-    if (kind != HEFT_PATH_OTHER && strncmp(path, "/dev/", 5) != 0)
+    if (kind != HEFT_PATH_OTHER && !is_below_dev(path))
         return true;
     heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
               "not a regular file; output is written to a temporary file beside it and renamed");
