@@ -2,6 +2,7 @@
  * plan. Planning writes nothing. */
 #include "core/convert.h"
 
+#include "base/text.h"
 #include "core/locate_parts.h"
 #include "core/reader.h"
 
@@ -354,6 +355,22 @@ static bool load_exports(struct heft_conversion *c, const struct heft_convert_op
 
 /* ---- planning the files ------------------------------------------------------------------ */
 
+/* Refuses names of shards that are not UTF-8: the index is JSON, and could not name the files. */
+static bool check_shard_names(const struct heft_conversion *c, struct heft_error *err)
+{
+    const char *const parts[] = {c->prefix, c->suffix};
+
+    for (size_t i = 0; i < HEFT_COUNT(parts); i++) {
+        const struct heft_bytes text = {(const uint8_t *)parts[i], strlen(parts[i])};
+
+        if (heft_utf8_check(text) != text.n)
+            return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                             "the names of the shards are not UTF-8, and an index cannot hold "
+                             "them; name the output or the filename pattern in UTF-8");
+    }
+    return true;
+}
+
 static bool plan_index(struct heft_conversion *c, struct heft_error *err)
 {
     const struct heft_format *index = index_format(c->plan.model->formats);
@@ -363,6 +380,8 @@ static bool plan_index(struct heft_conversion *c, struct heft_error *err)
     if (!index)
         return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
                          "no format is known that is an index of shards");
+    if (!check_shard_names(c, err))
+        return false;
     name = c->index_name ? c->index_name
                          : heft_arena_printf(&c->mem, err, "%s%s%s", c->prefix, c->suffix,
                                              index->index_suffix);
