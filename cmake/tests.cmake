@@ -3,12 +3,13 @@
 #   tests/test_*      unit tests, cmocka programs           (tests/unit, tests/fault)
 #   fuzz/replay_*     fuzz target that reads files          (every preset)
 #   fuzz/fuzz_*       the same target with libFuzzer        (preset fuzz)
-#   fuzz/heft-judge-pipe  scan behind a pipe                (every preset)
+#   fuzz/heft-*-pipe      scan, safetensors behind a pipe   (every preset)
 #   heft-conversions  prints the dtypes of each format      (tests/tools)
 #   heft-open         opens, reads, verifies, mutates       (tests/tools)
 
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 pkg_check_modules(SNAPPY REQUIRED IMPORTED_TARGET snappy)
+pkg_check_modules(ZLIB IMPORTED_TARGET zlib) # a peer of fuzz_inflate_zlib
 pkg_check_modules(NETTLE REQUIRED IMPORTED_TARGET nettle) # test_hasher: the module is there
 
 # Tests use the private headers and, through the static library, hidden symbols.
@@ -44,15 +45,23 @@ target_link_libraries(heft-open PRIVATE heft_inside)
 add_executable(heft-conversions tests/tools/conversions.c)
 target_link_libraries(heft-conversions PRIVATE heft_static heft_flags)
 
-# Scans bytes from a pipe: fuzz/differential compares the findings with a real CPython.
+# They read from pipes: fuzz/differential compares their answers with a real CPython, and with the
+# safetensors library.
 add_executable(heft-judge-pipe fuzz/differential/judge_pipe.c)
-target_link_libraries(heft-judge-pipe PRIVATE heft_inside Threads::Threads m)
-set_target_properties(heft-judge-pipe PROPERTIES RUNTIME_OUTPUT_DIRECTORY fuzz)
+add_executable(heft-safetensors-pipe fuzz/differential/safetensors_pipe.c)
+foreach(program heft-judge-pipe heft-safetensors-pipe)
+    target_link_libraries(${program} PRIVATE heft_inside Threads::Threads m)
+    set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY fuzz)
+endforeach()
 
 add_custom_target(fuzz_targets) # exactly the targets of make fuzz
 
 # Fuzz targets need no prototypes: the main function of the driver declares them.
 file(GLOB fuzz_sources CONFIGURE_DEPENDS fuzz/fuzz_*.c)
+if(NOT ZLIB_FOUND)
+    message(STATUS "zlib is missing: fuzz_inflate_zlib is not built")
+    list(FILTER fuzz_sources EXCLUDE REGEX inflate_zlib)
+endif()
 foreach(source ${fuzz_sources})
     get_filename_component(target ${source} NAME_WE)
     string(REGEX REPLACE "^fuzz_" "replay_" replay ${target})
@@ -67,8 +76,11 @@ foreach(source ${fuzz_sources})
         list(APPEND programs ${target})
     endif()
     foreach(program ${programs})
-        target_link_libraries(${program} PRIVATE heft_inside Threads::Threads m)
+        target_link_libraries(${program} PRIVATE test_support Threads::Threads m)
         target_compile_options(${program} PRIVATE -Wno-missing-prototypes)
         set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY fuzz)
+        if(target MATCHES inflate_zlib)
+            target_link_libraries(${program} PRIVATE PkgConfig::ZLIB)
+        endif()
     endforeach()
 endforeach()

@@ -2,8 +2,8 @@
  *
  *     a/data.pkl   the pickle        a/data/0   64 bytes, 0 … 63        a/version   3
  *
- * Records are stored, with checksum 0 (not computed), sizes in the local headers, and no padding.
- * data.pkl begins at TORCH_ZIP_PICKLE. */
+ * Records are stored, with sizes in the local headers and no padding; their checksum is 0 (not
+ * computed) unless it is given. data.pkl begins at TORCH_ZIP_PICKLE. */
 #ifndef TORCH_ZIP_H
 #define TORCH_ZIP_H
 
@@ -15,7 +15,7 @@
 struct torch_zip_record {
     const char *name;
     struct heft_bytes data;
-    uint32_t at;
+    uint32_t at, crc;
 };
 
 static inline void torch_zip_u16(struct heft_buf *out, uint16_t v)
@@ -41,7 +41,7 @@ static inline void torch_zip_common(struct heft_buf *out, const struct torch_zip
     torch_zip_u16(out, 0x0800);
     torch_zip_u16(out, 0);
     torch_zip_u32(out, 0);
-    torch_zip_u32(out, 0);
+    torch_zip_u32(out, r->crc);
     torch_zip_u32(out, (uint32_t)r->data.n);
     torch_zip_u32(out, (uint32_t)r->data.n);
     torch_zip_u16(out, (uint16_t)strlen(r->name));
