@@ -5,12 +5,13 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 60
+FUZZ_OPTIONS ?=
 
 # Builds a preset, or one target of it. MAKEFLAGS is cleared so that -j of this make does not reach the
 # inner one.
 build = @MAKEFLAGS= $(CMAKE) --build build/$(1) $(2) -j $(JOBS) -- --no-print-directory -s
 
-.PHONY: all release demo check check-long interop asan tsan bench fuzz fuzz-scan coverage lint fmt bless \
+.PHONY: all release demo check check-long interop asan tsan bench fuzz fuzz-merge fuzz-scan fuzz-safetensors coverage lint fmt bless \
 	install clean help bootstrap bootstrap-dev
 
 all: release
@@ -36,6 +37,7 @@ check-long: check build/asan/Makefile ## check, then all tests under sanitizers 
 	@tests/run --build build/asan --long
 
 interop: release ## exchange files with the real frameworks (installed by pip, once)
+	$(call build,release,--target heft-safetensors-pipe)
 	@tests/interop/run
 
 asan: bootstrap build/asan/Makefile ## build with AddressSanitizer and UBSan, and test with it
@@ -49,13 +51,21 @@ tsan: bootstrap build/tsan/Makefile ## build with ThreadSanitizer, and run the u
 bench: release ## measure the figures of doc/performance.md
 	@bench/run
 
-fuzz: bootstrap-dev build/fuzz/Makefile ## run each fuzz target for FUZZ_SECONDS (60) with its corpus and dictionary
+fuzz: bootstrap-dev build/fuzz/Makefile ## run each fuzz target for FUZZ_SECONDS (60), two at a time; FUZZ_OPTIONS=--record
 	$(call build,fuzz,--target fuzz_targets)
-	@scripts/fuzz build/fuzz $(FUZZ_SECONDS)
+	@scripts/fuzz build/fuzz $(FUZZ_SECONDS) $(FUZZ_OPTIONS)
+
+fuzz-merge: bootstrap-dev build/fuzz/Makefile ## add what make fuzz has found to fuzz/corpus, minimised
+	$(call build,fuzz,--target fuzz_targets)
+	@scripts/fuzz build/fuzz 0 --merge
 
 fuzz-scan: bootstrap build/release/Makefile ## compare scan with a real CPython on random pickles for FUZZ_SECONDS
 	$(call build,release,--target heft-judge-pipe)
 	@python3 fuzz/differential/compare.py build/release --seconds $(FUZZ_SECONDS)
+
+fuzz-safetensors: bootstrap build/release/Makefile ## compare safetensors files with the reference library for FUZZ_SECONDS
+	$(call build,release,--target heft-safetensors-pipe)
+	@python3 fuzz/differential/safetensors_compare.py build/release --seconds $(FUZZ_SECONDS)
 
 coverage: bootstrap build/coverage/Makefile ## lines and branches that the tests reach, one line per file
 	$(call build,coverage)
@@ -86,4 +96,4 @@ bootstrap-dev:
 help: ## list the targets
 	@echo "make TARGET    (CMAKE=$(CMAKE) JOBS=$(JOBS) PREFIX=$(PREFIX))"
 	@echo
-	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
