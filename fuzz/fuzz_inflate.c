@@ -1,6 +1,6 @@
 /* fuzz_inflate.c: raw deflate. The first byte selects the sizes of input and output pieces.
  *
- * Invariant: pieces of any size give the same output. */
+ * Invariant: pieces of any size give the same output, and that of a truncated stream is its beginning. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -61,9 +61,14 @@ static void inflate_in(struct result *r, struct heft_bytes packed, size_t in_ste
     heft_inflate_free(z);
 }
 
+/* Of a truncated stream ISA-L may keep the last symbols, for which it has the bits already: then one
+ * output is the beginning of the other. */
 static void expect_same(const struct result *a, const struct result *b)
 {
-    expect(a->n == b->n && (a->n == 0 || memcmp(a->bytes, b->bytes, a->n) == 0));
+    const size_t n = a->n < b->n ? a->n : b->n;
+
+    expect(!a->is_done || a->n == b->n);
+    expect(n == 0 || memcmp(a->bytes, b->bytes, n) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
