@@ -48,8 +48,8 @@ tsan: bootstrap build/tsan/Makefile ## build with ThreadSanitizer, and run the u
 	$(call build,tsan)
 	@tests/run --build build/tsan --only unit
 
-bench: release ## measure the figures of doc/performance.md
-	@bench/run
+bench: release ## compare with every peer, and write bench/report.md (about 25 minutes)
+	@bench/run --hold-memory
 
 fuzz: bootstrap-dev build/fuzz/Makefile ## run each fuzz target for FUZZ_SECONDS (60), two at a time; FUZZ_OPTIONS=--record
 	$(call build,fuzz,--target fuzz_targets)

@@ -8,32 +8,32 @@ from measure import HEFT, ROOT, STORE, Peer, alternate, bytes_of, command, media
 
 
 def bundle_of(path, name):
-    """A bundle of the tensors of a file; created once and kept."""
-    prefix = STORE / name
-    if not pathlib.Path(f"{prefix}.index").exists():
-        print(f"bench: creating {name} (once)", flush=True)
-        command(HEFT, "convert", path, "-o", prefix, "--to", "tf", *QUIET)
-    return prefix
+    """Prefix of a bundle of the tensors of a file, in its own directory."""
+    def make(part):
+        part.mkdir(parents=True, exist_ok=True)
+        command(HEFT, "convert", path, "-o", part / "model", "--to", "tf", "-f", *QUIET)
+    return inputs.made(STORE / name, make, path.stat().st_blocks * 512) / "model"
 
 
 def part_bundle(table, quick):
-    """TensorFlow bundles to safetensors and back, with all CRC-32Cs computed, against cp; verify"""
+    """convert: TensorFlow bundles to safetensors and back, with all CRC-32Cs computed, against cp; verify"""
     path, size = source(quick)
     prefix = bundle_of(path, f"bundle-{size // 10**6}MB")
     data = pathlib.Path(f"{prefix}.data-00000-of-00001")
-    other = STORE / "bundle.safetensors"
-    command(HEFT, "convert", f"{prefix}.index", "-o", other, "-f", *QUIET, "--no-sync")
     against_cp(table, f"convert a bundle of {size / GB:.1f} GB to safetensors", data,
                lambda: to_file(f"{prefix}.index", "out.safetensors"), quick)
-    against_cp(table, f"convert {size / GB:.1f} GB safetensors to a bundle", other,
-               lambda: to_file(other, "out", "--to", "tf"), quick)
     against_cat(table, f"`verify` a bundle of {size / GB:.1f} GB", data,
                 lambda: command(HEFT, "verify", f"{prefix}.index", *QUIET), quick)
+    other = STORE / "bundle.safetensors"
+    command(HEFT, "convert", f"{prefix}.index", "-o", other, "-f", *QUIET, "--no-sync")
+    inputs.drop(prefix.parent)
+    against_cp(table, f"convert {size / GB:.1f} GB safetensors to a bundle", other,
+               lambda: to_file(other, "out", "--to", "tf"), quick)
     other.unlink()
 
 
 def part_bundle_index(table, quick):
-    """lists a bundle of 100,000 tensors by its index, against TensorFlow in a running Python"""
+    """ls: a bundle of 100,000 tensors by its index, against TensorFlow in a running Python"""
     prefix = bundle_of(inputs.many(100_000), "bundle-100000")
     with Peer("tf", "bundle_peer.py") as peer:
         mine, theirs = [], []
@@ -51,12 +51,14 @@ def sample():
 
 
 def part_saved_model(table, quick):
-    """`info` of an existing SavedModel; of a graph of 200 MB against Python's protobuf"""
+    """info: an existing SavedModel; of a graph of 200 MB against Python's protobuf"""
     model = sample()
     if model:
         times = [command(HEFT, "info", model)[0] for _ in range(11)]
         size = (model / "saved_model.pb").stat().st_size
         table.below(f"`info` of a SavedModel of {size / 1e6:.2f} MB", median(times), 0.01, text_of)
+    else:
+        table.skip("info of an existing SavedModel", "it is not there; scripts/samples basic-pitch")
     size = (50 if quick else 200) * 10**6
     with Peer("tf", "bundle_peer.py") as peer:
         for kind in ("nodes", "constants"):

@@ -12,16 +12,16 @@ def pair(size):
     with Peer() as peer:
         torch = inputs.real(peer, size)
     safe, copy = STORE / f"real-{size // 10**6}MB.safetensors", STORE / f"copy-{size // 10**6}MB.safetensors"
-    inputs.made(safe, lambda part: command(HEFT, "convert", torch, "-o", part, "--to", "safetensors", *QUIET))
-    inputs.made(copy, lambda part: shutil.copyfile(safe, part))
+    inputs.made(safe, lambda part: command(HEFT, "convert", torch, "-o", part, "--to", "safetensors", *QUIET), size)
+    inputs.made(copy, lambda part: shutil.copyfile(safe, part), size)
     for path in (torch, safe, copy):
         inputs.warm(path)
     return torch, safe, copy
 
 
 def part_diff(table, quick):
-    """compares equal files of 1 GB, of one format and of two, against cmp; a million tensors"""
-    torch, safe, copy = pair(convert_size(True))
+    """diff: equal files of 1 GB, of one format and of two, against cmp; a million tensors"""
+    torch, safe, copy = pair(min(convert_size(quick), GB))
     size = safe.stat().st_size / GB
     for other, what in ((copy, "two `.safetensors`"), (torch, "`.safetensors` and `.pth`")):
         mine, peer = alternate(7 if quick else 15, lambda: command(HEFT, "diff", safe, other, *QUIET),

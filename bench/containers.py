@@ -6,22 +6,23 @@ from measure import HEFT, STORE, Peer, alternate, command, median, text_of
 
 
 def part_h5(table, quick):
-    """converts 4 GB to HDF5 and back, against cp"""
+    """convert: 4 GB to HDF5 and back, against cp"""
     with Peer() as peer:
         arrays = inputs.arrays(peer, convert_size(quick))
     path, stored = STORE / "bench.safetensors", STORE / "bench.h5"
-    for given, made in ((arrays, path), (path, stored)):
-        command(HEFT, "convert", given, "-o", made, "-f", *QUIET, "--no-sync")
+    inputs.make_room(2 * arrays.stat().st_size)
+    command(HEFT, "convert", arrays, "-o", path, "-f", *QUIET, "--no-sync")
     size = path.stat().st_size / GB
     against_cp(table, f"convert {size:.1f} GB to `.h5`", path, lambda: to_file(path, "out.h5"), quick)
+    command(HEFT, "convert", path, "-o", stored, "-f", *QUIET, "--no-sync")
+    path.unlink()
     against_cp(table, f"convert {size:.1f} GB from `.h5`", stored,
                lambda: to_file(stored, "out.safetensors"), quick)
-    path.unlink()
     stored.unlink()
 
 
 def part_numpy(table, quick):
-    """converts 4 GB from .npz, to .npz and from one .npy, with all checksums verified, against cp"""
+    """convert: 4 GB from .npz, to .npz and from one .npy, with all checksums verified, against cp"""
     with Peer() as peer:
         size = convert_size(quick)
         archive, single = inputs.arrays(peer, size), inputs.array(peer, size)
@@ -40,7 +41,7 @@ def ptd_of(peer, entries):
 
 
 def part_ptd(table, quick):
-    """lists a .ptd of 20 000 entries, against ExecuTorch's deserializer; 4 GB to .ptd and back, against cp"""
+    """ls: a .ptd of 20 000 entries, against ExecuTorch's deserializer; 4 GB to .ptd and back, against cp"""
     with Peer("ptd", "../tests/interop/ptd_peer.py") as peer:
         many = ptd_of(peer, 20_000)
         mine, theirs = alternate(5 if quick else 9, lambda: command(HEFT, "ls", many)[0],
@@ -50,6 +51,7 @@ def part_ptd(table, quick):
     table.below(work, median(mine), 0.02, text_of)
     path, size = source(quick)
     stored = STORE / "bench.ptd"
+    inputs.make_room(size)
     command(HEFT, "convert", path, "-o", stored, "-f", *QUIET, "--no-sync")
     for given, name in ((path, "out.ptd"), (stored, "out.safetensors")):
         against_cp(table, f"convert {size / GB:.1f} GB `{given.suffix}` to `.{name.partition('.')[2]}`", given,
@@ -58,7 +60,7 @@ def part_ptd(table, quick):
 
 
 def part_inflate(table, quick):
-    """inflates deflated .npz of many members: verify against numpy.load of all, on 1 and on 2 cores"""
+    """verify: inflates deflated .npz of many members, against numpy.load of all, on 1 and on 2 cores"""
     with Peer() as peer:
         for kind in ("floats", "ids"):
             path = inputs.deflated(peer, kind)

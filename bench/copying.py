@@ -16,7 +16,7 @@ QUIET = ("--no-progress", "-q")
 def convert_size(quick):
     """4 GB, or less if disk or memory do not suffice."""
     STORE.mkdir(parents=True, exist_ok=True)
-    wanted = 1 * GB if quick else 4 * GB
+    wanted = GB // 2 if quick else 4 * GB
     disk = shutil.disk_usage(STORE).free
     memory = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     with open("/proc/meminfo") as lines:
@@ -49,9 +49,15 @@ def copy(path, synced):
     return seconds
 
 
-def settle_disk():
+def settle():
+    """Before an unsynced round: nothing dirty is left of the round before."""
     fresh()
     os.sync()
+
+
+def settle_disk():
+    """Before a synced round: the disk is idle, too."""
+    settle()
     time.sleep(1)
 
 
@@ -65,14 +71,20 @@ HELD = {"/proc/sys/vm/dirty_ratio": "70", "/proc/sys/vm/dirty_background_ratio":
 def held_memory():
     """Keeps the kernel from writing dirty pages back by itself, and freed pages from being returned to
     the host: commands that do not sync are then compared in memory, independent of disk and host.
-    Restores the settings at the end."""
+    Restores the settings at the end. Yields why memory cannot be held, or None."""
     before = {path: path.read_text() for path in map(pathlib.Path, HELD) if path.exists()}
+    changed = []
     try:
-        for path in before:
-            path.write_text(HELD[str(path)])
-        yield
+        reason = None
+        try:
+            for path in before:
+                path.write_text(HELD[str(path)])
+                changed.append(path)
+        except OSError as error:
+            reason = str(error)
+        yield reason
     finally:
-        for path in reversed(before):
+        for path in reversed(changed):
             path.write_text(before[path])
 
 
@@ -87,8 +99,9 @@ def against_cp(table, work, source, convert, quick, wanted=1.15):
     """Rows of `convert`, a command that returns (seconds, peak), against cp of the source, both without
     sync."""
     inputs.warm(source)
+    table.under("convert")
     alternate(1, convert, lambda: copy(source, False))
-    runs, cp = alternate(5 if quick else 15, convert, lambda: copy(source, False), settle_disk)
+    runs, cp = alternate(5 if quick else 9, convert, lambda: copy(source, False), settle)
     table.within(f"{work}, `--no-sync`", "cp", median([run[0] for run in runs]), median(cp), wanted)
     table.below(f"{work}: peak RSS", max(run[1] for run in runs), 64 * 2**20, bytes_of)
     fresh()
@@ -98,6 +111,7 @@ def against_cat(table, work, source, mine, quick):
     """A row of `mine`, a command that reads the file, against cat of the same file."""
     size = source.stat().st_size
     inputs.warm(source)
+    table.under("verify")
     runs, cat = alternate(5 if quick else 9, lambda: mine()[0], lambda: command("cat", source)[0])
     heft, peer = median(runs), median(cat)
     table.add(work, "cat > /dev/null", f"{size / heft / GB:.2f} GB/s", f"{size / peer / GB:.2f} GB/s",

@@ -1,11 +1,12 @@
-"""Digests, against sha256sum and openssl."""
+"""Part of the bench: digests, and verification by a list of them, against sha256sum and openssl."""
 
 import pathlib
 import shutil
+import subprocess
 
 import inputs
-from copying import GB, QUIET, source
-from measure import HEFT, alternate, bytes_of, command, median
+from copying import GB, QUIET, convert_size
+from measure import HEFT, STORE, Peer, alternate, bytes_of, command, median
 
 WANTED = 1.5 * GB  # bytes a second and core, where the processor has SHA instructions
 
@@ -32,8 +33,11 @@ def against(table, work, peer, size, mine, theirs, quick):
 
 
 def part_digest(table, quick):
-    """digests of 4 GB, on one core and on all, against sha256sum and openssl; of a million tensors"""
-    path, size = source(quick)
+    """digest: 1 GB, on one core and on all, against sha256sum and openssl; of a million tensors"""
+    with Peer() as peer:
+        path = inputs.real(peer, min(convert_size(quick), GB))
+    inputs.warm(path)
+    size = path.stat().st_size
     work = f"`digest` of {size / GB:.1f} GB `.pth`"
     runs = against(table, f"{work}, `-j 1`", "sha256sum", size, lambda: digest(path, "-j", 1),
                    lambda: command("sha256sum", path), quick)
@@ -49,3 +53,18 @@ def part_digest(table, quick):
     tenth, full = alternate(3 if quick else 7, lambda: digest(small), lambda: digest(large))
     table.within("`digest` of 1 000 000 tensors", "heft on 100 000", median([run[0] for run in full]),
                  median([run[0] for run in tenth]), 11)
+    listed(table, path, size, quick)
+
+
+def listed(table, path, size, quick):
+    """Verifies a file by a SHA256SUMS, as sha256sum -c does."""
+    sums = STORE / "SHA256SUMS"
+    done = subprocess.run([HEFT, "digest", "--files", path], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, check=True)
+    sums.write_text(done.stdout)
+    mine, theirs = alternate(3 if quick else 7, lambda: command(HEFT, "verify", path, "--against", sums, *QUIET)[0],
+                             lambda: command("sha256sum", "-c", sums)[0])
+    table.under("verify")
+    table.told(f"`verify --against SHA256SUMS` of {size / GB:.1f} GB", "sha256sum -c", f"{median(mine):.2f} s",
+               f"{median(theirs):.2f} s", f"{median(theirs) / median(mine):.2f}×")
+    sums.unlink()

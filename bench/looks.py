@@ -1,11 +1,11 @@
-"""Parts of the bench: looking into a checkpoint: the tree of modules, the text of a tensor."""
+"""Parts of the bench: looking into a checkpoint: the tree of modules, the text of a tensor, the page."""
 
 import inputs
-from measure import HEFT, STORE, Peer, alternate, command, median, text_of
+from measure import HEFT, STORE, Peer, alternate, bytes_of, command, median, text_of
 
 
 def part_tree(table, quick):
-    """prints the tree of a million tensors: time against 100 000, memory per tensor"""
+    """tree: prints the tree of a million tensors: time against 100 000, memory per tensor"""
     small, large = inputs.many(100_000), inputs.many(1_000_000)
     tenth, full = alternate(3 if quick else 7, lambda: command(HEFT, "tree", small),
                             lambda: command(HEFT, "tree", large))
@@ -27,7 +27,7 @@ def write_holes(path, shape):
 
 
 def part_print(table, quick):
-    """prints a tensor of 100 GB, against a program with numpy.memmap"""
+    """get: prints a tensor of 100 GB, against a program with numpy.memmap"""
     shape = (250_000, 100_000)
     path = inputs.made(STORE / "holes.safetensors", lambda part: write_holes(part, shape))
     program = (f"import numpy; print(numpy.memmap({str(path)!r}, numpy.float32, 'r', {path.stat().st_size} - "
@@ -39,3 +39,16 @@ def part_print(table, quick):
     table.below("print a tensor of 100 GB, whole command", median(mine), 0.01, text_of)
     table.faster("print a tensor of 100 GB, whole command", "numpy.memmap, whole program", median(mine),
                  median(theirs), 10)
+
+
+def part_page(table, quick):
+    """info: writes the page of a checkpoint of 10 000 tensors, against listing it"""
+    path, page = inputs.many(10_000), STORE / "page.html"
+    mine, listing = alternate(
+        5 if quick else 15, lambda: command(HEFT, "info", path, "--html", page, "-f", "-q", "--no-sync"),
+        lambda: command(HEFT, "ls", path)[0])
+    work = f"`info --html` of 10 000 tensors, {page.stat().st_size / 1e6:.1f} MB"
+    table.told(work, "heft ls", text_of(median([run[0] for run in mine])), text_of(median(listing)),
+               f"{median([run[0] for run in mine]) / median(listing):.1f}×")
+    table.below(f"{work}: peak RSS", max(run[1] for run in mine), 64 * 2**20, bytes_of)
+    page.unlink()

@@ -1,4 +1,4 @@
-"""Methods of measurement: commands from spawn to exit, alternating rounds, medians; the table."""
+"""Methods of measurement: commands from spawn to exit, alternating rounds, medians; the rows."""
 
 import functools
 import os
@@ -6,11 +6,13 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import time
+from dataclasses import dataclass
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HEFT = os.environ.get("HEFT") or str(ROOT / "build" / "release" / "heft")
 LIBRARY = (pathlib.Path(HEFT).absolute().parent / "libheft.so").resolve().parent
-STORE = ROOT / "build" / "bench"
+STORE = pathlib.Path(os.environ.get("HEFT_BENCH") or ROOT / "build" / "bench").absolute()
 sys.path.insert(0, str(ROOT / "tests" / "interop"))
 sys.dont_write_bytecode = True
 import environment  # noqa: E402
@@ -41,10 +43,23 @@ def command(*words):
     return int(nanoseconds) / 1e9, int(peak)
 
 
-def alternate(rounds, one, other, between=lambda: None):
-    """Results of `one` and `other`, run alternately; each round starts with the other one."""
+class Pace:
+    """Limit of the time of a row: after that many seconds a row of at least `least` rounds ends."""
+    seconds, least = 20, 3
+
+    @classmethod
+    def hurry(cls):
+        cls.seconds, cls.least = 3, 1
+
+
+def alternate(rounds, one, other, between=lambda: None, least=None, seconds=None):
+    """Results of `one` and `other`, run alternately; each round starts with the other one. Ends after
+    fewer rounds than `rounds` if they take too long (Pace)."""
     left, right = [], []
+    least, end = least or Pace.least, time.perf_counter() + (seconds or Pace.seconds)
     for number in range(rounds):
+        if number >= least and time.perf_counter() > end:
+            break
         order = [(left, one), (right, other)]
         for results, work in order if number % 2 == 0 else reversed(order):
             between()
@@ -56,12 +71,30 @@ def median(values):
     return statistics.median(values)
 
 
-class Peer(peers.Peer):
-    """A program of this directory in one of the interop environments."""
+class Peer:
+    """A program of this directory in one of the interop environments. It is started by the first request;
+    what its libraries print goes to build/bench/peers.log."""
 
     def __init__(self, name="main", program="peer.py"):
-        super().__init__(environment.interpreter(name), "-W", "ignore", ROOT / "bench" / program,
-                         stderr=None)
+        self.command = (environment.interpreter(name), "-W", "ignore", ROOT / "bench" / program)
+        self.process = None
+
+    def ask(self, do, **rest):
+        if not self.process:
+            STORE.mkdir(parents=True, exist_ok=True)
+            with open(STORE / "peers.log", "a") as log:
+                self.process = peers.Peer(*self.command, stderr=log)
+        return self.process.ask(do, **rest)
+
+    def close(self):
+        if self.process:
+            self.process.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
 
 class OpenList:
@@ -73,11 +106,20 @@ class OpenList:
         self.process = subprocess.Popen([binary, str(path)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
 
+    def ask(self):
+        """[nanoseconds, tensors, bytes of peak memory beyond that before the first round]"""
+        print(file=self.process.stdin, flush=True)
+        return [int(word) for word in self.process.stdout.readline().split()]
+
     def round(self):
         """(seconds, tensors)"""
-        print(file=self.process.stdin, flush=True)
-        nanoseconds, tensors = self.process.stdout.readline().split()
-        return int(nanoseconds) / 1e9, int(tensors)
+        nanoseconds, tensors, _ = self.ask()
+        return nanoseconds / 1e9, tensors
+
+    def round_with_memory(self):
+        """(seconds, peak memory)"""
+        nanoseconds, _, memory = self.ask()
+        return nanoseconds / 1e9, memory
 
     def close(self):
         self.process.stdin.close()
@@ -94,21 +136,43 @@ def bytes_of(size):
     return f"{size / 2**20:.1f} MiB"
 
 
+@dataclass
+class Row:
+    verb: str
+    work: str
+    against: str
+    heft: str
+    peer: str
+    ratio: str
+    wanted: str = "–"
+    reached: bool | None = None  # None if nothing is required
+
+
 class Table:
-    HEAD = ("work", "against", "heft", "peer", "ratio", "wanted", "reached")
+    """The rows of a run, and its growth curves."""
 
     def __init__(self):
         self.rows = []
+        self.curves = []
+        self.skipped = []  # (what, reason)
+        self.verb = ""
+
+    def under(self, verb):
+        """The verb of the rows that follow."""
+        self.verb = verb
+
+    def skip(self, what, reason):
+        self.skipped.append((what, reason))
+        print(f"bench: {what}: skipped: {reason}", flush=True)
 
     def add(self, work, against, heft, peer, ratio, wanted, reached):
-        row = (work, against, heft, peer, ratio, wanted, "yes" if reached else "**no**")
-        self.rows.append(row)
+        self.rows.append(Row(self.verb, work, against, heft, peer, ratio, wanted, bool(reached)))
         print(f"{work}: heft {heft}, {against} {peer}: {ratio} (wanted {wanted}): "
               f"{'reached' if reached else 'NOT REACHED'}", flush=True)
 
     def told(self, work, against, heft, peer, ratio):
         """A row without a requirement: shows the distance to a limit."""
-        self.rows.append((work, against, heft, peer, ratio, "–", "–"))
+        self.rows.append(Row(self.verb, work, against, heft, peer, ratio))
         print(f"{work}: heft {heft}, {against} {peer}: {ratio}", flush=True)
 
     def faster(self, work, against, heft, peer, wanted):
@@ -124,7 +188,3 @@ class Table:
     def below(self, work, value, wanted, show, unit=""):
         self.add(work, "–", show(value) + unit, "–", "–", f"≤ {show(wanted)}{unit}",
                  value <= wanted)
-
-    def markdown(self):
-        lines = [f"| {' | '.join(self.HEAD)} |", "|" + " --- |" * len(self.HEAD)]
-        return "\n".join(lines + [f"| {' | '.join(row)} |" for row in self.rows])

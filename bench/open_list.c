@@ -4,10 +4,13 @@
  *     open_list FILE < lines
  *
  * For each line on stdin it opens FILE, reads every tensor's name, dtype and shape, closes it, and
- * prints "NANOSECONDS TENSORS". So its rounds can alternate with those of another program. */
+ * prints "NANOSECONDS TENSORS BYTES", where BYTES is the peak of memory beyond that before the first
+ * round. So its rounds can alternate with those of another program. */
 #include <heft/heft.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static int64_t now(void)
@@ -16,6 +19,22 @@ static int64_t now(void)
 
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Peak of resident memory in bytes; 0 if the kernel does not report it. Not ru_maxrss, which includes
+ * the memory of the parent process. */
+static int64_t peak(void)
+{
+    FILE *status = fopen("/proc/self/status", "r");
+    int64_t kilobytes = 0;
+    char line[256];
+
+    while (status && kilobytes == 0 && fgets(line, sizeof line, status))
+        if (strncmp(line, "VmHWM:", 6) == 0)
+            kilobytes = strtoll(line + 6, NULL, 10);
+    if (status)
+        fclose(status);
+    return kilobytes * 1024;
 }
 
 /* A value that depends on all fields, so that the compiler cannot remove the reads. */
@@ -34,6 +53,7 @@ static uint64_t walk(const struct heft_checkpoint *c)
 
 int main(int argc, char **argv)
 {
+    const int64_t before = peak();
     struct heft_error err = {0};
     volatile uint64_t sink = 0;
     char line[64];
@@ -42,6 +62,7 @@ int main(int argc, char **argv)
         const int64_t start = now();
         struct heft_checkpoint *c = heft_open(argv[1], NULL, &err);
         size_t tensors;
+        int64_t elapsed;
 
         if (!c) {
             fprintf(stderr, "%s\n", heft_error_format(&err, (char[1024]){0}, 1024));
@@ -50,7 +71,8 @@ int main(int argc, char **argv)
         tensors = heft_tensor_count(c);
         sink += walk(c);
         heft_close(c);
-        printf("%" PRId64 " %zu\n", now() - start, tensors);
+        elapsed = now() - start;
+        printf("%" PRId64 " %zu %" PRId64 "\n", elapsed, tensors, peak() - before);
         fflush(stdout);
     }
     return argc == 2 ? 0 : 2;

@@ -9,13 +9,13 @@ from measure import HEFT, OpenList, Peer, alternate, command, median, text_of
 
 
 def part_start(table, quick):
-    """a command starts in at most 2 ms"""
+    """start: a command starts in at most 2 ms"""
     times = [command(HEFT, "--version")[0] for _ in range(60 if quick else 200)]
     table.below("start to exit of `heft --version`", median(times), 0.002, text_of)
 
 
 def part_open(table, quick):
-    """opens and lists a sparse 13 GB checkpoint: in process, and with the complete command"""
+    """ls: opens and lists a sparse 13 GB checkpoint: in process, and with the complete command"""
     with Peer() as peer:
         path = inputs.sparse(peer)
         mine = OpenList(path)
@@ -37,7 +37,7 @@ def part_open(table, quick):
 
 
 def part_names(table, quick):
-    """lists a safetensors file of 100 000 tensors"""
+    """ls: lists a safetensors file of 100 000 tensors"""
     path = inputs.many(100_000)
     with Peer() as peer:
         rounds = 5 if quick else 11
@@ -53,7 +53,7 @@ def part_names(table, quick):
 
 
 def part_million(table, quick):
-    """lists one of a million tensors: time against 100 000, memory per tensor"""
+    """ls: lists one of a million tensors: time against 100 000, memory per tensor"""
     small, large = inputs.many(100_000), inputs.many(1_000_000)
     tenth, full = alternate(5 if quick else 9, lambda: command(HEFT, "ls", small),
                             lambda: command(HEFT, "ls", large))
@@ -71,19 +71,20 @@ def opcodes_of(path):
 
 
 def part_pickle(table, quick):
-    """opens a pickle of a million opcodes, and traces one of 100 000"""
+    """ls: opens a pickle of a million opcodes, and traces one of 100 000"""
     with Peer() as peer:
         large, small = inputs.dictionary(peer, 33_000), inputs.dictionary(peer, 3_300)
     rounds = 5 if quick else 11
     table.below(f"open and list a pickle of {opcodes_of(large):,} opcodes, whole command",
                 median([command(HEFT, "ls", large)[0] for _ in range(rounds)]), 0.5, text_of)
+    table.under("explain")
     table.below(f"`explain --trace` of {opcodes_of(small):,} opcodes, whole command",
                 median([command(HEFT, "explain", "--trace", small)[0] for _ in range(rounds)]), 1,
                 text_of)
 
 
 def part_scan(table, quick):
-    """scans a sparse 13 GB checkpoint, against picklescan, both as complete commands"""
+    """scan: a sparse 13 GB checkpoint, against picklescan, both as complete commands"""
     import environment
     with Peer() as peer:
         path = inputs.sparse(peer)

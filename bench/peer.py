@@ -11,6 +11,7 @@ import time
 TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests")
 sys.path[:0] = [os.path.join(TESTS, "tools"), os.path.join(TESTS, "interop")]
 from answer import serve  # noqa: E402
+from peak import baseline, memory_used, peak_rss  # noqa: E402
 from llama import LLAMA, llama_shapes  # noqa: E402
 
 
@@ -117,12 +118,32 @@ def npz_load(path):
     return {"seconds": time.perf_counter() - start, "elements": count}
 
 
+def make_plain(path, size):
+    """A safetensors file of random bytes in up to 16 tensors."""
+    import torch
+    from safetensors.torch import save_file
+    torch.manual_seed(0)
+    each = max(size // 16, 4096)
+    save_file({f"layers.{number}.weight": torch.randint(0, 256, (each,), dtype=torch.uint8)
+               for number in range(max(size // each, 1))}, path)
+    return {}
+
+
+def make_torch(path, size):
+    """A torch.save of random bytes in up to 16 tensors."""
+    import torch
+    torch.manual_seed(0)
+    torch.save({f"layers.{number}.weight": torch.randint(0, 256, (size // 16,), dtype=torch.uint8)
+                for number in range(16)}, path)
+    return {}
+
+
 def torch_open(path):
     import torch
     start = time.perf_counter()
     state = torch.load(path, mmap=True, weights_only=True)
     count = sum(1 for tensor in state.values() if tensor.dtype is not None and tensor.shape is not None)
-    return {"seconds": time.perf_counter() - start, "tensors": count}
+    return {"seconds": time.perf_counter() - start, "tensors": count, "memory": memory_used()}
 
 
 def python():
@@ -145,7 +166,7 @@ def safe_shapes(path):
         for name in file.keys():
             part = file.get_slice(name)
             count += part.get_dtype() is not None and part.get_shape() is not None
-    return {"seconds": time.perf_counter() - start, "tensors": count}
+    return {"seconds": time.perf_counter() - start, "tensors": count, "memory": memory_used()}
 
 
 def hub_shards(path, out, limit):
@@ -153,20 +174,13 @@ def hub_shards(path, out, limit):
     from huggingface_hub import save_torch_state_dict
     start = time.perf_counter()
     save_torch_state_dict(torch.load(path, mmap=True, weights_only=True), out, max_shard_size=limit)
-    return {"seconds": time.perf_counter() - start, "rss": peak_rss()}
-
-
-def peak_rss():
-    with open("/proc/self/status") as status:
-        for line in status:
-            if line.startswith("VmHWM"):
-                return int(line.split()[1]) * 1024
-    return 0
+    return {"seconds": time.perf_counter() - start, "rss": peak_rss(), "memory": memory_used()}
 
 
 TASKS = {task.__name__: task for task in (make_sparse, make_real, make_dictionary, torch_open,
-                                          python, safe_names, safe_shapes, hub_shards, make_arrays, make_array,
-                                          make_deflated, make_weights, npz_load, torch_stats)}
+                                          python, safe_names, safe_shapes, baseline, make_plain, make_torch,
+                                          hub_shards, make_arrays, make_array, make_deflated, make_weights,
+                                          npz_load, torch_stats)}
 
 
 def main():

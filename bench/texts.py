@@ -3,20 +3,21 @@
 import gzip
 import hashlib
 import pathlib
+import random
 import subprocess
 import sys
 import sysconfig
 import tempfile
 
 from inputs import made
-from measure import STORE
+from measure import STORE, environment
 
 MANUALS = (pathlib.Path("/usr/share/man"), pathlib.Path("/usr/share/doc"))
 CJK = ("manpages-zh", "manpages-ja", "manpages-ja-dev", "manpages-ko")
 LEAST = 8 * 10**6  # bytes; with a smaller text a measurement is meaningless
 
 
-class Missing(Exception):
+class Missing(environment.Unavailable):
     """The text is not available here; the message is a one-line reason."""
 
 
@@ -98,10 +99,11 @@ ALL = {"English": english, "code": code, "CJK": cjk}
 
 def drawn(letters, seed=1):
     """Random text of `size` bytes of letters with this number of bytes each."""
+    choice = {byte: letters[byte * len(letters) // 256] for byte in range(256)}
+
     def make(size):
-        import random
         each = len(letters[0].encode())
-        return "".join(random.Random(seed).choices(letters, k=size // each)).encode()
+        return random.Random(seed).randbytes(size // each).decode("latin-1").translate(choice).encode()
     return make
 
 

@@ -14,6 +14,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "interop"))
 from answer import serve  # noqa: E402
+from peak import baseline, memory_used  # noqa: E402
 
 PATTERN = (r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+""")
 HOME = {}  # objects loaded once: libraries, vocabularies, texts
@@ -77,14 +78,21 @@ def tokenizer_json():
 
 def text_of(path):
     if HOME.get("path") != path:
-        HOME["path"], HOME["text"] = path, pathlib.Path(path).read_bytes()
-        HOME["ids"] = (ctypes.c_uint32 * len(HOME["text"]))()
-        ctypes.memset(HOME["ids"], 1, ctypes.sizeof(HOME["ids"]))  # faults its pages in
+        HOME["path"], HOME["text"], HOME["ids"] = path, pathlib.Path(path).read_bytes(), None
     return HOME["text"]
+
+
+def make_ids():
+    """Memory for the ids of the text, faulted in."""
+    if not HOME["ids"]:
+        HOME["ids"] = (ctypes.c_uint32 * len(HOME["text"]))()
+        ctypes.memset(HOME["ids"], 1, ctypes.sizeof(HOME["ids"]))
 
 
 class Heft:
     def __init__(self):
+        if HOME.get("text"):
+            make_ids()
         self.coder = HOME["lib"].heft_encoder_new(HOME["vocab"], None, ctypes.byref(HOME["error"]))
 
     def encode(self, text):
@@ -155,12 +163,13 @@ KINDS = {"heft": Heft, "gigatoken": Gigatoken, "tiktoken": Tiktoken, "tokenizers
 def timed(coder, text):
     start = time.perf_counter()
     count = coder.encode(text)
-    return {"seconds": time.perf_counter() - start, "ids": count}
+    return {"seconds": time.perf_counter() - start, "ids": count, "memory": memory_used()}
 
 
 def first(who, path):
     """First pass of a new encoder."""
     text = text_of(path)
+    CODERS.pop(who, None)
     CODERS[who] = KINDS[who]()
     return timed(CODERS[who], text)
 
@@ -187,7 +196,7 @@ def has(who):
     return {"ok": True}
 
 
-TASKS = {task.__name__: task for task in (setup, first, warm, script, has)}
+TASKS = {task.__name__: task for task in (setup, first, warm, script, has, baseline)}
 
 
 if __name__ == "__main__":

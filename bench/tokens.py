@@ -6,7 +6,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import texts
-from measure import HEFT, LIBRARY, ROOT, STORE, Peer, alternate, bytes_of, command, median
+from measure import (HEFT, LIBRARY, ROOT, STORE, Pace, Peer, alternate, bytes_of, command, environment,
+                     median)
 
 
 def vocabulary():
@@ -16,21 +17,14 @@ def vocabulary():
     return folder if (folder / "vocab.bpe").exists() else None
 
 
-def skip(what, reason):
-    print(f"bench: {what}: skipped: {reason}", flush=True)
+NO_VOCABULARY = "no vocab.bpe of GPT-2; run scripts/samples vocab, or set HEFT_GPT2=FOLDER"
 
 
 def ready():
-    """The process with the peers, or None after a printed reason."""
-    import environment
+    """The process with the peers."""
     if not vocabulary():
-        skip("tokens", "no vocab.bpe of GPT-2; run scripts/samples vocab, or set HEFT_GPT2=FOLDER")
-        return None
-    try:
-        peer = Peer("tokens", "token_peer.py")
-    except environment.Unavailable as reason:
-        skip("tokens", f"the peers cannot be installed: {reason}")
-        return None
+        raise environment.Unavailable(NO_VOCABULARY)
+    peer = Peer("tokens", "token_peer.py")
     library = LIBRARY / "libheft.so"
     if not peer.ask("setup", library=str(library), vocab=str(vocabulary()),
                     store=str(STORE))["ok"]:
@@ -62,42 +56,39 @@ def both(table, peer, kind, path, rounds):
 
 
 def part_tokens(table, quick):
-    """encodes English, code, Chinese and Japanese: first and second pass, compared with its peers"""
-    peer = ready()
-    if not peer:
-        return
-    with peer:
+    """encode: English, code, Chinese and Japanese: first and second pass, compared with its peers"""
+    with ready() as peer:
         for kind, make in texts.ALL.items():
             try:
-                path = make(32 * 10**6 if quick else 100 * 10**6)
+                path = make(16 * 10**6 if quick else 100 * 10**6)
             except texts.Missing as reason:
-                skip(kind, reason)
+                table.skip(f"encode, {kind}", reason)
                 continue
-            if has(peer, "gigatoken"):
+            if has(table, peer, "gigatoken"):
                 both(table, peer, kind, path, 3 if quick else 7)
-        slow_peers(table, peer)
+        slow_peers(table, peer, quick)
 
 
-def has(peer, who):
+def has(table, peer, who):
     """Returns true if that peer is available; otherwise its row is skipped, with a message."""
     there = peer.ask("has", who=who)["ok"]
     if not there:
-        skip(who, "is not installed")
+        table.skip(f"encode against {who}", "it is not installed")
     return there
 
 
-def slow_peers(table, peer):
-    """The complete command, compared with peers that measure only a part of the text."""
+def slow_peers(table, peer, quick):
+    """The complete command on a smaller text, compared with peers that are much slower."""
     try:
-        path = texts.english(32 * 10**6)
+        path = texts.english((8 if quick else 16) * 10**6)
     except texts.Missing as reason:
-        return skip("slower peers", reason)
+        return table.skip("encode against slower peers", reason)
     size = path.stat().st_size
     for who, wanted in (("tiktoken", 10), ("tokenizers", 10), ("tokie", 1), ("encoder.py", 80)):
-        if not has(peer, who):
+        if not has(table, peer, who):
             continue
         mine, theirs = alternate(3, lambda: encode_command(path, "-j1"),
-                                 lambda: peer.ask("first", who=who, path=str(path)))
+                                 lambda: peer.ask("first", who=who, path=str(path)), least=1 if quick else 2)
         ids = os.path.getsize(STORE / "out.bin") // 2
         if who != "tokie" and {run["ids"] for run in theirs} != {ids}:  # an inexact encoder
             raise RuntimeError(f"heft writes {ids} ids of {path}, {who} counts {theirs}")
@@ -112,43 +103,49 @@ def encode_command(path, *words, out="out.bin"):
 
 
 def part_tokens_command(table, quick):
-    """the complete command: against gigatoken's first pass; count, two cores, npz, --vocab DIR"""
-    peer = ready()
-    if not peer:
-        return
+    """encode: the complete command, against gigatoken's first pass; count, two cores, npz, --vocab DIR"""
     rounds = 3 if quick else 7
-    try:
-        path, small = texts.english((32 if quick else 100) * 10**6), texts.english(32 * 10**6)
-    except texts.Missing as reason:
-        return skip("tokens-command", reason)
-    with peer:
-        if has(peer, "gigatoken"):
-            for text, how in ((path, ()), (small, ("--vocab", vocabulary()))):
-                size = text.stat().st_size
-                mine, theirs = alternate(
-                    rounds, lambda: encode_command(text, "--format", "bin", "-j1", *how),
-                    lambda: peer.ask("first", who="gigatoken", path=str(text))["seconds"])
-                row(table, f"encode {size / 1e6:.0f} MB -j1{' --vocab DIR' if how else ''}, the command",
-                    "gigatoken's first pass", size, mine, theirs, 1.2)
+    path, small = texts.english((16 if quick else 100) * 10**6), texts.english((8 if quick else 16) * 10**6)
+    with ready() as peer:
+        if has(table, peer, "gigatoken"):
+            gigatoken(table, peer, quick, rounds)
         script(table, peer, small)
     size = path.stat().st_size
+    table.under("encode")
     pairs = (("count -j1", "encode -j1", 1, lambda: command(HEFT, "count", path, "-j1", "-q")[0],
               lambda: encode_command(path, "-j1")),
              ("encode to npz -j2", "to bin -j2", 0.5, lambda: encode_command(path, "-j2", out="out.npz"),
               lambda: encode_command(path, "-j2")))
     for work, against, wanted, one, other in pairs:
+        table.under(work.split()[0])
         mine, theirs = alternate(rounds, one, other)
         row(table, f"{work}, {size / 1e6:.0f} MB, the command", against, size, mine, theirs, wanted)
-    for name, text in (("", path), (" of code", code_text(quick))):
-        for out in ("out.npz", "out.bin") if text else ():
+    table.under("encode")
+    for name, make in (("", texts.english), (" of code", texts.code)):
+        try:
+            text = make((16 if quick else 100) * 10**6)
+        except texts.Missing as reason:
+            table.skip("two cores, code", reason)
+            continue
+        for out in ("out.npz", "out.bin"):
             two_cores(table, text, out, name, 2 * rounds + 1)
 
 
-def code_text(quick):
-    try:
-        return texts.code((32 if quick else 100) * 10**6)
-    except texts.Missing as reason:
-        return skip("two cores, code", reason)
+def gigatoken(table, peer, quick, rounds):
+    """The complete command, compared with the first pass of gigatoken in a running Python."""
+    for kind, make, *how in (*((kind, make) for kind, make in texts.ALL.items()),
+                             ("English", texts.english, "--vocab", vocabulary())):
+        try:
+            text = make((32 if how else 16 if quick else 100) * 10**6)
+        except texts.Missing as reason:
+            table.skip(f"encode, the command, {kind}", reason)
+            continue
+        size = text.stat().st_size
+        mine, theirs = alternate(
+            rounds, lambda: encode_command(text, "--format", "bin", "-j1", *how),
+            lambda: peer.ask("first", who="gigatoken", path=str(text))["seconds"])
+        row(table, f"encode {size / 1e6:.0f} MB, {kind}, -j1{' --vocab DIR' if how else ''}, the command",
+            "gigatoken's first pass", size, mine, theirs, 1.2)
 
 
 def two_cores(table, path, out, name, rounds):
@@ -162,8 +159,9 @@ def two_cores(table, path, out, name, rounds):
         return time.perf_counter() - start
 
     size, ending = path.stat().st_size, out.rpartition(".")[2]
-    runs = [(encode_command(path, "-j1", out=out), encode_command(path, "-j2", out=out), two())
-            for _ in range(rounds)]
+    runs, end = [], time.perf_counter() + Pace.seconds
+    while len(runs) < Pace.least or len(runs) < rounds and time.perf_counter() < end:
+        runs.append((encode_command(path, "-j1", out=out), encode_command(path, "-j2", out=out), two()))
     work = f"{size / 1e6:.0f} MB{name} to {ending}"
     row(table, f"encode -j2, {work}, the command", "encode -j1", size, [run[1] for run in runs],
         [run[0] for run in runs], 1.9)
@@ -175,11 +173,11 @@ def two_cores(table, path, out, name, rounds):
 
 def script(table, peer, path):
     """Complete run of encode.py."""
-    if not has(peer, "encoder.py"):
+    if not has(table, peer, "encoder.py"):
         return
     size, theirs = path.stat().st_size, str(STORE / "script.npz")
-    heft, peers = alternate(3, lambda: encode_command(path, out="out.npz"),
-                            lambda: peer.ask("script", path=str(path), out=theirs)["seconds"])
+    heft, peers = alternate(1 if path.stat().st_size < 10**7 else 3, lambda: encode_command(path, out="out.npz"),
+                            lambda: peer.ask("script", path=str(path), out=theirs)["seconds"], least=1)
     row(table, f"encode {size / 1e6:.0f} MB to npz, the command", "encode.py", size, heft, peers, 100)
     os.unlink(theirs)
 
@@ -194,13 +192,10 @@ WORST = 10e6  # bytes a second that no text goes below
 
 
 def part_tokens_worst(table, quick):
-    """encodes one word of 1 and of 64 MB: linear, and not below 10 MB/s"""
-    peer = ready()
-    if not peer:
-        return
-    with peer:
+    """encode: one word of 1 and of 64 MB: linear, and not below 10 MB/s"""
+    with ready() as peer:
         for name in texts.HARD:
-            for size, rounds in ((10**6, 15), ((8 if quick else 64) * 10**6, 3)):
+            for size, rounds in ((10**6, 5 if quick else 15), ((4 if quick else 64) * 10**6, 1 if quick else 3)):
                 path = texts.hard(name, size)
                 mine = median([peer.ask("first", who="heft", path=str(path))["seconds"]
                                for _ in range(rounds)])
@@ -209,18 +204,18 @@ def part_tokens_worst(table, quick):
 
 
 def part_tokens_memory(table, quick):
-    """peak memory of encode: many arrays, many documents, many files, one long line, an .npz of many arrays"""
+    """encode: peak memory, many arrays, many documents, many files, one long line, an .npz of many arrays"""
     if not vocabulary():
-        return skip("tokens-memory", "no vocab.bpe of GPT-2")
-    n = 500_000 if quick else 5_000_000
+        raise environment.Unavailable(NO_VOCABULARY)
+    n = 200_000 if quick else 5_000_000
     lines, files = texts.short_lines(n), texts.many_files(n // 50)
     arrays = STORE / "arrays.npz"
-    line = texts.hard("random letters", 64 * 10**6)
+    line = texts.hard("random letters", (4 if quick else 64) * 10**6)
     command(HEFT, "encode", texts.short_lines(n // 5), "--jsonl", "t", "--combine", "1", "-o", arrays, "-f",
             "-q", "--no-sync")
     for what, *words in ((f"an .npz of {n} arrays", lines, "--jsonl", "t", "--combine", "1"),
                          (f"{n} documents to megatron", lines, "--jsonl", "t", "--format", "megatron"),
-                         (f"{n // 50} files", files, "--sort"), ("a word of 64 MB", line),
+                         (f"{n // 50} files", files, "--sort"), (f"a word of {line.stat().st_size / 1e6:.0f} MB", line),
                          (f"an .npz of {n // 5} arrays passed on", arrays)):
         peak = command(HEFT, "encode", *words, "-o", STORE / "memory", "-f", "-q", "--no-sync")[1]
         table.below(f"encode: {what}: peak RSS", peak, 200 * 10**6, bytes_of)
@@ -229,19 +224,15 @@ def part_tokens_memory(table, quick):
 
 
 def part_train(table, quick):
-    """learns a vocabulary of 50 000 merges from 100 MB, against the tokenizers library's trainer"""
-    import environment
-    try:
-        path = texts.english((10 if quick else 100) * 10**6)
-        peer = Peer("train", "train_peer.py")
-    except (texts.Missing, environment.Unavailable) as reason:
-        return skip("train", reason)
+    """train: a vocabulary of 50 000 merges from 100 MB, against the tokenizers library's trainer"""
+    path = texts.english((8 if quick else 100) * 10**6)
     size, out = 50_000 + 257, STORE / "vocabulary"
-    with peer:
+    with Peer("train", "train_peer.py") as peer:
         mine, theirs = alternate(
             1 if quick else 3,
             lambda: command(HEFT, "train", path, "-o", out, "-f", "-q", "--no-sync", "--vocab-size", str(size)),
-            lambda: peer.ask("train", path=str(path), size=size)["seconds"])
+            lambda: peer.ask("train", path=str(path), size=size)["seconds"], least=1 if quick else 2)
     table.faster(f"train 50 000 merges on {path.stat().st_size / 1e6:.0f} MB of English, the command",
                  "tokenizers, in process", median([run[0] for run in mine]), median(theirs), 2)
-    table.below("… its peak RSS", max(run[1] for run in mine), 4 * 2**30, bytes_of)
+    table.below(f"train 50 000 merges on {path.stat().st_size / 1e6:.0f} MB of English: peak RSS",
+                max(run[1] for run in mine), 200 * 10**6, bytes_of)

@@ -1,7 +1,7 @@
 """The suites by name, in the order in which they run: fast ones and those that find most errors
 first."""
-from . import (cli, differential, docs, examples, fault, fuzz, golden, header, includes, matrix, mutate, page, reject,
-               scan, shells, trace, unit)
+from . import (bench, cli, differential, docs, examples, fault, fuzz, golden, header, includes, matrix, mutate, page,
+               reject, scan, shells, trace, unit)
 
 SUITES = {
     "includes": includes,
@@ -17,6 +17,7 @@ SUITES = {
     "examples": examples,
     "shells": shells,
     "page": page,
+    "bench": bench,
     "fault": fault,
     "fuzz": fuzz,
     "differential": differential,
