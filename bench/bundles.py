@@ -59,7 +59,7 @@ def part_saved_model(table, quick):
         table.below(f"`info` of a SavedModel of {size / 1e6:.2f} MB", median(times), 0.01, text_of)
     else:
         table.skip("info of an existing SavedModel", "it is not there; scripts/samples basic-pitch")
-    size = (50 if quick else 200) * 10**6
+    size = (20 if quick else 200) * 10**6
     with Peer("tf", "bundle_peer.py") as peer:
         for kind in ("nodes", "constants"):
             path = inputs.graph(peer, kind, size)

@@ -63,7 +63,7 @@ def part_inflate(table, quick):
     """verify: inflates deflated .npz of many members, against numpy.load of all, on 1 and on 2 cores"""
     with Peer() as peer:
         for kind in ("floats", "ids"):
-            path = inputs.deflated(peer, kind)
+            path = inputs.deflated(peer, kind, 4 if quick else 16)
             inputs.warm(path)
             for threads, wanted in ((1, 2), (2, 3.5)):
                 mine, theirs = alternate(

@@ -65,7 +65,7 @@ def part_growth_open(table, quick):
 
 def part_growth_ls(table, quick):
     """ls: a torch checkpoint of 100 to 100 000 tensors, whole command, against torch.load"""
-    curve = Curve("ls", "list a torch checkpoint, whole command", "tensors")
+    curve = Curve("ls", "list a torch checkpoint, heft as a command, torch in process", "tensors")
     with Peer() as peer:
         def theirs(x):
             path = str(inputs.dictionary(peer, x))
@@ -73,17 +73,17 @@ def part_growth_ls(table, quick):
         peer.ask("baseline")
         grow(table, curve, decades(2, 4 if quick else 5), 7,
              ("heft ls", lambda x: lambda: command(HEFT, "ls", inputs.dictionary(peer, x))),
-             ("torch.load(mmap), in process", theirs))
+             ("torch.load(mmap)", theirs))
 
 
 def part_growth_tree(table, quick):
     """tree: a safetensors file of 100 to a million tensors, against reading names and shapes"""
-    curve = Curve("tree", "print the tree of a safetensors file, whole command", "tensors")
+    curve = Curve("tree", "print the tree of a safetensors file, heft as a command, safetensors in process", "tensors")
     with Peer() as peer:
         peer.ask("baseline")
         grow(table, curve, decades(2, 5 if quick else 6), 7,
              ("heft tree", lambda x: lambda: command(HEFT, "tree", inputs.many(x))),
-             ("safetensors, names and shapes, in process",
+             ("safetensors, names and shapes",
               lambda x: lambda: used(peer.ask("safe_shapes", path=str(inputs.many(x))))))
 
 
@@ -98,7 +98,7 @@ def plain(size):
 
 def part_growth_diff(table, quick):
     """diff: two equal files of 100 KB to 1 GB, against cmp"""
-    curve = Curve("diff", "compare two equal safetensors files, whole command", "bytes")
+    curve = Curve("diff", "compare two equal safetensors files, whole commands", "bytes")
 
     def pair(x):
         path = plain(x)
@@ -112,7 +112,7 @@ def part_growth_diff(table, quick):
 
 def part_growth_digest(table, quick):
     """digest: a file of 100 KB to 1 GB on one core, against sha256sum"""
-    curve = Curve("digest", "SHA-256 of a safetensors file, one core, whole command", "bytes")
+    curve = Curve("digest", "SHA-256 of a safetensors file, one core, whole commands", "bytes")
     grow(table, curve, decades(5, 8 if quick else 9), 7,
          ("heft digest -j 1", lambda x: lambda: command(HEFT, "digest", plain(x), "-j", 1, *QUIET)),
          ("sha256sum", lambda x: lambda: command("sha256sum", plain(x))))
@@ -120,7 +120,7 @@ def part_growth_digest(table, quick):
 
 def part_growth_convert(table, quick):
     """convert: a .pth of 1 MB to 1 GB to safetensors, against cp, and torch and huggingface_hub"""
-    curve = Curve("convert", "convert a .pth to safetensors, without sync", "bytes")
+    curve = Curve("convert", "convert a .pth to safetensors, without sync, the libraries in process", "bytes")
     with Peer() as peer:
         def torch(x):
             path = inputs.made(STORE / f"torch-{x}.pth",
@@ -142,7 +142,7 @@ def part_growth_convert(table, quick):
         inputs.use(torch(10**6))
         peer.ask("baseline")
         grow(table, curve, decades(6, 8 if quick else 9), 7, ("heft convert", mine), ("cp", copied),
-             ("torch and huggingface_hub, in process", library))
+             ("torch and huggingface_hub", library))
     fresh()
 
 
@@ -156,7 +156,7 @@ def text(size):
 
 def part_growth_encode(table, quick):
     """encode: English of 10 KB to 100 MB on one core, whole command, against gigatoken and tiktoken"""
-    curve = Curve("encode", "encode English text on one core, heft as a whole command", "bytes")
+    curve = Curve("encode", "encode English text on one core, heft as a command, the libraries in process", "bytes")
     with contextlib.ExitStack() as stack:
         peers = {who: stack.enter_context(tokens.ready()) for who in ("gigatoken", "tiktoken")}
 
@@ -164,7 +164,7 @@ def part_growth_encode(table, quick):
             def work(x):
                 path = str(text(x))
                 return (lambda: used(peers[who].ask("first", who=who, path=path))) if x <= most else None
-            return who + ", in process", work
+            return who, work
 
         def mine(x):
             path, out = text(x), STORE / "grown.bin"

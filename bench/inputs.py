@@ -85,10 +85,10 @@ def weights(peer, dtype, size):
                 size)
 
 
-def deflated(peer, kind):
-    """A deflated .npz of 16 arrays: floats of 16 significant bits, or token ids as int64."""
-    return made(STORE / f"deflated-{kind}.npz",
-                lambda part: peer.ask("make_deflated", path=str(part), kind=kind))
+def deflated(peer, kind, count):
+    """A deflated .npz of `count` arrays: floats of 16 significant bits, or token ids as int64."""
+    return made(STORE / f"deflated-{kind}-{count}.npz",
+                lambda part: peer.ask("make_deflated", path=str(part), kind=kind, count=count))
 
 
 def graph(peer, kind, size):

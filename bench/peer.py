@@ -98,7 +98,7 @@ def torch_stats(path):
     return {"seconds": seconds, "zeros": zeros}
 
 
-def make_deflated(path, kind):
+def make_deflated(path, kind, count):
     import numpy
     rng = numpy.random.default_rng(0)
     def one():
@@ -106,7 +106,7 @@ def make_deflated(path, kind):
             return numpy.minimum(rng.zipf(1.3, 2_000_000), 50256).astype("<i8")
         return (rng.standard_normal(4_000_000).astype("<f4").view("<u4") & 0xffff0000).view("<f4")
     with open(path, "wb") as file:
-        numpy.savez_compressed(file, **{f"w{number}": one() for number in range(16)})
+        numpy.savez_compressed(file, **{f"w{number}": one() for number in range(count)})
     return {}
 
 
