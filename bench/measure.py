@@ -33,10 +33,10 @@ def spawner():
     return tool("spawn")
 
 
-def command(*words):
+def command(*words, cwd=None):
     """(seconds from spawn to exit, peak resident bytes) of a command, with its output discarded."""
     done = subprocess.run([spawner(), *map(str, words)], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, text=True)
+                          stdout=subprocess.PIPE, text=True, cwd=cwd)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(map(str, words))}: status {done.returncode}")
     nanoseconds, peak = done.stdout.split()
