@@ -71,12 +71,28 @@ def median(values):
     return statistics.median(values)
 
 
+@functools.cache
+def environment_or_reason(name):
+    try:
+        return environment.interpreter(name)
+    except environment.Unavailable as reason:
+        return reason
+
+
+def interpreter(name):
+    """Python of an interop environment. One that cannot be created is tried once in a run."""
+    found = environment_or_reason(name)
+    if isinstance(found, environment.Unavailable):
+        raise found
+    return found
+
+
 class Peer:
     """A program of this directory in one of the interop environments. It is started by the first request;
     what its libraries print goes to build/bench/peers.log."""
 
     def __init__(self, name="main", program="peer.py"):
-        self.command = (environment.interpreter(name), "-W", "ignore", ROOT / "bench" / program)
+        self.command = (interpreter(name), "-W", "ignore", ROOT / "bench" / program)
         self.process = None
 
     def ask(self, do, **rest):

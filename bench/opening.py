@@ -5,7 +5,7 @@ import zipfile
 
 import inputs
 from copying import GB
-from measure import HEFT, OpenList, Peer, alternate, command, median, text_of
+from measure import HEFT, OpenList, Peer, alternate, command, interpreter, median, text_of
 
 
 def part_start(table, quick):
@@ -85,10 +85,9 @@ def part_pickle(table, quick):
 
 def part_scan(table, quick):
     """scan: a sparse 13 GB checkpoint, against picklescan, both as complete commands"""
-    import environment
     with Peer() as peer:
         path = inputs.sparse(peer)
-    picklescan = environment.interpreter("scan").with_name("picklescan")
+    picklescan = interpreter("scan").with_name("picklescan")
     mine, theirs = alternate(9 if quick else 25, lambda: command(HEFT, "scan", path)[0],
                              lambda: command(picklescan, "-p", path)[0])
     table.faster(f"scan {path.stat().st_size / GB:.1f} GB `.pth`, whole command", "picklescan -p",
