@@ -6,6 +6,9 @@ from copying import (GB, QUIET, against_cat, against_cp, convert_size, copy, fre
 from measure import HEFT, Peer, alternate, bytes_of, command, median
 
 
+SLOW_COPY = 8  # seconds for cp and fsync, beyond which synced rows use a smaller file
+
+
 def heft_convert(path, limit, *more):
     out = fresh()
     return command(HEFT, "convert", path, "-o", f"{out}/shards/", "--max-shard-size", limit, *QUIET,
@@ -37,7 +40,12 @@ def part_torch(table, quick):
 def part_synced(table, quick):
     """convert: 4 GB to 1 GB shards, with sync, against cp and fsync"""
     path, size = source(quick)
-    limit = convert_size(quick) // 4
+    if copy(path, True) > SLOW_COPY and size > 2 * GB:
+        with Peer() as peer:
+            path = inputs.real(peer, GB)
+        inputs.warm(path)
+        size = path.stat().st_size
+    limit = size // 4
     mine, cp = alternate(3 if quick else 9, lambda: heft_convert(path, limit), lambda: copy(path, True),
                          settle_disk, least=3 if quick else 9)
     work = f"convert {size / GB:.1f} GB `.pth` to {limit / GB:.2g} GB shards, synced"
