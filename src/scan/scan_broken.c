@@ -472,7 +472,7 @@ bool heft_scan_broken_zip(struct heft_scan *s, const struct heft_scan_place *pla
     if (!find_directories(&l))
         return false;
     if (l.n_dirs == 0) {
-        heft_scan_report_failure(s, why);
+        heft_scan_report_refused(s, place, why);
         return carve_records(s, place, err) &&
                heft_scan_pickles(s, place, 0, err); /* as a pickle, "PK\3\4" begins with PERSID */
     }

@@ -345,13 +345,13 @@ bool heft_scan_config(struct heft_scan *s, const struct heft_scan_place *place,
     struct heft_config c = {.s = s, .place = place};
     struct heft_arena mem = {0};
     struct heft_error why = {0};
+    const size_t mark = json.n >= 3 && memcmp(json.p, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     bool ok = true;
 
     /* Also modular_model_index.json. */
     c.is_index = heft_str_ends(heft_scan_name(s, place), "model_index.json");
-    if (json.n >= 3 && memcmp(json.p, "\xef\xbb\xbf", 3) == 0)
-        json = (struct heft_bytes){json.p + 3, json.n - 3};
-    heft_json_begin(&c.json, json, 0, &mem, &why);
+    json = (struct heft_bytes){json.p + mark, json.n - mark};
+    heft_json_begin(&c.json, json, mark, &mem, &why);
     heft_json_wholly_as_python(&c.json);
     while (ok && !c.full) {
         const enum heft_json_token token = heft_json_next(&c.json);
@@ -365,7 +365,7 @@ bool heft_scan_config(struct heft_scan *s, const struct heft_scan_place *place,
     heft_arena_release(&c.mem);
     /* Python may accept deeper nesting, but it refuses all other malformed JSON, too. */
     if (why.code == HEFT_LIMIT)
-        heft_scan_report_failure(s, &why);
+        heft_scan_report_refused(s, place, &why);
     *what = (struct heft_scan_json){why.code == HEFT_OK, c.templates};
     if (why.code != HEFT_NOMEM)
         return ok;

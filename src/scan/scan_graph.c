@@ -541,7 +541,7 @@ static bool try_root(struct heft_scan *s, const struct heft_scan_place *place,
         (g.nodes > 0 || g.configs > 0 || (why.code == HEFT_OK && (g.functions.count || g.assets)));
     ok = ok && (!*found || (report_savings(&g, doc, root, err) && report_unregistered(&g, err)));
     if (ok && *found && why.code != HEFT_OK)
-        heft_scan_report_failure(s, &why);
+        heft_scan_report_refused(s, place, &why);
     release_graph(&g);
     if (why.code == HEFT_NOMEM || why.code == HEFT_IO) {
         *err = why;
@@ -594,7 +594,7 @@ static bool try_form(struct heft_scan *s, const struct heft_scan_place *place, b
         *err = why;
         return false;
     }
-    heft_scan_report_failure(s, &why);
+    heft_scan_report_refused(s, place, &why);
     return true;
 }
 

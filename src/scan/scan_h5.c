@@ -113,7 +113,7 @@ bool heft_scan_h5(struct heft_scan *s, const struct heft_scan_place *place, stru
     else if (why.code == HEFT_NOMEM || why.code == HEFT_IO)
         *err = why;
     else
-        heft_scan_report_failure(s, &why);
+        heft_scan_report_refused(s, place, &why);
     heft_model_release(&model);
     return ok || (why.code != HEFT_OK && why.code != HEFT_NOMEM && why.code != HEFT_IO);
 }

@@ -96,6 +96,9 @@ struct heft_scan_run {
 /* Reports a failure as a finding; scanning continues. heft_scan_source returns the first
  * failure. */
 void heft_scan_report_failure(struct heft_scan *s, const struct heft_error *why);
+/* The same for a failure of a reader of this place, whose offset is in place->src. */
+void heft_scan_report_refused(struct heft_scan *s, const struct heft_scan_place *place,
+                              const struct heft_error *why);
 void heft_scan_report(struct heft_scan *s, struct heft_scan_item *item);
 /* Reports a sentence as a finding; `what` is "trick", "packed" … Returns false if sentence is
  * NULL: its maker ran out of memory and has set the error. */

@@ -34,6 +34,15 @@ uint64_t heft_scan_offset(const struct heft_scan_place *place, uint64_t position
                                                                        : place->base + position;
 }
 
+void heft_scan_report_refused(struct heft_scan *s, const struct heft_scan_place *place,
+                              const struct heft_error *why)
+{
+    struct heft_error moved = *why;
+
+    moved.offset = heft_scan_offset(place, why->offset);
+    heft_scan_report_failure(s, &moved);
+}
+
 bool heft_scan_report_text(struct heft_scan *s, const struct heft_scan_place *place,
                            uint64_t position, enum heft_danger danger, const char *what,
                            const char *sentence)

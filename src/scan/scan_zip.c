@@ -199,7 +199,7 @@ static bool fetch_record(struct heft_scan *s, const struct heft_scan_place *zip,
         *err = why;
         ok = false;
     } else {
-        heft_scan_report_failure(s, &why);
+        heft_scan_report_refused(s, zip, &why);
     }
     heft_arena_release(&mem);
     return ok;

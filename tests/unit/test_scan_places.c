@@ -1,5 +1,5 @@
-/* test_scan_places.c: ranges of a large file that scan reads, and its reports when allocations
- * fail. */
+/* test_scan_places.c: ranges of a large file that scan reads, offsets of failures in places within
+ * it, and its reports when allocations fail. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "failures.h"
+#include "base/checksum.h"
 #include "core/model.h"
 #include "format/formats.h"
 #include "scan/scan.h"
@@ -135,6 +136,70 @@ static void storages_are_not_read(void **state)
     heft_buf_release(&h.back);
 }
 
+/* ---- offsets of failures ------------------------------------------------------------------- */
+
+/* A zip without a directory. */
+static const uint8_t broken[] = "PK\3\4 and 32 bytes, but no directory";
+
+static void take_refused(void *ctx, const struct heft_scan_item *item)
+{
+    uint64_t *const offset = ctx;
+
+    if (strcmp(item->what, "refused") == 0)
+        *offset = item->offset;
+}
+
+/* Offset of the finding "refused" in a file, and of the error. */
+static uint64_t refused_at(const struct heft_buf *file)
+{
+    struct heft_model model; /* only for its default limits */
+    struct heft_error err = {0};
+    struct heft_source src;
+    uint64_t offset = 0;
+    bool complete;
+
+    assert_false(file->failed);
+    heft_source_open_memory(&src, (struct heft_bytes){(const uint8_t *)file->p, file->n}, "file");
+    heft_model_init(&model, NULL, &heft_formats);
+    assert_true(
+        heft_scan_file(&src, "file", &model.limits, take_refused, &offset, &complete, &err));
+    heft_model_release(&model);
+    heft_source_close(&src);
+    assert_false(complete);
+    assert_int_equal(err.offset, offset);
+    return offset;
+}
+
+static void failures_in_unpacked_bytes_have_no_offset(void **state)
+{
+    struct heft_buf file = {0};
+
+    (void)state;
+    heft_buf_put(&file, "\x1f\x8b\x08\0\0\0\0\0\0\3\1", 11); /* one stored block */
+    torch_zip_u16(&file, sizeof broken);
+    torch_zip_u16(&file, (uint16_t) ~sizeof broken);
+    heft_buf_put(&file, broken, sizeof broken);
+    torch_zip_u32(&file, heft_crc32(0, broken, sizeof broken));
+    torch_zip_u32(&file, sizeof broken);
+    assert_true(refused_at(&file) == HEFT_NO_OFFSET);
+    heft_buf_release(&file);
+}
+
+static void failures_in_records_have_offsets_in_the_file(void **state)
+{
+    struct torch_zip_record records[] = {
+        {.name = "a/data.pkl", .data = {(const uint8_t *)"\x80\2N.", 4}},
+        {.name = "a/b.zip", .data = {broken, sizeof broken}}};
+    struct heft_buf file = {0};
+    uint64_t offset;
+
+    (void)state;
+    torch_zip_records(&file, records, HEFT_COUNT(records));
+    offset = refused_at(&file);
+    assert_int_equal(offset, records[1].at + 30 + strlen("a/b.zip") + sizeof broken);
+    heft_buf_release(&file);
+}
+
 /* ---- memory ------------------------------------------------------------------------------ */
 
 /* gzip of "\x80\2" "cos\nsystem\n.", as written by Python's gzip.compress(…, mtime=0). */
@@ -199,6 +264,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(storages_are_not_read),
+        cmocka_unit_test(failures_in_unpacked_bytes_have_no_offset),
+        cmocka_unit_test(failures_in_records_have_offsets_in_the_file),
         cmocka_unit_test(any_allocation_may_fail),
     };
 
