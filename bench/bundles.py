@@ -33,14 +33,14 @@ def part_bundle(table, quick):
 
 
 def part_bundle_index(table, quick):
-    """ls: a bundle of 100,000 tensors by its index, against TensorFlow in a running Python"""
+    """ls: a bundle of 100 000 tensors by its index, against TensorFlow in a running Python"""
     prefix = bundle_of(inputs.many(100_000), "bundle-100000")
     with Peer("tf", "bundle_peer.py") as peer:
         mine, theirs = [], []
         for _ in range(10 if quick else 25):
             mine.append(command(HEFT, "ls", f"{prefix}.index")[0])
             theirs.append(peer.ask("list_bundle", prefix=str(prefix))["seconds"])
-    table.faster("list a bundle of 100,000 tensors, whole command", "tf.train.load_checkpoint, in process",
+    table.faster("list a bundle of 100 000 tensors, whole command", "tf.train.load_checkpoint, in process",
                  median(mine), median(theirs), 15)
 
 

@@ -148,6 +148,11 @@ def text_of(seconds):
     return f"{seconds * 1e3:.2f} ms" if seconds < 0.1 else f"{seconds:.2f} s"
 
 
+def spaced(number):
+    """A number with spaces between thousands."""
+    return f"{number:,.0f}".replace(",", " ")
+
+
 def bytes_of(size):
     return f"{size / 2**20:.1f} MiB"
 

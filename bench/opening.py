@@ -5,7 +5,7 @@ import zipfile
 
 import inputs
 from copying import GB
-from measure import HEFT, OpenList, Peer, alternate, command, interpreter, median, text_of
+from measure import HEFT, OpenList, Peer, alternate, command, interpreter, median, spaced, text_of
 
 
 def part_start(table, quick):
@@ -75,10 +75,10 @@ def part_pickle(table, quick):
     with Peer() as peer:
         large, small = inputs.dictionary(peer, 33_000), inputs.dictionary(peer, 3_300)
     rounds = 5 if quick else 11
-    table.below(f"open and list a pickle of {opcodes_of(large):,} opcodes, whole command",
+    table.below(f"open and list a pickle of {spaced(opcodes_of(large))} opcodes, whole command",
                 median([command(HEFT, "ls", large)[0] for _ in range(rounds)]), 0.5, text_of)
     table.under("explain")
-    table.below(f"`explain --trace` of {opcodes_of(small):,} opcodes, whole command",
+    table.below(f"`explain --trace` of {spaced(opcodes_of(small))} opcodes, whole command",
                 median([command(HEFT, "explain", "--trace", small)[0] for _ in range(rounds)]), 1,
                 text_of)
 

@@ -71,12 +71,11 @@ def by_verb(rows):
 
 def points(curve):
     """Table of the points of a curve."""
-    show_x = (lambda x: curves.value_text(x, "bytes")) if curve.unit == "bytes" else (lambda x: f"{x:,.0f}")
     values = {line.label: {point.x: point for point in line.points} for line in curve.lines}
     head = [curve.unit, *(f"{label}: {what}" for label in values for what in ("time", "memory"))]
     rows = []
     for x in sorted({x for found in values.values() for x in found}):
-        row = [show_x(x)]
+        row = [curves.value_text(x, curve.unit)]
         for found in values.values():
             point = found.get(x)
             row += [text_of(point.seconds), bytes_of(point.memory or 0)] if point else ["–", "–"]
