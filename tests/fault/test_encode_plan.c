@@ -118,7 +118,7 @@ static size_t long_words(char *text)
 {
     size_t n = 0;
 
-    for (char word = 'a'; word < 'j'; word++) {
+    for (int word = 'a'; word < 'j'; word++) {
         memset(text + n, word, LONG_WORD);
         n += LONG_WORD;
         memcpy(text + n, " a b ", 5);
