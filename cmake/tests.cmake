@@ -56,6 +56,11 @@ endforeach()
 
 add_custom_target(fuzz_targets) # exactly the targets of make fuzz
 
+# Mutators are linked only with libFuzzer, but every preset compiles them.
+file(GLOB mutator_sources CONFIGURE_DEPENDS fuzz/mutate_*.c)
+add_library(fuzz_mutators OBJECT ${mutator_sources})
+target_link_libraries(fuzz_mutators PRIVATE heft_inside)
+
 # Fuzz targets need no prototypes: the main function of the driver declares them.
 file(GLOB fuzz_sources CONFIGURE_DEPENDS fuzz/fuzz_*.c)
 if(NOT ZLIB_FOUND)
