@@ -102,3 +102,20 @@ const void *heft_module_find(const char *file, const char *symbol, const char *n
                   "heft's module %s cannot be loaded: it needs %s", s.path, needs);
     return address;
 }
+
+bool heft_module_folder(char *out, size_t n)
+{
+    const char *const wanted = heft_os_variable("HEFT_MODULES");
+    struct search s = {.file = ""};
+    int put;
+
+    if (wanted && wanted[0]) {
+        put = snprintf(out, n, "%s/", wanted);
+    } else {
+        find_beside(&s);
+        put = snprintf(out, n, "%s",
+                       s.folder[0] && has_file(&s, s.folder) ? s.folder
+                                                             : heft_module_place.installed);
+    }
+    return put > 0 && (size_t)put < n;
+}

@@ -20,5 +20,7 @@ extern const struct heft_module_place heft_module_place;
  * not an absolute path. */
 HEFT_CHECKED const void *heft_module_find(const char *file, const char *symbol, const char *needs,
                                           struct heft_error *err);
+/* Directory in which modules are searched, with a slash at its end. False: its path is too long. */
+bool heft_module_folder(char *out, size_t n);
 
 #endif
