@@ -4,11 +4,11 @@
  *
  *     heft ── fork ──► child   a copy of the memory, the open file, and no other descriptor of the
  *      │                │      program; a single thread; limits on memory and processor time;
- *      │                │      no output, no core dump, no files, no processes, no signals
+ *      │                │      no output, no core dump; seccomp and Landlock: no files, no
+ *      │                │      processes, no sockets, no signals to others
  *      └──── socket ────┘      WALK, READ ──►   ◄── DATASET …, VALUE …, NOTE …, DONE or FAILED */
 #include "hdf5_parts.h"
 
-#include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -70,22 +70,6 @@ void hdf5_step(uint64_t bytes)
                             (bytes < HDF5_STEP_MOST ? bytes : HDF5_STEP_MOST) / 1000 * BYTE_NANOS;
 
     hdf5_process_timer(micros * slow);
-}
-
-/* Address space in use, and a margin. No limit if it is unknown. */
-static uint64_t find_memory(void)
-{
-    FILE *file = fopen("/proc/self/statm", "re");
-    const long page = sysconf(_SC_PAGESIZE);
-    unsigned long long pages = 0;
-    char line[128];
-
-    if (!file)
-        return 0;
-    if (fgets(line, sizeof line, file))
-        pages = strtoull(line, NULL, 10);
-    (void)fclose(file);
-    return pages > 0 && page > 0 ? pages * (unsigned long long)page + HDF5_MEMORY : 0;
 }
 
 /* ---- opening the file -------------------------------------------------------------------- */
@@ -241,7 +225,8 @@ static void serve_requests(struct hdf5_file *file, struct hdf5_pipe *in, struct 
     }
 }
 
-void hdf5_serve(const struct hdf5_process *process, int socket, const struct heft_h5_input *input)
+void hdf5_serve(const struct hdf5_process *process, int socket, const struct heft_h5_input *input,
+                uint64_t memory)
 {
     static struct hdf5_pipe in, out;
     struct hdf5_file file = {.id = -1};
@@ -254,7 +239,7 @@ void hdf5_serve(const struct hdf5_process *process, int socket, const struct hef
     hdf5_process_enter(process, socket, input->fd);
     walk_seconds = clip_seconds(input->seconds);
     slow = measure_slowness();
-    hdf5_process_confine(find_memory());
+    hdf5_process_confine(memory);
     ok = hdf5_enter(&entry, &err);
     hdf5_step(0); /* from here on the file is parsed */
     ok = ok && hdf5_open(&file, input, &err);

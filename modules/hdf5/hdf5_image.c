@@ -4,25 +4,7 @@
 #include "hdf5_parts.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <unistd.h>
-
-static int open_unlinked(void)
-{
-    const char *folder = getenv("TMPDIR");
-    char path[4096];
-    int n, fd;
-
-    n = snprintf(path, sizeof path, "%s/heft-XXXXXX", folder && *folder ? folder : "/tmp");
-    if (n < 0 || (size_t)n >= sizeof path) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    fd = mkstemp(path);
-    if (fd >= 0)
-        (void)unlink(path);
-    return fd;
-}
 
 static bool fail_errno(struct heft_error *err, const char *what)
 {
@@ -39,7 +21,7 @@ struct heft_h5_image *hdf5_image_new(struct heft_error *err)
 
     if (!image)
         return NULL;
-    image->fd = open_unlinked();
+    image->fd = hdf5_temporary();
     if (image->fd >= 0)
         return image;
     fail_errno(err, "a temporary file for the metadata cannot be created");

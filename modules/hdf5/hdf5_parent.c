@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -72,15 +73,33 @@ static bool take_answer(struct heft_h5_file *file, struct heft_error *err)
     return word == HDF5_DONE || take_error(file, err);
 }
 
+/* Address space in use, and a margin; 0, no limit, if it is unknown. The child is as large as this
+ * process, and cannot find out: a confined program has no access to the files about it. */
+static uint64_t find_memory(void)
+{
+    FILE *file = fopen("/proc/self/statm", "re");
+    const long page = sysconf(_SC_PAGESIZE);
+    unsigned long long pages = 0;
+    char line[128];
+
+    if (!file)
+        return 0;
+    if (fgets(line, sizeof line, file))
+        pages = strtoull(line, NULL, 10);
+    (void)fclose(file);
+    return pages > 0 && page > 0 ? pages * (unsigned long long)page + HDF5_MEMORY : 0;
+}
+
 /* Forks while no thread is inside libhdf5, so that the child finds it in a consistent state. */
 static bool start_child(struct heft_h5_file *file, int theirs, const struct heft_h5_input *input)
 {
+    const uint64_t memory = find_memory();
     bool ok;
 
     hdf5_lock();
     ok = hdf5_process_start(&file->process);
     if (ok && file->process.child == 0)
-        hdf5_serve(&file->process, theirs, input);
+        hdf5_serve(&file->process, theirs, input, memory);
     hdf5_unlock();
     return ok;
 }

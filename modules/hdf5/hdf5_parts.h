@@ -149,15 +149,21 @@ bool hdf5_process_start(struct hdf5_process *process);
 /* Waits until the process has ended; kills it first if by_force. */
 struct hdf5_end hdf5_process_end(struct hdf5_process *process, bool by_force);
 /* Call in the child before anything else; allocates nothing. Of the parent's descriptors only a and
- * b (or -1) stay open; its signal handlers are removed. The process cannot write files, create
- * processes, gain rights, or dump core. */
+ * b (or -1) stay open; its signal handlers are removed. */
 void hdf5_process_enter(const struct hdf5_process *process, int a, int b);
-/* From here on no descriptor can be opened; memory: bytes of address space, 0: unlimited. */
+/* Call in the child before it reads the file. From here on it has nothing but its memory, the clock
+ * and its two descriptors: it cannot open or write files, create processes or sockets, signal
+ * others, gain rights, or dump core. memory: bytes of address space, 0: unlimited. */
 void hdf5_process_confine(uint64_t memory);
 void hdf5_limit(int what, uint64_t most); /* sets the soft limit, within the hard one */
 /* Ends the process after so much more processor time. */
 void hdf5_process_timer(uint64_t micros);
 uint64_t hdf5_process_nanos(void); /* processor time so far */
+
+/* ---- os_temporary.c ---- */
+
+/* Opens a temporary file without a name in TMPDIR; -1 with errno. */
+int hdf5_temporary(void);
 
 /* ---- hdf5_child.c: the process that runs libhdf5 ---- */
 
@@ -175,9 +181,10 @@ enum hdf5_word {
 /* Sets the time limit of the next call of libhdf5, which handles so many bytes. */
 #define HDF5_STEP_MOST ((uint64_t)1 << 30)
 void hdf5_step(uint64_t bytes);
-/* Runs the child: opens the input, and answers requests on the socket until it is closed. */
-void hdf5_serve(const struct hdf5_process *process, int socket, const struct heft_h5_input *input)
-    __attribute__((noreturn));
+/* Runs the child: opens the input, and answers requests on the socket until it is closed. memory:
+ * limit of its address space in bytes, 0: none. */
+void hdf5_serve(const struct hdf5_process *process, int socket, const struct heft_h5_input *input,
+                uint64_t memory) __attribute__((noreturn));
 
 /* ---- hdf5_pipe.c: messages between the two processes ---- */
 

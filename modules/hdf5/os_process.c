@@ -2,6 +2,7 @@
  * the child keeps, its limits, and waiting for its end. */
 #define _DEFAULT_SOURCE /* for syscall and MAP_ANONYMOUS */
 #include "hdf5_parts.h"
+#include "io/confinement.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -190,6 +191,16 @@ void hdf5_process_enter(const struct hdf5_process *process, int a, int b)
     keep_descriptors(a, b);
     shared_page = process->shared;
     set_signals();
+}
+
+/* No PR_SET_PDEATHSIG: that signal is sent when the *thread* that forked ends, while others still
+ * read the file. The process ends with its socket. */
+void hdf5_process_confine(uint64_t memory)
+{
+    struct heft_file_rules no_files;
+
+    if (memory)
+        hdf5_limit(RLIMIT_AS, memory);
     forbid_resource(RLIMIT_CORE);
     forbid_resource(RLIMIT_FSIZE);
 #ifdef RLIMIT_NPROC
@@ -199,13 +210,11 @@ void hdf5_process_enter(const struct hdf5_process *process, int a, int b)
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 #endif
-}
-
-void hdf5_process_confine(uint64_t memory)
-{
-    if (memory)
-        hdf5_limit(RLIMIT_AS, memory);
+    /* Kernels that lack one of these are left with the limits. */
+    if (heft_file_rules_begin(&no_files))
+        (void)heft_file_rules_end(&no_files);
     forbid_resource(RLIMIT_NOFILE);
+    (void)heft_calls_confine(HEFT_CALLS_WORKER);
 }
 
 /* ---- the child: time ------------------------------------------------------------------------ */
