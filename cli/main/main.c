@@ -4,6 +4,7 @@
  * go to stdout, and every write is checked; errors and notes go to stderr. */
 #include "main/heap.h"
 #include "main/options.h"
+#include "main/sandbox.h"
 #include "output/output.h"
 #include "output/report.h"
 
@@ -69,6 +70,7 @@ static int run_verb(const struct options *options, const struct verb *verb)
         help_verb(&out, verb);
         status = EXIT_SOUND;
     } else {
+        sandbox_enter(options, verb);
         status = verb->run(options, &out);
     }
     if (out_close(&out))

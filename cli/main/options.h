@@ -15,7 +15,7 @@ struct text_list {
 };
 
 struct options {
-    bool help, version, quiet, no_progress;
+    bool help, version, verbose, quiet, no_progress, no_sandbox;
     bool json, jsonl, tsv, all;
     bool trace, state;
     bool files;          /* digest --files */

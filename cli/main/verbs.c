@@ -33,10 +33,12 @@ static const struct option_spec common[] = {
     FLAG('q', "quiet", quiet, "print neither progress nor notes"),
     FLAG(0, "no-progress", no_progress, "do not print progress"),
     TEXT(0, "color", color, "WHEN", "auto|always|never", "colors: auto, always or never"),
+    FLAG(0, "no-sandbox", no_sandbox, "do not confine the process to its files"),
     END,
 };
 static const struct option_spec top[] = {
     FLAG(0, "version", version, "print the version and exit"),
+    FLAG(0, "verbose", verbose, "with --version: whether the kernel can confine heft"),
     END,
 };
 static const struct option_spec reading[] = {

@@ -1,6 +1,7 @@
 /* report.c: errors, notes and opening of inputs for all verbs. */
 #include "output/report.h"
 #include "main/hints.h"
+#include "main/sandbox.h"
 #include "output/output.h"
 
 #include <errno.h>
@@ -15,6 +16,7 @@ int report_error(const struct heft_error *err)
     char line[1024];
     hint_options(said.text, sizeof said.text, err->text);
     fprintf(stderr, "%s\n", heft_error_format(&said, line, sizeof line));
+    sandbox_explain(err);
     return err->code == HEFT_MISMATCH ? EXIT_NO : EXIT_TROUBLE;
 }
 
@@ -148,6 +150,7 @@ struct heft_checkpoint *open_inputs(const struct options *options, size_t leave,
         report_note(options, "--io mmap has no effect: files are read by pread");
     c = n == 1 ? heft_open(options->inputs.items[0], &how, err)
                : heft_open_many(options->inputs.items, n, &how, err);
+    sandbox_opened(options);
     for (size_t i = 0; c && heft_choice_at(c, i); i++)
         report_note(options, "%s", heft_choice_at(c, i));
     if (c && !note_idle(options, c, err)) {

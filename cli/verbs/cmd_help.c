@@ -3,6 +3,7 @@
 #include "output/output.h"
 #include "output/report.h"
 
+#include <heft/confine.h>
 #include <string.h>
 
 enum { VERB_WIDTH = 14, OPTION_WIDTH = 34 };
@@ -99,6 +100,20 @@ static void help_all(struct out *out)
              "See also: heft VERB --help, man heft.\n");
 }
 
+/* Which layers of heft/confine.h this kernel has. */
+static void put_confinement(struct out *out)
+{
+    unsigned landlock;
+    const unsigned layers = heft_confine_available(&landlock);
+
+    out_text(out, "confinement: Landlock ");
+    if (layers & HEFT_CONFINED_FILES)
+        out_u64(out, landlock);
+    else
+        out_text(out, "missing");
+    out_text(out, layers & HEFT_CONFINED_CALLS ? ", seccomp\n" : ", seccomp missing\n");
+}
+
 int cmd_help(const struct options *options, struct out *out)
 {
     struct heft_error err = {0};
@@ -109,6 +124,8 @@ int cmd_help(const struct options *options, struct out *out)
         out_text(out, "heft ");
         out_text(out, heft_version());
         out_char(out, '\n');
+        if (options->verbose)
+            put_confinement(out);
     } else if (!name) {
         help_all(out);
     } else if (verb) {

@@ -6,9 +6,12 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "heft/confine.h"
 #include "heft/heft.h"
 #include "heft/split.h"
 #include "heft/tokens.h"
@@ -404,6 +407,24 @@ static void cancelled(void **state)
     heft_close(c);
 }
 
+/* In a process of its own, which stays confined. */
+static void confinement(void **state)
+{
+    pid_t child;
+    int status;
+
+    (void)state;
+    (void)heft_confine_available(NULL);
+    child = fork();
+    if (child == 0) {
+        (void)heft_confine(NULL, 1);
+        (void)heft_confine_processes();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -416,6 +437,7 @@ int main(void)
         cmocka_unit_test(digests_and_lists),
         cmocka_unit_test(notes_need_no_callback),
         cmocka_unit_test(cancelled),
+        cmocka_unit_test(confinement),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

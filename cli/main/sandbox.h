@@ -1,0 +1,15 @@
+/* sandbox.h: the command confines itself before it reads its inputs (heft/confine.h), unless
+ * --no-sandbox is given. */
+#ifndef CLI_SANDBOX_H
+#define CLI_SANDBOX_H
+
+#include "main/options.h"
+
+/* Confines the process to the files that the options name. Before threads are started. */
+void sandbox_enter(const struct options *options, const struct verb *verb);
+/* An input is open. After the last one no process can be started, unless the verb will need one. */
+void sandbox_opened(const struct options *options);
+/* Notes if the confinement, not the file's permissions, may be the reason of an error. */
+void sandbox_explain(const struct heft_error *err);
+
+#endif
