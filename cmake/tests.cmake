@@ -6,6 +6,7 @@
 #   fuzz/heft-*-pipe      scan, safetensors behind a pipe   (every preset)
 #   heft-conversions  prints the dtypes of each format      (tests/tools)
 #   heft-open         opens, reads, verifies, mutates       (tests/tools)
+#   heft-planted      the command with a planted fault      (tests/tools)
 
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 pkg_check_modules(SNAPPY REQUIRED IMPORTED_TARGET snappy)
@@ -44,6 +45,20 @@ target_link_libraries(heft-open PRIVATE heft_inside)
 
 add_executable(heft-conversions tests/tools/conversions.c)
 target_link_libraries(heft-conversions PRIVATE heft_static heft_flags)
+
+# The command with a fault in it, and a module of HDF5 that is not confined: tests/fault/confined.
+add_executable(heft-planted tests/tools/planted.c ${cli_sources} ${PROJECT_BINARY_DIR}/html_page_text.c)
+target_include_directories(heft-planted PRIVATE cli)
+target_link_libraries(heft-planted PRIVATE heft_inside)
+if(TARGET heft_hdf5)
+    add_library(hdf5_unconfined MODULE ${hdf5_sources} tests/tools/hdf5_unconfined.c)
+    target_include_directories(hdf5_unconfined PRIVATE src include)
+    target_compile_definitions(hdf5_unconfined PRIVATE H5_USE_110_API)
+    target_link_libraries(hdf5_unconfined PRIVATE heft_flags PkgConfig::HDF5 Threads::Threads)
+    target_link_options(hdf5_unconfined PRIVATE LINKER:--wrap=hdf5_process_confine)
+    set_target_properties(hdf5_unconfined PROPERTIES PREFIX "" OUTPUT_NAME heft_hdf5
+        LIBRARY_OUTPUT_DIRECTORY tests/unconfined)
+endif()
 
 # They read from pipes: fuzz/differential compares their answers with a real CPython, and with the
 # safetensors library.
