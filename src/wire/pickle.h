@@ -169,7 +169,7 @@ HEFT_CHECKED bool heft_pickle_salvage(struct heft_pickle *out, struct heft_bytes
                                       struct heft_arena *arena, struct heft_error *why,
                                       struct heft_error *err);
 
-/* Iterates over the items of a container or a CALL. Linear. */
+/* Iterates over the items of a container or a CALL, linear; HEFT_PICKLE_NIL has no items. */
 struct heft_pickle_iter {
     const struct heft_pickle *pickle;
     uint32_t segment, index;
@@ -177,7 +177,9 @@ struct heft_pickle_iter {
 static inline struct heft_pickle_iter heft_pickle_items(const struct heft_pickle *pickle,
                                                         uint32_t node)
 {
-    return (struct heft_pickle_iter){pickle, pickle->nodes[node].first, 0};
+    const uint32_t first = node == HEFT_PICKLE_NIL ? HEFT_PICKLE_NIL : pickle->nodes[node].first;
+
+    return (struct heft_pickle_iter){pickle, first, 0};
 }
 /* Node number of the next item; false at the end. */
 static inline bool heft_pickle_next(struct heft_pickle_iter *iter, uint32_t *node)

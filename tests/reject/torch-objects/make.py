@@ -267,6 +267,7 @@ def structure():
     sample("p15-newobj-of-text", "malformed", "", PROTO + text("C") + b")", AT, b"\x81.")
     sample("p15-newobj-without-tuple", "malformed", "", PROTO + name("my", "C") + b"N", AT, b"\x81.")
     sample("p15-newobj-ex-without-dict", "malformed", "", PROTO + name("my", "C") + b")N", AT, b"\x92.")
+    sample("p15-conv-without-build", "ok", "", PROTO + name("torch.ao.nn.quantized.modules.conv", "Conv2d") + b")\x81.")
     sample("p15-build-twice", "unsupported", "", PROTO + name("my", "C") + b")\x81}b}", AT, b"b.")
     sample("p17-long1-of-300-bits", "ok", "", PROTO + b"}" + text("n") + b"\x8a\x26" + b"\x55" * 38 + b"s.")
     sample("p18-float-1e999", "malformed", "out of range", PROTO + b"}" + text("x"), AT, b"F1e999\ns.")
