@@ -40,7 +40,7 @@ target_link_libraries(test_toy PRIVATE heft_inside PkgConfig::CMOCKA Threads::Th
 set_target_properties(test_toy PROPERTIES RUNTIME_OUTPUT_DIRECTORY tests)
 
 add_executable(heft-open tests/tools/open_tool.c tests/tools/judge.c
-    tests/tools/mutate.c tests/tools/print_rows.c)
+    tests/tools/mutate.c tests/tools/exercise.c tests/tools/print_rows.c)
 target_link_libraries(heft-open PRIVATE heft_inside)
 
 add_executable(heft-conversions tests/tools/conversions.c)

@@ -27,14 +27,21 @@ const char *judge_code_name(enum heft_code code);
  * cannot read a tensor. */
 bool print_rows(const char *path);
 
+enum mutate_kind { MUTATE_CHECKPOINT, MUTATE_SCAN, MUTATE_VOCAB, MUTATE_IDS };
+
 /* Damages the file at `source` in many small ways, writes each result to `at` and opens it. Returns
- * false if heft exceeded its time or memory; the damaged file then still exists. */
+ * false if heft exceeded its time or memory, or broke a promise of its interface; the damaged file then
+ * still exists. */
 struct mutate_options {
+    enum mutate_kind kind;
     const char *source, *at;
-    const char *open; /* path to open; NULL: the damaged copy */
-    size_t stride;    /* use every stride-th position; 1: all */
-    double seconds;   /* limit of processor time for one damaged file */
-    bool scan;        /* run heft_scan instead of opening */
+    const char *open;   /* path to open; NULL: the damaged copy */
+    const char *intact; /* path of the undamaged checkpoint; NULL: source */
+    const char *folder; /* empty directory for outputs of conversions; needed for `verbs` */
+    size_t stride;      /* use every stride-th position; 1: all */
+    size_t verbs;       /* run all verbs on every n-th damaged file; 0: on none */
+    double seconds;     /* limit of processor time for one damaged file */
+    bool every;         /* the complete set of damages */
 };
 bool mutate_file(const struct mutate_options *options);
 

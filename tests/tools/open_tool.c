@@ -8,10 +8,16 @@
  *     heft-open --vocab PATH…              the same for vocabularies (TENSORS: number of ids)
  *     heft-open --digests PATH…            the same for lists of digests (TENSORS: number of digests)
  *     heft-open --rows PATH                one line per tensor (judge.h); status 1 if it cannot be read
+ *     heft-open --formats                  names of the formats that heft reads
  *     heft-open --mutate FILE --at PATH    opens damaged copies of FILE, written to PATH
- *         [--open PATH]                    opens this directory, which contains the copy, instead
+ *         [--open PATH --intact PATH]      opens this path, of the whole checkpoint, instead; the
+ *                                          path of the undamaged one
  *         [--stride N] [--seconds S] [--memory MIB]
+ *         [--every 1]                      all damages (mutate.c)
+ *         [--verbs N --folder PATH]        all verbs on every n-th copy (exercise.h)
  *     heft-open --mutate-scan FILE …       the same with heft_scan
+ *     heft-open --mutate-vocab FILE …      the same for vocabularies
+ *     heft-open --mutate-ids FILE …        the same for files of ids
  *
  * OFFSET is 0x… or -. */
 #include <inttypes.h>
@@ -96,17 +102,40 @@ static bool limit_memory(const char *mebibytes)
     return setrlimit(RLIMIT_AS, &limit) == 0;
 }
 
+static bool parse_kind(struct mutate_options *options, const char *name)
+{
+    static const char *const names[] = {[MUTATE_CHECKPOINT] = "--mutate",
+                                        [MUTATE_SCAN] = "--mutate-scan",
+                                        [MUTATE_VOCAB] = "--mutate-vocab",
+                                        [MUTATE_IDS] = "--mutate-ids"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            options->kind = (enum mutate_kind)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool parse_mutate_option(struct mutate_options *options, const char *name, const char *value)
 {
-    options->scan |= strcmp(name, "--mutate-scan") == 0;
-    if (strncmp(name, "--mutate", 8) == 0)
+    if (parse_kind(options, name))
         options->source = value;
     else if (strcmp(name, "--at") == 0)
         options->at = value;
     else if (strcmp(name, "--open") == 0)
         options->open = value;
+    else if (strcmp(name, "--intact") == 0)
+        options->intact = value;
+    else if (strcmp(name, "--folder") == 0)
+        options->folder = value;
     else if (strcmp(name, "--stride") == 0)
         options->stride = (size_t)strtoull(value, NULL, 10);
+    else if (strcmp(name, "--verbs") == 0)
+        options->verbs = (size_t)strtoull(value, NULL, 10);
+    else if (strcmp(name, "--every") == 0)
+        options->every = true;
     else if (strcmp(name, "--seconds") == 0)
         options->seconds = strtod(value, NULL);
     else if (strcmp(name, "--memory") == 0)
@@ -133,8 +162,21 @@ static int run_mutate(int argc, char **argv)
     return mutate_file(&options) ? 0 : 1;
 }
 
+static void print_formats(void)
+{
+    struct heft_format_info format;
+
+    for (size_t i = 0; heft_format_at(i, &format); i++)
+        if (format.reads)
+            puts(format.name);
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], "--formats") == 0) {
+        print_formats();
+        return 0;
+    }
     if (argc > 1 && strncmp(argv[1], "--mutate", 8) == 0)
         return run_mutate(argc, argv);
     if (argc == 3 && strcmp(argv[1], "--rows") == 0)
