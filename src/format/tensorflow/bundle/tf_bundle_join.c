@@ -95,14 +95,16 @@ bool heft_tf_join(struct heft_model *model, struct heft_error *err)
 {
     const size_t n = model->n_partial, n_rows = model->n_rows;
     struct heft_arena scratch = {0};
-    bool *rows = heft_arena_zero(&scratch, n_rows + 1, sizeof *rows, err);
-    bool *unreadable = heft_arena_zero(&scratch, model->n_unreadable + 1, sizeof *rows, err);
-    bool ok = rows && unreadable;
     struct heft_error overlap;
     struct heft_row row;
+    bool *rows, *unreadable, ok;
 
-    if (n)
-        qsort(model->partial, n, sizeof *model->partial, by_name);
+    if (n == 0)
+        return true;
+    rows = heft_arena_zero(&scratch, n_rows + 1, sizeof *rows, err);
+    unreadable = heft_arena_zero(&scratch, model->n_unreadable + 1, sizeof *rows, err);
+    ok = rows && unreadable;
+    qsort(model->partial, n, sizeof *model->partial, by_name);
     for (size_t i = 0, alike; ok && i < n; i += alike) {
         alike = count_alike(&model->partial[i], n - i);
         if (!is_complete(&model->partial[i], alike))
