@@ -60,6 +60,25 @@ HEFT_CHECKED bool heft_source_zeros(const struct heft_source *src, uint64_t off,
 int heft_source_fd(const struct heft_source *src, uint64_t off, uint64_t *fd_off);
 void heft_source_close(struct heft_source *src);
 
+/* source_near.c. Small ranges that are close to each other, such as headers, read with one call:
+ * reads of `source` are served from a window on the source below, as far as it contains them. For
+ * one thread. `source` is valid as long as the struct stays where it is. */
+struct heft_near {
+    struct heft_source source;
+    const struct heft_source *below;
+    uint8_t *window; /* bytes [from, to) of `below` */
+    uint64_t from, to;
+};
+HEFT_CHECKED bool heft_near_open(struct heft_near *near, const struct heft_source *below,
+                                 struct heft_error *err);
+void heft_near_close(struct heft_near *near);
+/* Range `index` of a list that ascends by `begin`; false if it will not be read. */
+typedef bool heft_near_range(const void *ctx, size_t index, uint64_t *begin, uint64_t *end);
+/* Before range `index` of `count` is read: fills the window with it and the next ones, as far as
+ * they are close, unless it contains the range already. A failure is left to the read. */
+void heft_near_look(struct heft_near *near, heft_near_range *range, const void *ctx, size_t index,
+                    size_t count);
+
 /* Decompressed streams: in memory as far as they fit into the first 1 MiB, the others in one
  * temporary file without a name, which is created when needed. A region is placed, filled, then
  * read; after a failure it may be filled again. Different threads may use different regions at

@@ -1,29 +1,27 @@
 /* zip_local.c: local headers, payloads and descriptors of a zip archive.
  *
- * The begin of a payload depends on the lengths in its local header, so each header must be read:
- * one small read for each entry, in the order of the file, or one read of everything if the archive
- * is small. Every record must end before the next one begins, which also keeps the work linear in
- * the file, whatever the directory claims. torch leaves crc and sizes zero (bit 3 set); if bit 3 is
- * not set they must equal those of the directory. */
+ * The begin of a payload depends on the lengths in its local header, so each header must be read,
+ * in the order of the file: by one read with the next ones, if these are close, else by a small
+ * read of its own. Every record must end before the next one begins, which also keeps the work linear
+ * in the file, whatever the directory claims. torch leaves crc and sizes zero (bit 3 set); if bit 3
+ * is not set they must equal those of the directory. */
 #include "wire/zip_parts.h"
 
 #include "base/endian.h"
 
 #include <stdlib.h>
 
-#define SMALL      (UINT64_C(1) << 20) /* an archive that is read as a whole … */
-#define SMALL_EACH 4096                /* … if its records are about this far apart */
-#define GUESS                                                                                      \
-    32 /* bytes of extra fields that are read with the header: all except torch's
-                         padding */
+/* Bytes of extra fields that are read with the header: all except torch's padding. */
+#define GUESS 32
 #define PIECE ((size_t)64 << 10)
 #define PEEK  4096 /* packed bytes read for the begin of a record */
 
 struct locals {
     const struct heft_zip *zip;
+    const struct heft_zip_place *places; /* sorted */
     const struct heft_source *src;
     struct heft_error *err;
-    uint8_t *whole; /* everything before the directory, if that is small */
+    struct heft_near near;
     uint8_t *room;  /* header, name and the begin of extra fields */
     uint8_t *extra; /* extra fields longer than GUESS; allocated on first use */
 };
@@ -32,6 +30,7 @@ struct locals {
  * directory. */
 struct local {
     const struct heft_zip_entry *e;
+    size_t place; /* index in places */
     const uint8_t *p;
     size_t n; /* bytes at p */
     struct heft_zip_record r;
@@ -144,14 +143,25 @@ static bool local_zip64(struct locals *l, const struct local *h, struct heft_byt
 
 /* ---- one local header ------------------------------------------------------------------------ */
 
+/* What is read of the header at a place: up to its name and the begin of its extra fields. */
+static bool head_range(const void *ctx, size_t place, uint64_t *begin, uint64_t *end)
+{
+    const struct locals *const l = ctx;
+    const struct heft_zip_entry *const e = &l->zip->entries[l->places[place].index];
+
+    *begin = e->header;
+    *end = heft_min_u64(e->header + HEFT_ZIP_LOCAL_HEAD + e->name.n + GUESS, l->zip->directory);
+    return true;
+}
+
 static bool read_local(struct locals *l, struct local *h)
 {
     const uint64_t span = h->limit - h->e->header;
-    const size_t n = (size_t)heft_min_u64(span, HEFT_ZIP_LOCAL_HEAD + h->e->name.n + GUESS);
 
-    h->n = n;
-    h->p = l->whole ? l->whole + h->e->header : l->room;
-    if (!l->whole && !heft_source_read(l->src, h->e->header, l->room, n, l->err))
+    h->n = (size_t)heft_min_u64(span, HEFT_ZIP_LOCAL_HEAD + h->e->name.n + GUESS);
+    h->p = l->room;
+    heft_near_look(&l->near, head_range, l, h->place, l->zip->count);
+    if (!heft_source_read(&l->near.source, h->e->header, l->room, h->n, l->err))
         return false;
     h->r = heft_zip_local(h->p, h->e->header);
     return true;
@@ -251,23 +261,18 @@ static bool do_local(struct locals *l, struct local *h, const struct heft_zip_en
 
 /* ---- all local headers ----------------------------------------------------------------------- */
 
-static bool prepare_window(struct locals *l)
+static bool prepare_room(struct locals *l)
 {
-    const uint64_t before = l->zip->directory;
     size_t longest = 0;
 
-    if (before <= SMALL && before / SMALL_EACH <= l->zip->count) {
-        l->whole = heft_alloc((size_t)before, l->err);
-        return l->whole && heft_source_read(l->src, 0, l->whole, (size_t)before, l->err);
-    }
     for (size_t i = 0; i < l->zip->count; i++)
         if (l->zip->entries[i].name.n > longest)
             longest = l->zip->entries[i].name.n;
     l->room = heft_alloc(HEFT_ZIP_LOCAL_HEAD + longest + GUESS, l->err);
-    return l->room != NULL;
+    return l->room && heft_near_open(&l->near, l->src, l->err);
 }
 
-/* The same for a file that may be damaged there: an invalid header is not an error. */
+/* Like do_local, for an archive that may be damaged: an invalid header is not an error. */
 static bool mend_local(struct locals *l, struct local *h, const struct heft_zip_entry *next,
                        struct heft_zip_entry *entry)
 {
@@ -288,21 +293,22 @@ static bool mend_local(struct locals *l, struct local *h, const struct heft_zip_
 bool heft_zip_locals(struct heft_zip *zip, const struct heft_source *src,
                      struct heft_zip_place *places, bool mending, struct heft_error *err)
 {
-    struct locals l = {.zip = zip, .src = src, .err = err};
-    bool done = prepare_window(&l);
+    struct locals l = {.zip = zip, .places = places, .src = src, .err = err};
+    bool done = prepare_room(&l);
 
     sort_places(places, zip->count);
     for (size_t i = 0; done && i < zip->count; i++) {
         const bool last = i + 1 == zip->count;
         struct heft_zip_entry *entry = &zip->entries[places[i].index];
         struct local h = {.e = entry,
+                          .place = i,
                           .limit = last ? zip->directory : places[i + 1].header,
                           .flags = places[i].flags};
 
         done = (mending ? mend_local : do_local)(
             &l, &h, last ? NULL : &zip->entries[places[i + 1].index], entry);
     }
-    heft_free(l.whole);
+    heft_near_close(&l.near);
     heft_free(l.room);
     heft_free(l.extra);
     return done;
