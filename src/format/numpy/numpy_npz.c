@@ -22,6 +22,7 @@ struct archive {
     struct heft_model *model;
     uint32_t source;
     struct heft_source src;
+    struct heft_near near; /* for the headers of stored members */
     struct heft_zip zip;
     struct heft_arena mem;
     uint8_t *room; /* HEFT_NPY_LONGEST bytes, for a header */
@@ -73,19 +74,32 @@ static int probe(const struct heft_probe *sample)
 
 /* ---- members of the archive ------------------------------------------------------------------ */
 
+/* What is read of a stored member at first. */
+static bool head_range(const void *ctx, size_t index, uint64_t *begin, uint64_t *end)
+{
+    const struct archive *const a = ctx;
+    const struct heft_zip_entry *const entry = &a->zip.entries[index];
+
+    *begin = entry->data;
+    *end = entry->data + heft_min_u64(entry->packed, HEAD);
+    return entry->method == HEFT_ZIP_STORED && entry->fault == HEFT_ZIP_SOUND;
+}
+
 /* Reads the header, with a single read if it is short. */
 static bool read_header(struct archive *a, const struct heft_zip_entry *entry,
                         struct heft_bytes *header, struct heft_error *err)
 {
-    const uint64_t base = entry->method == HEFT_ZIP_STORED ? entry->data : HEFT_NO_OFFSET;
+    const bool is_stored = entry->method == HEFT_ZIP_STORED;
+    const struct heft_source *const src = is_stored ? &a->near.source : &a->src;
+    const uint64_t base = is_stored ? entry->data : HEFT_NO_OFFSET;
     size_t n = HEAD, length;
 
-    if (!heft_zip_peek(&a->src, entry, a->room, &n, err) ||
+    if (!heft_zip_peek(src, entry, a->room, &n, err) ||
         !heft_npy_length((struct heft_bytes){a->room, n}, base, &length, err))
         return false;
     if (length > n && length > HEAD) {
         n = length;
-        if (!heft_zip_peek(&a->src, entry, a->room, &n, err))
+        if (!heft_zip_peek(src, entry, a->room, &n, err))
             return false;
     }
     *header = (struct heft_bytes){a->room, length};
@@ -337,11 +351,15 @@ static bool open_npz(struct heft_model *model, uint32_t source, struct heft_erro
 
     if (ok)
         ok = (a.room = heft_alloc(HEFT_NPY_LONGEST, err)) != NULL;
-    for (size_t i = 0; ok && i < a.zip.count; i++)
+    ok = ok && heft_near_open(&a.near, &a.src, err);
+    for (size_t i = 0; ok && i < a.zip.count; i++) {
+        heft_near_look(&a.near, head_range, &a, i, a.zip.count);
         ok = add_member(&a, &a.zip.entries[i], err);
+    }
     ok = ok && claim_ends(&a, err);
     if (ok)
         heft_numpy_give_texts(model, &a.texts);
+    heft_near_close(&a.near);
     heft_free(a.room);
     heft_arena_release(&a.mem);
     return ok;
