@@ -77,6 +77,14 @@ static bool save_place(struct front *f, const char *text, struct heft_error *err
     return heft_buf_ok(to, err);
 }
 
+/* A resumed run begins to read before the checkpoint, where the block of text or the line begins. */
+static bool is_checkpoint_due(const struct front *f)
+{
+    const uint64_t read = f->before + f->in->bytes.read;
+
+    return read >= f->saved && read - f->saved >= f->plan->options.checkpoint;
+}
+
 /* Makes room in a job. When a job begins and the last checkpoint is far, saves one. `text`: what
  * will be written. */
 static bool room_for(struct front *f, const char *text, uint8_t **to, size_t *room,
@@ -85,9 +93,7 @@ static bool room_for(struct front *f, const char *text, uint8_t **to, size_t *ro
     const bool is_place = f->in && (!f->lines || f->line_text) && f->plan->resume.path;
 
     return heft_encode_room(f->line, to, room, err) &&
-           (!is_place || !f->line->is_fresh ||
-            f->before + f->in->bytes.read - f->saved < f->plan->options.checkpoint ||
-            save_place(f, text, err));
+           (!is_place || !f->line->is_fresh || !is_checkpoint_due(f) || save_place(f, text, err));
 }
 
 static bool load_place(struct front *f, struct heft_error *err)
