@@ -6,13 +6,15 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 60
 FUZZ_OPTIONS ?=
+# LONG=--long: every damage of the suite mutate
+LONG ?=
 
 # Builds a preset, or one target of it. MAKEFLAGS is cleared so that -j of this make does not reach the
 # inner one.
 build = @MAKEFLAGS= $(CMAKE) --build build/$(1) $(2) -j $(JOBS) -- --no-print-directory -s
 
-.PHONY: all release demo check check-long interop asan tsan bench fuzz fuzz-merge fuzz-scan fuzz-safetensors coverage lint fmt bless \
-	install clean help bootstrap bootstrap-dev
+.PHONY: all release demo check check-long check-32 interop asan tsan bench fuzz fuzz-merge fuzz-scan \
+	fuzz-safetensors coverage lint fmt bless install clean help bootstrap bootstrap-dev bootstrap-32
 
 all: release
 
@@ -31,10 +33,20 @@ check: bootstrap build/release/Makefile ## run all tests that need only this mac
 	$(call build,release)
 	@tests/run --build build/release
 
-check-long: check build/asan/Makefile ## check, then all tests under sanitizers with every mutation (an hour)
+check-long: check build/asan/Makefile ## check, then all tests under sanitizers with every damaged file (hours)
 	@tests/run --build build/release --only fault --long
 	$(call build,asan)
 	@tests/run --build build/asan --long
+	@if scripts/bootstrap 32; then $(MAKE) --no-print-directory check-32 LONG=--long; \
+	else echo "check-32: skipped, the compiler and libraries for 32-bit x86 cannot be installed here"; fi
+
+check-32: bootstrap-32 build/asan-32/Makefile ## damaged files (the suite mutate) on 32-bit x86, under sanitizers
+	$(call build,asan-32,--target heft-open --target heft_snappy --target heft_nettle)
+	@tests/run --build build/asan-32 --only mutate $(LONG)
+
+build/asan-32/Makefile: build/isal-i686/libisal.pc
+build/isal-i686/libisal.pc: | bootstrap-32
+	@scripts/isal-portable i686-linux-gnu-gcc build/isal-i686
 
 interop: release ## exchange files with the real frameworks (installed by pip, once)
 	$(call build,release,--target heft-safetensors-pipe)
@@ -93,7 +105,10 @@ bootstrap:
 bootstrap-dev:
 	@scripts/bootstrap dev
 
+bootstrap-32:
+	@scripts/bootstrap 32
+
 help: ## list the targets
 	@echo "make TARGET    (CMAKE=$(CMAKE) JOBS=$(JOBS) PREFIX=$(PREFIX))"
 	@echo
-	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':[^#]*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
