@@ -30,7 +30,10 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr
     (void)name;
     (void)flags;
     (void)most;
-    if (!config || (config->is_open && *config->is_open) || !(file = calloc(1, sizeof *file)))
+    if (!config || (config->is_open && *config->is_open))
+        return NULL;
+    file = hdf5_alloc(1, sizeof *file, config->failed ? config->failed : &config->image->failed);
+    if (!file)
         return NULL;
     file->config = *config;
     if (config->is_open)
@@ -119,7 +122,10 @@ static herr_t driver_write(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_
 
     (void)type;
     (void)transfer;
-    return file->config.image && hdf5_image_write(file->config.image, off, src, n) ? 0 : -1;
+    if (!file->config.image)
+        return -1;
+    hdf5_image_write(file->config.image, off, src, n);
+    return 0;
 }
 
 static const H5FD_class_t driver = {

@@ -29,22 +29,24 @@ struct heft_h5_image *hdf5_image_new(struct heft_error *err)
     return NULL;
 }
 
-bool hdf5_image_write(struct heft_h5_image *image, uint64_t off, const void *src, size_t n)
+void hdf5_image_write(struct heft_h5_image *image, uint64_t off, const void *src, size_t n)
 {
     const uint8_t *p = src;
 
-    while (n > 0) {
+    while (n > 0 && image->failed.code == HEFT_OK) {
         const ssize_t put = pwrite(image->fd, p, n, (off_t)off);
 
         if (put < 0 && errno == EINTR)
             continue;
-        if (put <= 0)
-            return fail_errno(&image->failed, "the metadata cannot be written to a temporary file");
+        if (put <= 0) {
+            fail_errno(&image->failed, "the metadata cannot be written to a temporary file");
+            return;
+        }
         p += put;
         off += (uint64_t)put;
         n -= (size_t)put;
+        image->end = off > image->end ? off : image->end;
     }
-    return true;
 }
 
 bool hdf5_image_read(const struct heft_h5_image *image, uint64_t off, void *dst, size_t n,
@@ -59,6 +61,8 @@ bool hdf5_image_read(const struct heft_h5_image *image, uint64_t off, void *dst,
             continue;
         if (got < 0)
             return fail_errno(err, "the metadata cannot be read from a temporary file");
+        if (got == 0 && off < image->end)
+            return hdf5_fail(err, HEFT_IO, "the temporary file of the metadata has become shorter");
         if (got == 0) { /* past the last byte that was written */
             memset(p, 0, n);
             return true;

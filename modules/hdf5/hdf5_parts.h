@@ -42,11 +42,14 @@ bool hdf5_grow(void *items, size_t *cap, size_t count, size_t each, struct heft_
 struct heft_h5_image {
     int fd;                   /* a temporary file without a name */
     uint64_t size;            /* size of the new file */
-    struct heft_error failed; /* error of a write; libhdf5 itself only knows that it failed */
+    uint64_t end;             /* end of the bytes written */
+    struct heft_error failed; /* error of a write */
 };
 
 struct heft_h5_image *hdf5_image_new(struct heft_error *err);
-bool hdf5_image_write(struct heft_h5_image *image, uint64_t off, const void *src, size_t n);
+/* After an error nothing more is written. libhdf5 does not learn of it: a file whose metadata it
+ * cannot flush makes it crash when it is closed (1.10.8). */
+void hdf5_image_write(struct heft_h5_image *image, uint64_t off, const void *src, size_t n);
 bool hdf5_image_read(const struct heft_h5_image *image, uint64_t off, void *dst, size_t n,
                      struct heft_error *err);
 

@@ -157,7 +157,7 @@ struct heft_h5_image *hdf5_lay_out(struct heft_h5_new *datasets, size_t n,
     if (file >= 0 && H5Fclose(file) < 0)
         ok = ok && hdf5_blame(NULL, err, "a file cannot be laid out");
     close_lists(&lists);
-    if (ok)
+    if (ok && image->failed.code == HEFT_OK)
         return image;
     if (image && image->failed.code != HEFT_OK)
         *err = image->failed;
