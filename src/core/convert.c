@@ -516,8 +516,11 @@ static bool find_stale(struct heft_conversion *c, const struct heft_strmap *outp
     const char *const *names;
     const char **stale;
     size_t n;
+    bool is_folder;
 
-    if (heft_path_kind(folder) != HEFT_PATH_DIR)
+    if (!heft_path_is_folder(folder, &is_folder, err))
+        return false;
+    if (!is_folder)
         return true;
     if (!heft_path_list(folder, &c->mem, &names, &n, err))
         return false;

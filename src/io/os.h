@@ -71,6 +71,9 @@ extern const struct heft_os
 extern const struct heft_os heft_os_posix;
 
 /* Functions that cannot fail, and therefore are not in the table. */
+/* Whether an errno of stat means that there is no such file. Any other means that this is unknown:
+ * a failing disk must not look like an absent file. */
+bool heft_os_is_missing(int number);
 unsigned heft_os_cores(void);
 unsigned long heft_os_process(void); /* process ID: unique among living processes */
 bool heft_os_is_alive(uint64_t process);

@@ -162,6 +162,11 @@ static int os_stat_link(const char *path, struct heft_os_stat *out)
     return stat_result(lstat(path, &st), &st, out);
 }
 
+bool heft_os_is_missing(int number)
+{
+    return number == ENOENT || number == ENOTDIR || number == ELOOP || number == ENAMETOOLONG;
+}
+
 /* ---- reading and writing ------------------------------------------------------------------- */
 
 /* Offsets become off_t here; larger ones are refused rather than wrapped. */

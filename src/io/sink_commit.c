@@ -1,6 +1,6 @@
 /* sink_commit.c: gives the files of a sink their final names.
  *
- *     1  sync and close the new files
+ *     1  sync and close the new files; sync the directories, if files may be replaced
  *     2  rename old files that are replaced one by one to temporary names, the last one (an index) first
  *     3  rename new files to final names, in the order added (an index last), then a whole directory
  *     4  rename retired files to temporary names
@@ -65,11 +65,13 @@ static bool set_aside(struct heft_sink *sink, const char *path, struct heft_erro
     return true;
 }
 
+/* A file that cannot be examined may be there. */
 static bool is_replaced(const struct heft_sink_file *file)
 {
     struct heft_os_stat st;
 
-    return !file->in_whole && !file->renamed && heft_os->stat_link(file->path, &st) == 0;
+    return !file->in_whole && !file->renamed &&
+           (heft_os->stat_link(file->path, &st) == 0 || !heft_os_is_missing(errno));
 }
 
 /* If several files are replaced, old ones would be beside new ones for a while, so they are set
@@ -203,8 +205,11 @@ bool heft_sink_commit(struct heft_sink *sink, struct heft_error *err)
 {
     int held;
 
+    /* An old file that is replaced cannot be restored, so a directory that cannot be synced is found
+     * before. */
     if (!heft_sink_sync_files(sink, err) || !close_files(sink, err) ||
-        !heft_sink_sync_folders(sink, true, err))
+        !heft_sink_sync_folders(sink, true, err) ||
+        (sink->options.overwrite && !heft_sink_sync_folders(sink, false, err)))
         return false;
     held = hold_folder(sink);
     sink->committed = set_old_aside(sink, err) && rename_files(sink, err) &&

@@ -303,10 +303,22 @@ enum heft_path_kind heft_path_kind(const char *path)
     struct heft_os_stat st;
 
     if (heft_os->stat_path(path, &st) != 0)
-        return HEFT_PATH_NONE;
+        return heft_os_is_missing(errno) ? HEFT_PATH_NONE : HEFT_PATH_FILE;
     if (st.is_dir)
         return HEFT_PATH_DIR;
     return st.is_file ? HEFT_PATH_FILE : HEFT_PATH_OTHER;
+}
+
+bool heft_path_is_folder(const char *path, bool *is_folder, struct heft_error *err)
+{
+    struct heft_os_stat st = {0};
+
+    if (heft_os->stat_path(path, &st) != 0 && !heft_os_is_missing(errno)) {
+        heft_fail_errno(err, "cannot be examined");
+        return heft_error_file(err, path);
+    }
+    *is_folder = st.is_dir;
+    return true;
 }
 
 size_t heft_path_folder(const char *path)

@@ -117,9 +117,12 @@ void heft_mapping_release(struct heft_mapping *map);
 HEFT_CHECKED bool heft_source_check_end(const struct heft_source *src, uint64_t off, uint64_t n,
                                         struct heft_error *err);
 
-/* Kind of the file at a path, for locating inputs. A missing path is not an error. */
+/* Kind of the file at a path, for locating inputs. A missing path is not an error. A path that
+ * cannot be examined is taken for a file: opening it reports why. */
 enum heft_path_kind { HEFT_PATH_NONE, HEFT_PATH_FILE, HEFT_PATH_DIR, HEFT_PATH_OTHER };
 enum heft_path_kind heft_path_kind(const char *path);
+/* Whether a path is a directory, for outputs: an error if this is unknown. */
+HEFT_CHECKED bool heft_path_is_folder(const char *path, bool *is_folder, struct heft_error *err);
 /* Length of the directory part of a path, including the slash; the rest is the file's name. */
 size_t heft_path_folder(const char *path);
 /* path_inside.c: *inside: whether the part of a path after its first `folder` bytes stays below

@@ -22,7 +22,7 @@ bool heft_file_examine(const char *path, struct heft_os_stat *st, bool *is_there
                        struct heft_error *err)
 {
     *is_there = heft_os->stat_path(path, st) == 0;
-    if (*is_there || errno == ENOENT || errno == ENOTDIR || errno == ELOOP)
+    if (*is_there || heft_os_is_missing(errno))
         return true;
     heft_fail_errno(err, "cannot be examined");
     return heft_error_file(err, path);

@@ -2,6 +2,8 @@
  * inode) breaks cycles of symbolic links. */
 #include "tokens/input/input_below.h"
 
+#include <errno.h>
+
 #include "base/map.h"
 #include "io/os.h"
 
@@ -73,14 +75,31 @@ static bool push_path(struct below *b, const char *path, struct heft_error *err)
     return true;
 }
 
+bool heft_path_is_skipped(int number)
+{
+    return heft_os_is_missing(number) || number == EACCES;
+}
+
+/* *st is empty if a pattern skips the path. */
+static bool examine(const char *path, struct heft_os_stat *st, struct heft_error *err)
+{
+    if (heft_os->stat_path(path, st) == 0)
+        return true;
+    *st = (struct heft_os_stat){0};
+    if (heft_path_is_skipped(errno))
+        return true;
+    heft_fail_errno(err, "cannot be examined");
+    return heft_error_file(err, path);
+}
+
 static bool push_folder(void *ctx, const char *path, struct heft_error *err)
 {
     const char *slash = strrchr(path, '/');
     struct heft_os_stat st;
 
-    if ((slash ? slash + 1 : path)[0] == '.' || heft_os->stat_path(path, &st) != 0 || !st.is_dir)
+    if ((slash ? slash + 1 : path)[0] == '.')
         return true;
-    return push_path(ctx, path, err);
+    return examine(path, &st, err) && (!st.is_dir || push_path(ctx, path, err));
 }
 
 /* *is_new: `path` is a directory that was not visited before. */
@@ -91,7 +110,9 @@ static bool mark_seen(struct below *b, const char *path, bool *is_new, struct he
     uint32_t found;
 
     *is_new = false;
-    if (heft_os->stat_path(path[0] ? path : ".", &st) != 0 || !st.is_dir)
+    if (!examine(path[0] ? path : ".", &st, err))
+        return false;
+    if (!st.is_dir)
         return true;
     key = heft_arena_alloc(&b->mem, 2 * sizeof *key, err);
     if (!key)

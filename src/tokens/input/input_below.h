@@ -15,6 +15,10 @@ HEFT_CHECKED bool heft_folder_each(const char *folder, heft_path_fn *each, void 
 HEFT_CHECKED bool heft_entry_path(struct heft_buf *path, const char *folder, struct heft_str name,
                                   struct heft_error *err);
 
+/* Whether a pattern skips a path for which stat failed with that errno: what is missing, and, as
+ * Python's glob does, what is in a directory that may not be searched. */
+bool heft_path_is_skipped(int number);
+
 /* Calls `each` for the directory and all below it, parents first, in the order of the system,
  * except hidden ones (names that begin with a dot). Follows symbolic links; visits no directory
  * twice. Does nothing if `folder` is no directory. Fails if one cannot be read. */

@@ -242,7 +242,7 @@ static bool no_match(const char *pattern, struct heft_error *err)
 {
     struct heft_os_stat st;
 
-    if (heft_os->stat_path(pattern, &st) != 0 && errno == EACCES)
+    if (heft_os->stat_path(pattern, &st) != 0 && !heft_os_is_missing(errno))
         heft_fail_errno(err, "cannot be examined");
     else
         heft_fail(err, HEFT_IO, HEFT_NO_OFFSET,

@@ -5,6 +5,8 @@
  *     "a/" "**" "/d"    a and the directories below it → those that contain d */
 #include "tokens/input/input_pattern.h"
 
+#include <errno.h>
+
 #include "base/mem.h"
 #include "base/text.h"
 #include "io/os.h"
@@ -173,7 +175,8 @@ static bool tell_plain(const char *folder, struct heft_str part, heft_path_fn *e
     struct heft_os_stat st;
     struct heft_buf path = {0};
     const bool ok = heft_entry_path(&path, folder, part, err) &&
-                    (heft_os->stat_link(path.p, &st) != 0 || each(ctx, path.p, err));
+                    ((heft_os->stat_link(path.p, &st) != 0 && heft_path_is_skipped(errno)) ||
+                     each(ctx, path.p, err));
 
     heft_buf_release(&path);
     return ok;
@@ -243,7 +246,13 @@ static bool tell_folder(void *ctx, const char *path, struct heft_error *err)
     struct heft_buf with = {0};
     bool ok;
 
-    if (heft_os->stat_path(path, &st) != 0 || !st.is_dir)
+    if (heft_os->stat_path(path, &st) != 0) {
+        if (heft_path_is_skipped(errno))
+            return true;
+        heft_fail_errno(err, "cannot be examined");
+        return heft_error_file(err, path);
+    }
+    if (!st.is_dir)
         return true;
     ok = heft_entry_path(&with, path, heft_str_of(""), err) && to->each(to->ctx, with.p, err);
     heft_buf_release(&with);
@@ -327,7 +336,7 @@ bool heft_pattern_each(const char *pattern, heft_path_fn *each, void *ctx, struc
     struct heft_os_stat st;
     bool ok = begin && keep_name(&prefixes, begin, err);
 
-    if (ok && !*p && heft_os->stat_link(pattern, &st) == 0)
+    if (ok && !*p && (heft_os->stat_link(pattern, &st) == 0 || !heft_path_is_skipped(errno)))
         ok = each(ctx, pattern, err);
     if (has_below(p)) {
         each = tell_no_folder;

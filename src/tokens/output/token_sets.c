@@ -79,9 +79,11 @@ bool heft_token_out_stale(struct heft_token_out *out, struct heft_error *err)
         n_folder ? heft_arena_printf(&mem, err, "%.*s", n_folder, out->how.path) : ".";
     const char *const *names;
     size_t n = 0;
-    bool ok = folder != NULL;
+    bool is_folder = false;
+    bool ok =
+        folder && (out->how.shard_tokens == 0 || heft_path_is_folder(folder, &is_folder, err));
 
-    if (ok && out->how.shard_tokens > 0 && heft_path_kind(folder) == HEFT_PATH_DIR)
+    if (ok && is_folder)
         ok = heft_path_list(folder, &mem, &names, &n, err);
     for (size_t i = 0; ok && i < n; i++)
         ok = !is_stale(out, names[i]) || handle_stale(out, &mem, names[i], err);

@@ -278,8 +278,11 @@ static bool add_wholes(struct heft_tf_out *out, struct heft_error *err)
 static const char *prefix_of(const char *output, struct heft_arena *mem, struct heft_error *err)
 {
     const struct heft_str path = heft_str_of(output);
+    bool is_folder;
 
-    if (heft_str_ends(path, "/") || heft_path_kind(output) == HEFT_PATH_DIR)
+    if (!heft_path_is_folder(output, &is_folder, err))
+        return NULL;
+    if (heft_str_ends(path, "/") || is_folder)
         return heft_arena_printf(mem, err, "%s%smodel.ckpt", output,
                                  heft_str_ends(path, "/") ? "" : "/");
     if (heft_str_ends(path, ".index"))
