@@ -3,9 +3,11 @@
 #include "output/danger.h"
 #include "output/report.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct first {
     bool found, is_call;
@@ -39,20 +41,36 @@ static bool may_execute(const char *format)
            !strncmp(format, "np", 2) || !strcmp(format, "keras") || !strcmp(format, "hf-index");
 }
 
-void each_danger(const struct heft_checkpoint *c,
-                 void (*each)(void *ctx, const struct heft_finding *finding), void *ctx)
+/* Standard input and a FIFO, already read to their ends, cannot be scanned. */
+static bool can_be_read_again(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 ? S_ISREG(st.st_mode) : errno != ENOENT;
+}
+
+bool each_danger(const struct heft_checkpoint *c,
+                 void (*each)(void *ctx, const struct heft_finding *finding), void *ctx,
+                 struct heft_error *err)
 {
     struct heft_file file;
 
     for (size_t i = 0; may_execute(heft_format(c)) && heft_file_at(c, i, &file); i++) {
-        struct heft_error ignored; /* scan itself reports this error */
+        struct heft_error why = {0}; /* of a damaged file: scan itself reports it */
         struct first first = {0};
         bool complete;
 
-        (void)heft_scan(file.path, NULL, take_item, &first, &complete, &ignored);
+        if (!can_be_read_again(file.path))
+            continue;
+        (void)heft_scan(file.path, NULL, take_item, &first, &complete, &why);
+        if (why.code == HEFT_IO || why.code == HEFT_NOMEM) {
+            *err = why;
+            return false;
+        }
         if (first.found)
             each(ctx, &(struct heft_finding){HEFT_NOTE, file.path, first.offset, first.text});
     }
+    return true;
 }
 
 static void report_finding(void *ctx, const struct heft_finding *finding)
@@ -66,7 +84,8 @@ static void report_finding(void *ctx, const struct heft_finding *finding)
                     finding->text);
 }
 
-void report_danger(const struct options *options, const struct heft_checkpoint *c)
+bool report_danger(const struct options *options, const struct heft_checkpoint *c,
+                   struct heft_error *err)
 {
-    each_danger(c, report_finding, (void *)(uintptr_t)options);
+    return each_danger(c, report_finding, (void *)(uintptr_t)options, err);
 }

@@ -539,15 +539,15 @@ int cmd_info(const struct options *options, struct out *out)
     struct summary summary = {0};
     struct heft_checkpoint *const c =
         check_html(options, &err) ? open_inputs(options, 0, &err) : NULL;
-    const bool fine = c && rows_select(&rows, c, options, &err) &&
-                      summarize_tensors(&summary, &rows, &err) &&
-                      heft_storage_use(c, &summary.storage_bytes, &summary.used_bytes, &err) &&
-                      show_info(options, out, c, &rows, &summary, &err);
+    bool fine = c && rows_select(&rows, c, options, &err) &&
+                summarize_tensors(&summary, &rows, &err) &&
+                heft_storage_use(c, &summary.storage_bytes, &summary.used_bytes, &err) &&
+                show_info(options, out, c, &rows, &summary, &err);
 
     if (fine) {
         report_lacks(options, c);
         report_left(options, c);
-        report_danger(options, c);
+        fine = report_danger(options, c, &err);
     }
     free(summary.views);
     rows_release(&rows);

@@ -86,6 +86,8 @@ int cmd_scan(const struct options *options, struct out *out)
         no |= status == EXIT_NO;
     }
     scan_report_end(&findings.report);
+    if (findings.report.no_memory && trouble)
+        return EXIT_TROUBLE; /* an error is reported already */
     if (findings.report.no_memory) {
         struct heft_error err;
         no_memory(&err, "the list of files");

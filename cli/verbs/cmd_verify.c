@@ -282,9 +282,7 @@ static int verify_opened(struct verdict *v, struct heft_checkpoint *c)
 
     open_json(v, heft_format(c));
     progress_begin(&progress, v->options, "verify");
-    fine = heft_verify(c, &how, each_finding, v, &err);
-    if (fine)
-        each_danger(c, each_finding, v);
+    fine = heft_verify(c, &how, each_finding, v, &err) && each_danger(c, each_finding, v, &err);
     progress_end(&progress);
     v->seconds += progress_seconds(&progress);
     fine = fine && compare_digests(v, c, &err);

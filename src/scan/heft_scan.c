@@ -8,6 +8,8 @@
  *
  * Memory: the names in the directories from the root down to the current one, and one key for
  * each file and directory met. */
+#include <errno.h>
+
 #include "base/require_arg.h"
 #include "base/map.h"
 #include "scan/scan.h"
@@ -246,7 +248,10 @@ static bool visit_path(struct walk *w, const char *path, struct heft_error *err)
         return report_unread(w, path, &why);
     }
     if (link.is_link && heft_os->stat_path(path, &st) != 0)
-        return report_sentence(w, path, "a link whose target does not exist");
+        return report_sentence(w, path,
+                               heft_os_is_missing(errno)
+                                   ? "a link whose target does not exist"
+                                   : "a link whose target cannot be examined");
     if (st.is_dir && link.is_link)
         return keep_link(w, &st, path, err);
     if (!st.is_dir && !st.is_file)

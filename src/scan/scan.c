@@ -121,12 +121,44 @@ static bool scan_user_block(struct heft_scan *s, const struct heft_scan_place *p
     return !is_h5 || (set_kind(s, place, "h5") && heft_scan_h5(s, place, err));
 }
 
+/* A file whose reads are watched: some callers take a failed read for the end of the file, or for
+ * another kind of file. Such a scan is incomplete. */
+struct watched {
+    const struct heft_source *src;
+    struct heft_error failed; /* the first error of a read */
+};
+
+static bool read_watched(const struct heft_source *src, uint64_t off, void *dst, size_t n,
+                         struct heft_error *err)
+{
+    struct watched *w = src->self;
+
+    if (heft_source_read(w->src, off, dst, n, err))
+        return true;
+    if (w->failed.code == HEFT_OK)
+        w->failed = *err;
+    return false;
+}
+
+static const struct heft_source_ops watched_ops = {read_watched, NULL};
+
+static struct heft_source watch(struct watched *w)
+{
+    struct heft_source src = *w->src; /* the descriptor is for the process of libhdf5 */
+
+    src.ops = &watched_ops;
+    src.self = w;
+    return src;
+}
+
 bool heft_scan_source(const struct heft_source *src, const char *path,
                       const struct heft_limits *limits,
                       void (*each)(void *ctx, const struct heft_scan_item *item), void *ctx,
                       struct heft_scan_kind *kind, bool *complete, struct heft_error *err)
 {
     struct heft_error first = {0}, fatal = {0};
+    struct watched watched = {.src = src};
+    const struct heft_source bytes = watch(&watched);
     struct heft_scan s = {.path = path,
                           .limits = limits,
                           .look = scan_place,
@@ -137,7 +169,7 @@ bool heft_scan_source(const struct heft_source *src, const char *path,
                           .nodes = heft_limit_nodes(limits, src->size) / 8 * 7,
                           .kind = {"unknown", false},
                           .err = &first};
-    const struct heft_scan_place place = {.src = src, .record = "", .packed = true};
+    const struct heft_scan_place place = {.src = &bytes, .record = "", .packed = true};
     bool ok;
 
     *complete = false;
@@ -148,6 +180,10 @@ bool heft_scan_source(const struct heft_source *src, const char *path,
         !heft_add(s.budget, 4 * HEFT_SCAN_UNPACKED, &s.budget))
         s.budget = UINT64_MAX;
     ok = scan_place(&s, &place, &fatal) && scan_user_block(&s, &place, &fatal);
+    if (ok && watched.failed.code != HEFT_OK) {
+        fatal = watched.failed;
+        ok = false;
+    }
     *kind = s.kind;
     heft_strmap_release(&s.keys);
     heft_arena_release(&s.mem);

@@ -88,10 +88,11 @@ static bool judge_module(struct heft_config *c, const struct heft_config_frame *
     const bool is_function = is_word(&f->class_name, "function") && f->config.is_set;
     const struct heft_str module = heft_config_str(&f->module);
     const struct heft_str name = heft_config_str(is_function ? &f->config : &f->class_name);
-    const struct heft_str path = heft_str_of(
-        heft_arena_printf(&c->mem, err, "%.*s.%.*s", (int)module.n, module.p, (int)name.n, name.p));
+    const char *const text =
+        heft_arena_printf(&c->mem, err, "%.*s.%.*s", (int)module.n, module.p, (int)name.n, name.p);
+    const struct heft_str path = heft_str_of(text ? text : "");
 
-    if (!path.p)
+    if (!text)
         return false;
     if (is_keras_module(module))
         return (!is_unfit(name) && heft_config_path(c, path) != HEFT_DANGER) ||

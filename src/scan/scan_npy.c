@@ -77,14 +77,15 @@ static bool judge_header(const struct heft_scan_place *place, uint64_t at, uint6
 {
     struct heft_arena mem = {0};
     struct heft_bytes header;
+    bool ok;
 
     if (n > MOST_HEADER)
         return true;
-    if (!heft_source_fetch(place->src, at, n, &mem, &header, err))
-        return false;
-    judge_type(header, array);
+    ok = heft_source_fetch(place->src, at, n, &mem, &header, err);
+    if (ok)
+        judge_type(header, array);
     heft_arena_release(&mem);
-    return true;
+    return ok;
 }
 
 /* Reads the header of the array at `at`. *some is false if there is no array. */

@@ -6,16 +6,27 @@
  *     or refused */
 #include "scan/scan_parts.h"
 
+/* An error that says nothing about the archive. */
+static bool is_unread(const struct heft_error *why)
+{
+    return why->code == HEFT_NOMEM || why->code == HEFT_IO;
+}
+
 /* True for an archive of NumPy, whose names are not paths and may differ only in case: no other
  * program reads an archive that contains only .npy. */
 static bool opens_npz(struct heft_scan *s, const struct heft_scan_place *place,
-                      struct heft_zip *zip, struct heft_arena *mem)
+                      struct heft_zip *zip, struct heft_arena *mem, struct heft_error *why)
 {
     struct heft_zip_limits limits = heft_zip_limits_of(s->limits, place->src->size);
-    struct heft_error ignored = {0};
+    struct heft_error refused = {0};
 
     limits.labels = true;
-    if (!heft_zip_open(zip, place->src, &limits, mem, &ignored) || zip->trailing)
+    if (!heft_zip_open(zip, place->src, &limits, mem, &refused)) {
+        if (is_unread(&refused))
+            *why = refused;
+        return false;
+    }
+    if (zip->trailing)
         return false;
     for (size_t i = 0; i < zip->count; i++)
         if (!heft_str_ends(zip->entries[i].name, ".npy"))
@@ -30,7 +41,7 @@ bool heft_scan_zip(struct heft_scan *s, const struct heft_scan_place *place, str
     struct heft_error why = {0};
     struct heft_zip zip;
     const bool opens = heft_zip_open(&zip, place->src, &limits, &mem, &why) ||
-                       (why.code != HEFT_NOMEM && opens_npz(s, place, &zip, &mem));
+                       (!is_unread(&why) && opens_npz(s, place, &zip, &mem, &why));
     bool ok = true, second = false, is_row = false;
 
     if ((!opens || zip.trailing) && place->depth < HEFT_SCAN_DEPTH)

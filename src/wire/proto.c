@@ -195,7 +195,10 @@ bool heft_proto_doc_open(struct heft_proto_doc *doc, const struct heft_source *s
                          "a text form of %" PRIu64 " bytes, allowed are %" PRIu64, src->size,
                          HEFT_PROTO_TEXT_MOST);
     doc->text = heft_alloc((size_t)src->size, err);
-    return doc->text && heft_source_read(src, 0, doc->text, (size_t)src->size, err);
+    if (doc->text && heft_source_read(src, 0, doc->text, (size_t)src->size, err))
+        return true;
+    heft_proto_doc_close(doc);
+    return false;
 }
 
 void heft_proto_doc_close(struct heft_proto_doc *doc)

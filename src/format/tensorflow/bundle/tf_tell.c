@@ -88,7 +88,7 @@ bool heft_tf_tell(struct heft_tf_teller *t, const struct heft_sstable_entry *ent
         ok = entry->key.n ? tell_tensor(t, entry, out, err) : tell_header(entry, out, err);
     }
     heft_arena_release(&t->mem);
-    return ok && heft_buf_ok(out, err);
+    return ok && heft_buf_ok(&t->name, err) && heft_buf_ok(out, err);
 }
 
 void heft_tf_teller_release(struct heft_tf_teller *t)

@@ -126,11 +126,15 @@ static bool walk_tensors(struct heft_tracer *tr, const char *path, struct heft_e
  * another format has no pickle. */
 static bool find_places(struct heft_tracer *tr, const char *path)
 {
-    struct heft_error ignored = {0}; /* the walk shows where the pickle is broken */
+    struct heft_error why = {0};
     struct heft_provenance provenance = {0};
-    struct heft_checkpoint *c = open_with_provenance(path, tr, &provenance, &ignored);
+    struct heft_checkpoint *c = open_with_provenance(path, tr, &provenance, &why);
     bool ok = true;
 
+    if (why.code == HEFT_NOMEM || why.code == HEFT_IO) { /* else the walk shows what is broken */
+        *tr->err = why;
+        ok = false;
+    }
     if (c && strcmp(heft_format(c), "pickle") != 0 && strncmp(heft_format(c), "torch", 5) != 0)
         ok = heft_fail(tr->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
                        "a %s file has no pickle to trace", heft_format(c));
@@ -147,12 +151,14 @@ static bool find_places(struct heft_tracer *tr, const char *path)
     return ok;
 }
 
-static bool is_zip(const struct heft_source *source, struct heft_error *err)
+static bool check_zip(const struct heft_source *source, bool *is_zip, struct heft_error *err)
 {
-    uint8_t head[4];
+    uint8_t head[4] = {0};
 
-    return source->size >= sizeof head && heft_source_read(source, 0, head, sizeof head, err) &&
-           memcmp(head, "PK\3\4", 4) == 0;
+    if (source->size >= sizeof head && !heft_source_read(source, 0, head, sizeof head, err))
+        return false;
+    *is_zip = memcmp(head, "PK\3\4", 4) == 0;
+    return true;
 }
 
 bool heft_trace(const char *path, const struct heft_trace_options *options,
@@ -170,7 +176,7 @@ bool heft_trace(const char *path, const struct heft_trace_options *options,
                              .watcher = watcher,
                              .total = total,
                              .err = err};
-    bool ok;
+    bool ok, is_zip;
 
     *total = (struct heft_trace_total){0};
     heft_error_begin(err);
@@ -180,8 +186,8 @@ bool heft_trace(const char *path, const struct heft_trace_options *options,
     if (!tr.options->limits || !tr.options->limits->opcodes)
         limits.opcodes = heft_min_u64(limits.opcodes, MOST_OPCODES);
     source.label = path;
-    ok = (is_zip(&source, err) || find_places(&tr, path)) && heft_torch_trace(&tr) &&
-         (tr.is_stopped || tr.options->to || walk_tensors(&tr, path, err));
+    ok = check_zip(&source, &is_zip, err) && (is_zip || find_places(&tr, path)) &&
+         heft_torch_trace(&tr) && (tr.is_stopped || tr.options->to || walk_tensors(&tr, path, err));
     if (!ok)
         heft_error_file(err, path);
     heft_tracer_release(&tr);
