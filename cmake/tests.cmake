@@ -4,6 +4,7 @@
 #   fuzz/replay_*     fuzz target that reads files          (every preset)
 #   fuzz/fuzz_*       the same target with libFuzzer        (preset fuzz)
 #   fuzz/heft-*-pipe      scan, safetensors behind a pipe   (every preset)
+#   faults/heft-faults  the command with failing system calls (tests/tools)
 #   heft-conversions  prints the dtypes of each format      (tests/tools)
 #   heft-open         opens, reads, verifies, mutates       (tests/tools)
 #   heft-planted      the command with a planted fault      (tests/tools)
@@ -47,8 +48,7 @@ add_executable(heft-conversions tests/tools/conversions.c)
 target_link_libraries(heft-conversions PRIVATE heft_static heft_flags)
 
 # The command with a fault in it, and a module of HDF5 that is not confined: tests/fault/confined.
-add_executable(heft-planted tests/tools/planted.c ${cli_sources} ${PROJECT_BINARY_DIR}/html_page_text.c)
-target_include_directories(heft-planted PRIVATE cli)
+add_executable(heft-planted tests/tools/planted.c $<TARGET_OBJECTS:heft_cli>)
 target_link_libraries(heft-planted PRIVATE heft_inside)
 if(TARGET heft_hdf5)
     add_library(hdf5_unconfined MODULE ${hdf5_sources} tests/tools/hdf5_unconfined.c)
@@ -58,6 +58,39 @@ if(TARGET heft_hdf5)
     target_link_options(hdf5_unconfined PRIVATE LINKER:--wrap=hdf5_process_confine)
     set_target_properties(hdf5_unconfined PROPERTIES PREFIX "" OUTPUT_NAME heft_hdf5
         LIBRARY_OUTPUT_DIRECTORY tests/unconfined)
+endif()
+
+# The command, and the module for HDF5, with calls that fail on request: tests/fault/faults. The names that are
+# wrapped are those of glibc.
+check_symbol_exists(__GLIBC__ features.h HEFT_HAS_GLIBC)
+if(HEFT_HAS_GLIBC)
+    set(wraps malloc calloc realloc aligned_alloc strdup free)
+    file(READ tests/tools/fault_calls.h calls)
+    string(REGEX MATCHALL "\n    X\\([a-z0-9_]+" calls "${calls}")
+    list(TRANSFORM calls REPLACE "\n    X\\(" "")
+    list(APPEND wraps ${calls})
+    list(TRANSFORM wraps PREPEND LINKER:--wrap=)
+    add_executable(heft-faults tests/tools/fault_calls.c tests/tools/fault_server.c
+        $<TARGET_OBJECTS:heft_cli>)
+    target_link_libraries(heft-faults PRIVATE heft_inside)
+    target_link_options(heft-faults PRIVATE ${wraps})
+    set_target_properties(heft-faults PROPERTIES RUNTIME_OUTPUT_DIRECTORY faults ENABLE_EXPORTS ON
+        LINK_DEPENDS ${PROJECT_SOURCE_DIR}/tests/tools/fault_calls.h)
+    if(TARGET heft_hdf5)
+        add_library(heft_hdf5_faults MODULE ${hdf5_sources})
+        target_include_directories(heft_hdf5_faults PRIVATE src include)
+        target_compile_definitions(heft_hdf5_faults PRIVATE H5_USE_110_API)
+        target_link_libraries(heft_hdf5_faults PRIVATE heft_flags PkgConfig::HDF5 Threads::Threads)
+        target_link_options(heft_hdf5_faults PRIVATE ${wraps})
+        set_target_properties(heft_hdf5_faults PROPERTIES PREFIX "" OUTPUT_NAME heft_hdf5
+            LIBRARY_OUTPUT_DIRECTORY faults)
+    endif()
+    foreach(module heft_snappy heft_nettle)
+        if(TARGET ${module})
+            add_custom_command(TARGET heft-faults POST_BUILD VERBATIM
+                COMMAND ${CMAKE_COMMAND} -E create_symlink $<TARGET_FILE:${module}> faults/${module}.so)
+        endif()
+    endforeach()
 endif()
 
 # They read from pipes: fuzz/differential compares their answers with a real CPython, and with the

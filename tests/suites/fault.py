@@ -1,7 +1,7 @@
 """Programs of tests/fault that are not written in C: each is run with --build, and its last line has its counts.
 
 They measure time and memory, or stop processes at certain moments: instrumentation would change what they
-measure. Programs whose name begins with "bounds" accept --some, which runs a part of their checks; --long runs all.
+measure. Some accept --some, which runs a part of their checks; --long runs all.
 """
 import os
 import re
@@ -24,7 +24,7 @@ def jobs(ctx):
 
 
 def run_program(ctx, path):
-    short = ["--some"] if path.name.startswith("bounds") and not ctx.long else []
+    short = ["--some"] if path.name.startswith(("bounds", "faults")) and not ctx.long else []
     done = run(ctx, [path, "--build", ctx.build, *short], timeout=3600 if ctx.long else 2 * PATIENCE)
     output = text_of(done.stdout)
     match = LAST_LINE.match(output.rstrip("\n").split("\n")[-1])

@@ -1,0 +1,192 @@
+"""Commands of the fault tests: every verb on every format, every written format over every old set."""
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TESTS))
+
+from suites.common import golden_inputs  # noqa: E402
+
+GOLDEN = TESTS / "golden"
+VOCABULARY = GOLDEN / "tokens/small"
+
+# Inputs of which every verb is tried; of each other golden file: ls, verify and one conversion.
+CHOSEN = {"h5": ["nested.h5"], "npy": ["deflated.npz", "two.npy", "names.npz"],
+          "pickle": ["tensor.pkl", "values.pkl", "protocol0.pkl"], "ptd": ["dtypes.ptd", "blobs.ptd"],
+          "pte": ["inside.pte", "outside.pte"], "safetensors": ["dtypes.safetensors", "sharded", "tied.safetensors"],
+          "saved-model": ["exported", "tf2", "v1", "frozen.pbtxt"], "tf-bundle": ["snappy", "dtypes", "partitioned",
+                                                                                 "v1", "objects"],
+          "tf-meta": ["two.meta"], "tf-restore": ["nested"],
+          "torch": ["training.ckpt", "dtypes.pt", "views.pt", "deflated.pt", "tied.pt", "unknown.pt"],
+          "torch-compact": ["slices.pt"], "torch-dcp": ["mesh", "single", "torch_1_13"], "torch-export": ["model.pt2"],
+          "torch-legacy": ["dtypes.pt", "nested.pt", "protocol0.pt"], "torch-objects": ["quantized.pt", "sparse.pt"],
+          "torch-tar": ["linear.tar"], "torchscript": ["linear.pt", "attributes.pt"]}
+
+READING = [["info", "--all"], ["info", "--json"], ["ls"], ["ls", "--json"], ["tree"], ["explain"], ["verify"],
+           ["verify", "--json"], ["scan"], ["scan", "--json"], ["stats"], ["digest"], ["digest", "--files"],
+           ["explain", "--trace"], ["explain", "--restore"]]
+TARGETS = ["safetensors", "torch", "torch-legacy", "tf", "ptd", "npz", "npy", "h5"]
+NAMES = {"safetensors": "out.safetensors", "torch": "out.pt", "torch-legacy": "out.pth", "tf": "out", "ptd": "out.ptd",
+         "npz": "out.npz", "npy": "out.npy", "h5": "out.h5"}
+
+
+class Case:
+    """A command with the input paths already in its words; `old` are the files in its directory before it."""
+
+    def __init__(self, verb, form, words, old=None, stdin=None, writes=False):
+        self.verb, self.form, self.words = verb, form, [str(word) for word in words]
+        self.old, self.stdin, self.writes = old or {}, stdin, writes
+
+    @property
+    def name(self):
+        words = [re.sub(r"^/.*/heft-faults-[^/]*/", "", word.replace(str(TESTS) + "/", "")) for word in self.words]
+        return " ".join([*words, "over", *sorted(self.old)] if self.old else words)
+
+
+def run_heft(build, words, cwd=None):
+    return subprocess.run([build / "heft", *map(str, words)], cwd=cwd, check=False, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def first_tensor(build, path):
+    done = run_heft(build, ["ls", path, "--json"])
+    rows = json.loads(done.stdout)["tensors"] if done.returncode == 0 else []
+    return min(rows, key=lambda row: row["bytes"])["name"] if rows else None
+
+
+def is_hdf5(path):
+    """Each run starts a process of libhdf5, which costs 20 ms."""
+    return path.parent.name == "h5"
+
+
+def reading(build, form, path):
+    for words in READING:
+        yield Case(words[0], form, [words[0], path, *words[1:], "-q"])
+    yield Case("diff", form, ["diff", path, path, "-q"])
+    name = first_tensor(build, path)
+    if name is not None:
+        yield Case("get", form, ["get", path, name, "-q"])
+        yield Case("get", form, ["get", path, name, "-o", "out.npy", "-f", "-q"], {"out.npy": b"old"}, writes=True)
+        yield Case("get", form, ["get", path, name, "-o", "-", "-q"])
+    yield Case("info", form, ["info", path, "--html", "page.html", "-q"], writes=True)
+    yield Case("info", form, ["info", path, "--html", "page.html", "-f", "-q"], {"page.html": b"old"}, writes=True)
+
+
+def converting(form, path):
+    for to in TARGETS:
+        where = NAMES[to]
+        if to == "tf":
+            where, old = "m", {"m.index": b"old", "m.data-00000-of-00001": b"old too"}
+        else:
+            old = {where: b"old"}
+        yield Case("convert", f"{form} to {to}", ["convert", path, "-o", where, "--to", to, "-f", "-q"], old, writes=True)
+    yield Case("convert", f"{form} to safetensors", ["convert", path, "-o", "new/", "--to", "safetensors", "-q",
+                                                     "--max-shard-size", "300"], writes=True)
+
+
+def written(build, work, words):
+    """Files that a command writes into an empty directory."""
+    folder = work / "written"
+    folder.mkdir()
+    done = run_heft(build, [*words, "-q"], folder)
+    assert done.returncode == 0, (words, done.stderr)
+    files = {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+    subprocess.run(["rm", "-r", folder], check=True)
+    return files
+
+
+def replacing(build, work):
+    """Sets over other sets: more files, fewer files, other names, with and without an index."""
+    new, old = GOLDEN / "safetensors/dtypes.safetensors", GOLDEN / "torch/training.ckpt"
+    sets = [["--to", "safetensors", "--max-shard-size", size] for size in ("60", "400", "5GB")]
+    sets += [["--to", "torch", "--max-shard-size", size] for size in ("60", "400")]
+    for before in sets:
+        files = written(build, work, ["convert", old, "-o", "set/", *before])
+        for after in sets:
+            yield Case("convert", f"set to {after[1]}", ["convert", new, "-o", "set/", *after, "-f", "-q"], files, writes=True)
+    for before in ("1", "3"):
+        files = written(build, work, ["convert", old, "-o", "m", "--to", "tf", "--shards", before])
+        for after in ("1", "2", "3"):
+            yield Case("convert", "set to tf", ["convert", new, "-o", "m", "--to", "tf", "--shards", after, "-f", "-q"],
+                       files, writes=True)
+    for before in ("800", "5GB"):
+        files = written(build, work, ["convert", GOLDEN / "h5/nested.h5", "-o", "set/", "--to", "h5", "--max-shard-size", before])
+        yield Case("convert", "set to h5", ["convert", GOLDEN / "h5/nested.h5", "-o", "set/", "--to", "h5", "--max-shard-size",
+                                           "300", "-f", "-q"], files, writes=True)
+    model = GOLDEN / "saved-model/tf2"
+    weights = work / "weights.safetensors"
+    run_heft(build, ["convert", model, "-o", weights, "-q"])
+    yield Case("convert", "into saved-model", ["convert", weights, "--into", model, "-o", "model", "-q"], writes=True)
+    yield Case("convert", "salvage", ["convert", GOLDEN / "torch/dtypes.pt", "--salvage", "-o", "o.safetensors", "-q"], writes=True)
+    yield Case("convert", "verified", ["convert", GOLDEN / "torch/dtypes.pt", "--verify", "-o", "o.pt", "-q"], writes=True)
+
+
+def tokens(build, work):
+    text, lines = work / "text.txt", work / "lines.jsonl"
+    text.write_text("the cat sat on the mat, and the dog did not. " * 8)
+    lines.write_text("".join(json.dumps({"t": f"line {i} of text"}) + "\n" for i in range(5)) + "{broken\n")
+    with_vocabulary = ["--vocab", VOCABULARY]
+    yield Case("count", "text", ["count", text, *with_vocabulary])
+    yield Case("count", "pipe", ["count", "-", *with_vocabulary], stdin=text)
+    for form in ("npz", "npy", "bin", "llmc", "megatron", "ids"):
+        place = {"megatron": "out.bin", "ids": "out.ids", "llmc": "out.bin"}.get(form, f"out.{form}")
+        words = ["encode", text, "-o", place, "--format", form, *with_vocabulary, "-q"]
+        files = written(build, work, ["encode", lines, *words[2:]])
+        yield Case("encode", form, words, writes=True)
+        yield Case("encode", form, [*words, "-f"], files, writes=True)
+        name, data = next(iter(files.items()))
+        (work / f"ids-{form}").mkdir()
+        for name, data in files.items():
+            (work / f"ids-{form}" / name).write_bytes(data)
+        ids = work / f"ids-{form}" / place
+        yield Case("decode", form, ["decode", ids, *with_vocabulary])
+        yield Case("decode", form, ["decode", ids, "-o", "text", "-f", "-q", *with_vocabulary], {"text": b"old"}, writes=True)
+        yield Case("info", form, ["info", ids, "-q"])
+        yield Case("explain", form, ["explain", ids, "-q"])
+    more = ["--jsonl", "t", "--errors", "skip", "--rejects", "rejects", "--lengths", "lengths"]
+    yield Case("encode", "jsonl", ["encode", lines, "-o", "out.bin", *more, *with_vocabulary, "-q"], writes=True)
+    yield Case("encode", "jsonl", ["encode", lines, "-o", "out.bin", *more, *with_vocabulary, "-q", "-f"],
+               {"out.bin": b"old", "rejects": b"old", "lengths": b"old"}, writes=True)
+    yield Case("encode", "pipe", ["encode", "-", "-o", "-", "--format", "bin", *with_vocabulary, "-q"], stdin=text)
+    trained = ["train", text, "-o", "vocabulary", "--vocab-size", "270", "-q"]
+    yield Case("train", "new", trained, writes=True)
+    yield Case("train", "over", [*trained, "-f"], written(build, work, ["train", lines, *trained[2:]]), writes=True)
+
+
+def scanning():
+    """Files with findings: none may be lost."""
+    for path in [*sorted((TESTS / "scan/cases").iterdir()), *sorted((TESTS / "scan/models").iterdir())]:
+        yield Case("scan", "tests/scan", ["scan", path, "-q"])
+
+
+def rest():
+    yield Case("help", "text", ["help"])
+    yield Case("help", "text", ["help", "convert"])
+    yield Case("completion", "bash", ["completion", "bash"])
+    yield Case("diff", "two formats", ["diff", GOLDEN / "torch/dtypes.pt", GOLDEN / "safetensors/dtypes.safetensors", "-q"])
+
+
+def all_cases(build, work):
+    for folder, name in golden_inputs():
+        path = folder / name
+        if is_hdf5(path) and name not in CHOSEN["h5"]:
+            yield Case("verify", folder.name, ["verify", path, "-q"])
+        elif name in CHOSEN.get(folder.name, []):
+            yield from reading(build, folder.name, path)
+            yield from converting(folder.name, path)
+        else:
+            yield Case("ls", folder.name, ["ls", path, "-q"])
+            yield Case("verify", folder.name, ["verify", path, "-q"])
+            yield from list(converting(folder.name, path))[:1]
+    yield from replacing(build, work)
+    yield from tokens(build, work)
+    yield from scanning()
+    yield from rest()
+
+
+def scratch_base():
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
