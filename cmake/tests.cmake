@@ -87,8 +87,9 @@ if(HEFT_HAS_GLIBC)
     endif()
     foreach(module heft_snappy heft_nettle)
         if(TARGET ${module})
-            add_custom_command(TARGET heft-faults POST_BUILD VERBATIM
-                COMMAND ${CMAKE_COMMAND} -E create_symlink $<TARGET_FILE:${module}> faults/${module}.so)
+            add_dependencies(heft-faults ${module})
+            add_custom_command(TARGET heft-faults POST_BUILD VERBATIM # a link would lead out of HEFT_MODULES
+                COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:${module}> faults/${module}.so)
         endif()
     endforeach()
 endif()

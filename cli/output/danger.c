@@ -41,6 +41,12 @@ static bool may_execute(const char *format)
            !strncmp(format, "np", 2) || !strcmp(format, "keras") || !strcmp(format, "hf-index");
 }
 
+/* The process of libhdf5, which scanning this format needs, may be forbidden by now (sandbox.h). */
+static bool needs_process(const char *format)
+{
+    return !strcmp(format, "keras");
+}
+
 /* Standard input and a FIFO, already read to their ends, cannot be scanned. */
 static bool can_be_read_again(const char *path)
 {
@@ -63,7 +69,7 @@ bool each_danger(const struct heft_checkpoint *c,
         if (!can_be_read_again(file.path))
             continue;
         (void)heft_scan(file.path, NULL, take_item, &first, &complete, &why);
-        if (why.code == HEFT_IO || why.code == HEFT_NOMEM) {
+        if ((why.code == HEFT_IO || why.code == HEFT_NOMEM) && !needs_process(heft_format(c))) {
             *err = why;
             return false;
         }
