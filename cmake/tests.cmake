@@ -9,16 +9,27 @@
 #   heft-open         opens, reads, verifies, mutates       (tests/tools)
 #   heft-planted      the command with a planted fault      (tests/tools)
 
-pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
-pkg_check_modules(SNAPPY REQUIRED IMPORTED_TARGET snappy)
-pkg_check_modules(ZLIB IMPORTED_TARGET zlib) # a peer of fuzz_inflate_zlib
-pkg_check_modules(NETTLE REQUIRED IMPORTED_TARGET nettle) # test_hasher: the module is there
-
 # Tests use the private headers and, through the static library, hidden symbols.
 add_library(heft_inside INTERFACE)
 target_include_directories(heft_inside INTERFACE src tests/support)
 target_link_libraries(heft_inside INTERFACE heft_static heft_flags)
 target_sources(heft_inside INTERFACE $<TARGET_OBJECTS:heft_place_tests>)
+
+add_executable(heft-open tests/tools/open_tool.c tests/tools/judge.c
+    tests/tools/mutate.c tests/tools/exercise.c tests/tools/print_rows.c)
+target_link_libraries(heft-open PRIVATE heft_inside)
+
+add_executable(heft-conversions tests/tools/conversions.c)
+target_link_libraries(heft-conversions PRIVATE heft_static heft_flags)
+
+if(HEFT_STATIC)
+    return() # the libraries of the unit tests are not there for musl
+endif()
+
+pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+pkg_check_modules(SNAPPY REQUIRED IMPORTED_TARGET snappy)
+pkg_check_modules(ZLIB IMPORTED_TARGET zlib) # a peer of fuzz_inflate_zlib
+pkg_check_modules(NETTLE REQUIRED IMPORTED_TARGET nettle) # test_hasher: the module is there
 
 # Helpers that several test programs share: failing system calls, temporary directories.
 file(GLOB support_sources CONFIGURE_DEPENDS tests/support/*.c)
@@ -39,13 +50,6 @@ target_link_libraries(test_sstable PRIVATE PkgConfig::SNAPPY) # it compresses bl
 add_executable(test_toy examples/format_tutorial/toy.c examples/format_tutorial/test_toy.c)
 target_link_libraries(test_toy PRIVATE heft_inside PkgConfig::CMOCKA Threads::Threads m)
 set_target_properties(test_toy PROPERTIES RUNTIME_OUTPUT_DIRECTORY tests)
-
-add_executable(heft-open tests/tools/open_tool.c tests/tools/judge.c
-    tests/tools/mutate.c tests/tools/exercise.c tests/tools/print_rows.c)
-target_link_libraries(heft-open PRIVATE heft_inside)
-
-add_executable(heft-conversions tests/tools/conversions.c)
-target_link_libraries(heft-conversions PRIVATE heft_static heft_flags)
 
 # The command with a fault in it, and a module of HDF5 that is not confined: tests/fault/confined.
 add_executable(heft-planted tests/tools/planted.c $<TARGET_OBJECTS:heft_cli>)

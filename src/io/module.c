@@ -1,7 +1,7 @@
 /* module.c: finds and opens the modules, shared objects that belong to heft.
  *
- *     PREFIX/bin/heft          PREFIX/lib/heft/FILE      the command: an installation can be moved
- *     PREFIX/lib/libheft.so    PREFIX/lib/heft/FILE      the shared library, likewise
+ *     PREFIX/bin/heft          PREFIX/lib/heft-0.1/FILE  the command: an installation can be moved
+ *     PREFIX/lib/libheft.so    PREFIX/lib/heft-0.1/FILE  the shared library, likewise
  *     any program + libheft.a  the directory of `make install PREFIX=`
  *
  * The build tree has the same layout. A module is code: it is never taken from the current
@@ -63,7 +63,7 @@ static bool find_wanted(struct search *s, const char *wanted, struct heft_error 
 }
 
 /* Refuses a directory that another user could have made: for a copy of the command in /tmp/bin
- * anybody could make /tmp/lib/heft. */
+ * anybody could make /tmp/lib/heft-0.1. */
 static bool is_ours(struct search *s, struct heft_error *err)
 {
     return (heft_os_is_private(s->path, s->home) && heft_os_is_private(s->folder, s->home)) ||
@@ -94,6 +94,13 @@ const void *heft_module_find(const char *file, const char *symbol, const char *n
     struct search s = {.file = file, .needs = needs};
     const void *address;
 
+    if (!heft_module_place.installed) {
+        heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                  "heft's module %s is not in this build, which is static: use one with shared "
+                  "libraries and %s",
+                  file, needs);
+        return NULL;
+    }
     if (!(wanted && wanted[0] ? find_wanted(&s, wanted, err) : find_installed(&s, err)))
         return NULL;
     address = heft_os->module(s.path, symbol);

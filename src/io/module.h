@@ -8,8 +8,10 @@
 struct heft_module_place {
     const char *from; /* "bin/": the last directories in the path of the installed program or
                          library; NULL: the path is not used */
-    const char *to;   /* "lib/heft/": the modules' directory, relative to where `from` begins */
-    const char *installed; /* "/usr/local/lib/heft/": the directory of `make install PREFIX=` */
+    const char *to;   /* "lib/heft-0.1/": the modules' directory, relative to where `from` begins */
+    /* "/usr/local/lib/heft-0.1/": the directory of `make install PREFIX=`; NULL: a static build,
+     * which loads no modules */
+    const char *installed;
 };
 extern const struct heft_module_place heft_module_place;
 

@@ -30,6 +30,12 @@ def needs_hdf5(ctx, *words):
         raise Skip("this build has no HDF5; install libhdf5-dev")
 
 
+def needs_snappy(ctx, folder, name):
+    """The same for files with blocks that are compressed with snappy."""
+    if folder == "tf-bundle" and re.match(r"snappy\b|blocks$", name) and not any(ctx.build.glob("lib*/**/heft_snappy.so")):
+        raise Skip("this build has no snappy; install libsnappy-dev")
+
+
 class Context:
     """One run: build directory, options, and a temporary directory that is deleted at the end."""
 

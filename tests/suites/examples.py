@@ -81,8 +81,8 @@ def build_list(stage, folder, static=False):
 
 def with_module(ctx, stage):
     """Lists a file with the command, and with programs linked to the shared and the static library."""
-    if not (library_folder(stage) / "heft/heft_hdf5.so").exists():
-        raise Fail("heft/heft_hdf5.so is missing: was heft built where libhdf5 is?")
+    if not (library_folder(stage) / "heft-0.1/heft_hdf5.so").exists():
+        raise Fail("heft-0.1/heft_hdf5.so is missing: was heft built where libhdf5 is?")
     must_succeed(ctx, [stage / "bin/heft", "ls", MODULE_INPUT])
     for static in (False, True):
         program = build_list(stage, ctx.folder(f"module-{static}"), static)
@@ -101,7 +101,7 @@ def with_moved_module(ctx, stage):
     shared = folder / "shared"
     shared.mkdir()
     must_succeed(ctx, [build_list(moved, shared), MODULE_INPUT])
-    env = dict(ctx.env, HEFT_MODULES=str(library_folder(moved) / "heft"))
+    env = dict(ctx.env, HEFT_MODULES=str(library_folder(moved) / "heft-0.1"))
     must_succeed(ctx, [static, MODULE_INPUT], env=env)
     expect_refused(ctx, [static, MODULE_INPUT], dict(ctx.env, HEFT_MODULES=str(folder)),
                    f"is not in {folder}/ (HEFT_MODULES)")
@@ -131,8 +131,8 @@ def with_planted_modules(ctx, stage):
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", folder / "plant.so", folder / "plant.c"],
                    check=True)
     app = folder / "app"
-    places = ("modules", "app/modules", "app/heft", "heft", "lib/heft", "app/lib/heft",
-              "app/../lib/heft", "cwd", "cwd/modules", "cwd/heft", "cwd/lib/heft")
+    places = ("modules", "app/modules", "app/heft", "app/heft-0.1", "heft", "heft-0.1", "lib/heft-0.1",
+              "app/lib/heft-0.1", "app/../lib/heft-0.1", "cwd", "cwd/modules", "cwd/heft-0.1", "cwd/lib/heft-0.1")
     for place in places:
         (folder / place).mkdir(parents=True, exist_ok=True)
         for name in ("heft_hdf5.so", "heft_snappy.so"):
@@ -157,7 +157,7 @@ def with_anybodys_module(ctx, stage):
     """An installation in a world-writable directory."""
     folder = ctx.folder("anybody") / "prefix"
     must_install(ctx, folder)
-    modules = library_folder(folder) / "heft"
+    modules = library_folder(folder) / "heft-0.1"
     modules.chmod(0o777)
     expect_refused(ctx, [folder / "bin/heft", "ls", MODULE_INPUT], ctx.env, "is not loaded")
 

@@ -3,7 +3,7 @@
 For each input of tests/golden/FORMAT the outputs of three verbs are compared with the files in
 FORMAT/expected/. A missing expectation is a failure; --bless writes it.
 """
-from .common import Fail, diff, golden_inputs, must_succeed, needs_hdf5, text_of
+from .common import Fail, diff, golden_inputs, must_succeed, needs_hdf5, needs_snappy, text_of
 
 VERBS = {
     "ls.json": ["ls", "--json"],
@@ -29,6 +29,7 @@ def none_there():
 
 def compare(ctx, folder, name, suffix, verb):
     needs_hdf5(ctx, folder.name)
+    needs_snappy(ctx, folder.name, name)
     done = must_succeed(ctx, [ctx.heft, *verb, name], cwd=folder)
     actual = text_of(done.stdout)
     path = folder / "expected" / f"{name}.{suffix}"

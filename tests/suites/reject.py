@@ -5,7 +5,7 @@ comments. CODE is an error code of heft; `finding` or `note`: the file opens, an
 the file is valid. The directories vocab and digest-list contain vocabularies and lists of digests instead of checkpoints. OFFSET is 0x…, `-`
 for none, `*` for any. TEXT is a part of the message.
 """
-from .common import Fail, TESTS, needs_hdf5, run, text_of
+from .common import Fail, TESTS, needs_hdf5, needs_snappy, run, text_of
 
 # Directories of files that are no checkpoints: the option of heft-open, and a command that reads FILE.
 OTHERS = {
@@ -54,6 +54,7 @@ def check_table(folder, table):
 
 def check_row(ctx, folder, name, code, offset, text):
     needs_hdf5(ctx, folder.name)
+    needs_snappy(ctx, folder.name, name)
     how = [OTHERS[folder.name][0]] if folder.name in OTHERS else []
     done = run(ctx, [ctx.heft_open, *how, name], cwd=folder)
     lines = text_of(done.stdout).rstrip("\n").split("\n")
