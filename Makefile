@@ -14,7 +14,8 @@ LONG ?=
 build = @MAKEFLAGS= $(CMAKE) --build build/$(1) $(2) -j $(JOBS) -- --no-print-directory -s
 
 .PHONY: all release demo check check-long check-32 interop asan tsan bench fuzz fuzz-merge fuzz-scan \
-	fuzz-safetensors coverage lint fmt bless install clean help bootstrap bootstrap-dev bootstrap-32
+	fuzz-safetensors coverage lint fmt bless install package static check-install clean help bootstrap \
+	bootstrap-dev bootstrap-32
 
 all: release
 
@@ -95,6 +96,15 @@ bless: release ## rewrite the expected outputs of golden and cli tests; review t
 
 install: release ## install to PREFIX (/usr/local), below DESTDIR if set
 	@DESTDIR=$(DESTDIR) $(CMAKE) --install build/release --prefix $(abspath $(PREFIX))
+
+package: bootstrap-dev ## build the Debian packages heft, libheft0.1 and libheft-dev in build/package
+	@scripts/package
+
+static: bootstrap-dev ## build/static/bin/heft: one executable with musl, without HDF5, snappy and libnettle
+	@scripts/static
+
+check-install: bootstrap-dev ## test the packages (lintian, a new root of Debian) and the static executable
+	@tests/install/run
 
 clean: ## remove build/
 	@rm -rf build
