@@ -18,6 +18,7 @@ ROFF_BLOCK = re.compile(r"^\.EX\n(.*?)^\.EE$", re.M | re.S)
 ROFF_ESCAPES = [("\\-", "-"), ("\\(aq", "'"), ("\\(dq", '"'), ("\\(ga", "`"), ("\\(ti", "~"),
                 ("\\(ha", "^"), ("\\(bu", "·"), ("\\[u2026]", "…"), ("\\[->]", "→"), ("\\[u2190]", "←"),
                 ("\\&", ""), ("\\e", "\\"), ("\\(rs", "\\")]
+C_BLOCK = re.compile(r"^```c\n(.*?)^```$", re.M | re.S)
 RUNNABLE = re.compile(r"^\$ (heft|head|cp|ls|cat|printf|mkdir|cmp)( |$)")
 DATA = ROOT / "examples/data"
 TYPED = ("README.md", "recipes.md")
@@ -31,6 +32,8 @@ MARK = '.\\" Options of formats for {}: {}\n'
 def jobs(ctx):
     yield "heft-convert(1) lists the options of formats", lambda: check_format_options(ctx)
     yield "examples/data are golden files", check_data
+    if not ctx.instrumented:
+        yield "the C program of README.md", lambda: check_c_program(ctx)
     pages = [ROOT / "README.md", ROOT / "HACKING.md", *sorted((ROOT / "doc").rglob("*.md"))]
     for path in pages:
         if path.exists():
@@ -54,6 +57,22 @@ def check_data():
         twins = GOLDEN.glob(f"*/{path.relative_to(DATA)}")
         if not any(twin.read_bytes() == path.read_bytes() for twin in twins):
             raise Fail(f"{path.relative_to(ROOT)} is no golden file")
+
+
+def check_c_program(ctx):
+    """Compiles the C block of README.md as a function's body, and runs it on a golden file."""
+    cwd = prepare_folder(ctx, ROOT / "README.md")
+    libraries = (ctx.build / "libheft.so").resolve().parent
+    text = C_BLOCK.search((ROOT / "README.md").read_text(encoding="utf-8"))[1]
+    include, body = text.split("\n\n", 1)
+    source = f"#include <stdio.h>\n{include}\nint main(void)\n{{\n{body}return 0;\n}}\n"
+    (cwd / "readme.c").write_text(source.replace("model.pth", "linear.pt"))
+    must_succeed(ctx, ["gcc", "-std=c17", "-Wall", "-Wextra", "-Werror", "-o", "readme", "readme.c",
+                       f"-I{ROOT / 'include'}", f"-L{libraries}", "-lheft", f"-Wl,-rpath,{libraries}"],
+                 cwd=cwd)
+    found = text_of(must_succeed(ctx, [cwd / "readme"], cwd=cwd).stdout)
+    if found != "weight F32\nbias F32\n":
+        raise Fail(f"the program prints {found!r}")
 
 
 def check_format_options(ctx):
