@@ -13,7 +13,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-SIZE = 60 << 20
+WHOLE = 60 << 20  # bytes of a file
+SOME = 6 << 20  # with --some
+# The writer of the files is another process; it is told by its environment.
+SIZE = int(os.environ.get("HEFT_BOUNDS_SIZE", WHOLE))
 MOST_BYTES = 200 << 20
 MOST_SECONDS = {"train": 40.0}  # seconds of a processor as fast as USUAL_LOOP says; learning is linear, but takes long
 MOST_SECONDS_ELSE = 10.0
@@ -75,7 +78,7 @@ def options(text):
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--write", help="only write the files into this directory")
     parser.add_argument("--turns", action="store_true", help="with --write: print each path, then wait for a line")
-    parser.add_argument("--some", action="store_true", help="one verb per file, in turn")
+    parser.add_argument("--some", action="store_true", help="smaller files, one verb per file, in turn")
     parser.add_argument("--only", default="", help="files whose names contain this text")
     parser.add_argument("-v", action="store_true")
     return parser.parse_args()
@@ -89,12 +92,13 @@ def write_files(paths, in_turns):
 
 
 @contextlib.contextmanager
-def writer(program, folder):
+def writer(program, folder, size):
     """Paths of the files, as they are written: by another process, as the peak of a child includes the
     memory of its parent when it was started. It writes only one file ahead, as all files together would
     take gigabytes."""
     command = [sys.executable, os.path.abspath(program), "--write", folder, "--turns"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    env = dict(os.environ, HEFT_BOUNDS_SIZE=str(size))
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env) as process:
         def paths():
             for line in process.stdout:
                 process.stdin.write("\n")
@@ -131,7 +135,7 @@ def main(program, text, write_all, verbs):
     passed = failed = 0
     with tempfile.TemporaryDirectory(prefix="heft-bounds-") as work, ThreadPoolExecutor(os.cpu_count()) as pool:
         (Path(work) / "files").mkdir()
-        with writer(program, Path(work) / "files") as paths:
+        with writer(program, Path(work) / "files", SOME if args.some else WHOLE) as paths:
             for turn, path in enumerate(paths):
                 chosen = list(verbs(heft, path, outputs(Path(work)))) if args.only in path.name else []
                 if args.some and chosen:
