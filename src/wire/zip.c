@@ -24,7 +24,8 @@ struct opening {
     struct heft_zip_tail tail;
     uint8_t *piece; /* a piece of the directory, unless the tail contains it */
     struct heft_zip_place *places;
-    char *names;                 /* in the arena: memory for names to come */
+    char *names;                 /* in the arena: memory for names to come … */
+    size_t letters;              /* … and for how many bytes of them */
     struct heft_zip_names known; /* names so far */
     uint64_t unpacked;           /* sum of the sizes of deflated entries */
 };
@@ -158,6 +159,12 @@ static bool add_entry(struct opening *o, const struct heft_zip_record *r, uint64
         return false;
     if (faults)
         return refuse_record(o, where, r, faults);
+    if (r->name.n > o->letters)
+        return heft_fail(o->err, HEFT_MALFORMED, where + 28,
+                         "record \"%.*s\": a name of %zu bytes, and the directory ends before the "
+                         "entries that follow",
+                         heft_zip_shown(r->name), r->name.p, r->name.n);
+    o->letters -= r->name.n;
     memcpy(o->names, r->name.p, r->name.n);
     o->names[r->name.n] = 0;
     *e = heft_zip_entry_of(r, o->names);
@@ -249,6 +256,7 @@ static bool read_directory(struct opening *o, const struct heft_zip_end *end)
     const size_t letters = size - n * CENTRAL;
     bool done = heft_zip_names_init(&o->known, letters, n, o->limits.labels, o->err);
 
+    o->letters = letters;
     o->places = heft_alloc(n * sizeof *o->places, o->err);
     o->zip->entries = heft_arena_alloc(o->arena, n * sizeof *o->zip->entries, o->err);
     o->names = heft_arena_alloc(o->for_names, letters + n, o->err);

@@ -404,6 +404,25 @@ static void a_directory_that_does_not_fit_its_entries(void **state)
     bench_leave(&b);
 }
 
+/* A name that takes the place of the entry after it: memory for names
+ * is as large as the directory without the fixed parts of all entries. */
+static void a_name_that_covers_other_entries(void **state)
+{
+    struct bench b;
+    size_t at;
+
+    (void)state;
+    take(&b, TORCH);
+    at = place(&b, CENTRAL, 0);
+    heft_put_le16(b.p + at + 28, (uint16_t)(place(&b, CENTRAL, 2) - at - 46));
+    heft_put_le16(b.p + at + 30, 0);
+    memset(b.p + at + 46, 'x', place(&b, CENTRAL, 2) - at - 46);
+    assert_false(bench_open(&b, NULL));
+    expect_error(&b, HEFT_MALFORMED, "record \"");
+    assert_int_equal(b.err.offset, at + 28);
+    bench_leave(&b);
+}
+
 static void two_valid_end_records(void **state)
 {
     uint8_t bytes[sizeof sample_zip_stored + 22];
@@ -574,6 +593,7 @@ int main(void)
         cmocka_unit_test(numbered_names),
         cmocka_unit_test(harmless_names_pass),
         cmocka_unit_test(a_directory_that_does_not_fit_its_entries),
+        cmocka_unit_test(a_name_that_covers_other_entries),
         cmocka_unit_test(two_valid_end_records),
         cmocka_unit_test(bytes_before_or_within),
         cmocka_unit_test(too_many_bytes_after_the_end),
