@@ -69,9 +69,10 @@ static int run_verb(const struct options *options, const struct verb *verb)
     if (options->help && verb->run != cmd_help) {
         help_verb(&out, verb);
         status = EXIT_SOUND;
-    } else {
-        sandbox_enter(options, verb);
+    } else if (sandbox_enter(options, verb, &err)) {
         status = verb->run(options, &out);
+    } else {
+        status = report_error(&err);
     }
     if (out_close(&out))
         return status;

@@ -19,6 +19,10 @@ enum { MOST_OF_OPTIONS = 8 }; /* paths that are no inputs */
 
 static unsigned confined; /* set of enum heft_confined */
 static unsigned to_open;  /* inputs that the verb opens one by one */
+static bool is_quiet;     /* without notes */
+/* The verb opens files again when its inputs are open: the output of --verify; models of Keras,
+ * which info and verify scan. */
+static bool opens_again;
 
 struct paths {
     struct heft_confine_path *items;
@@ -71,50 +75,75 @@ static void add_outputs(struct paths *paths, const struct options *options)
         add_path(paths, options->output, HEFT_CONFINE_CHECKPOINT);
 }
 
-/* Path models/MODEL of --model_name. The caller frees it. */
-static char *find_model(const struct options *options)
+/* Writes the path models/MODEL of --model_name to *path, which the caller frees; NULL without that
+ * option. False if memory is short. */
+static bool find_model(const struct options *options, char **path)
 {
     const size_t room = options->model ? strlen(options->model) + sizeof "models/" : 0;
-    char *const path = room ? malloc(room) : NULL;
 
-    if (path)
-        snprintf(path, room, "models/%s", options->model);
-    return path;
+    *path = room ? malloc(room) : NULL;
+    if (*path)
+        snprintf(*path, room, "models/%s", options->model);
+    return room == 0 || *path;
 }
 
-void sandbox_enter(const struct options *options, const struct verb *verb)
+/* Notes if the kernel has a layer that could not be entered. */
+static void note_missing(const struct options *options)
+{
+    const unsigned missing = heft_confine_available(NULL) & ~confined;
+
+    if (missing & (HEFT_CONFINED_FILES | HEFT_CONFINED_CALLS))
+        report_note(options, "the command cannot confine itself: %s%s%s",
+                    missing & HEFT_CONFINED_FILES ? "Landlock" : "",
+                    missing & HEFT_CONFINED_FILES && missing & HEFT_CONFINED_CALLS ? " and " : "",
+                    missing & HEFT_CONFINED_CALLS ? "seccomp" : "");
+}
+
+static void confine_to(struct paths *paths, char *model, const struct options *options,
+                       const struct verb *verb)
+{
+    to_open = verb->run == cmd_diff ? 2 : 1;
+    is_quiet = options->quiet;
+    opens_again = options->verify || verb->run == cmd_info || verb->run == cmd_verify;
+    add_path(paths, model, HEFT_CONFINE_FOLDER);
+    add_inputs(paths, options, verb);
+    add_outputs(paths, options);
+    confined = heft_confine(paths->items, paths->n);
+    note_missing(options);
+}
+
+bool sandbox_enter(const struct options *options, const struct verb *verb, struct heft_error *err)
 {
     struct paths paths = {0};
-    char *model;
+    char *model = NULL;
+    bool ok;
 
     if (options->no_sandbox || options->help || verb->run == cmd_help ||
         verb->run == cmd_completion)
-        return;
+        return true;
     paths.items = calloc(options->inputs.n + options->n_format_options + MOST_OF_OPTIONS,
                          sizeof *paths.items);
-    if (!paths.items)
-        return; /* the verb reports that there is no memory */
-    to_open = verb->run == cmd_diff ? 2 : 1;
-    model = find_model(options);
-    add_path(&paths, model, HEFT_CONFINE_FOLDER);
-    add_inputs(&paths, options, verb);
-    add_outputs(&paths, options);
-    confined = heft_confine(paths.items, paths.n);
+    ok = paths.items && find_model(options, &model);
+    if (ok)
+        confine_to(&paths, model, options, verb);
+    else
+        no_memory(err, "the confinement");
     free(model);
     free(paths.items);
+    return ok;
 }
 
-void sandbox_opened(const struct options *options)
+void sandbox_opened(void)
 {
     to_open -= to_open > 0;
     if (to_open == 0 && (confined & HEFT_CONFINED_CALLS) && !(confined & HEFT_CONFINED_PROCESSES) &&
-        !options->verify)
+        !opens_again)
         confined |= heft_confine_processes();
 }
 
 void sandbox_explain(const struct heft_error *err)
 {
-    if ((confined & HEFT_CONFINED_FILES) && err->code == HEFT_IO && err->file[0] &&
+    if (!is_quiet && (confined & HEFT_CONFINED_FILES) && err->code == HEFT_IO && err->file[0] &&
         strstr(err->text, strerror(EACCES)) && access(err->file, R_OK) == 0)
         fprintf(stderr, "heft: note: the command confines itself to its inputs and their "
                         "directories; --no-sandbox lifts this\n");

@@ -15,23 +15,32 @@ struct first {
     char text[256];
 };
 
+static const char *sentence_of(const char *what)
+{
+    if (!strcmp(what, "call"))
+        return "executing this would call %s; see heft scan";
+    if (!strcmp(what, "import"))
+        return "executing this would import %s; see heft scan";
+    if (!strcmp(what, "code"))
+        return "this file contains code: %s; see heft scan";
+    return NULL; /* tricks of the container, which verify itself reports */
+}
+
 /* A call is reported rather than the import before it. */
 static void take_item(void *ctx, const struct heft_scan_item *item)
 {
     struct first *const first = ctx;
-    const bool is_call = !strcmp(item->what, "call"), is_import = !strcmp(item->what, "import");
+    const bool is_call = !strcmp(item->what, "call");
+    const char *const sentence = sentence_of(item->what);
     char name[160];
 
-    if (item->danger != HEFT_DANGER || first->is_call || (!is_call && (first->found || !is_import)))
-        return; /* verify itself reports tricks of the container */
+    if (item->danger != HEFT_DANGER || !sentence || first->is_call || (!is_call && first->found))
+        return;
     first->found = true;
     first->is_call = is_call;
     first->offset = item->offset;
     report_escape(name, sizeof name, item->name, strlen(item->name));
-    snprintf(first->text, sizeof first->text,
-             is_call ? "executing this would call %s; see heft scan"
-                     : "executing this would import %s; see heft scan",
-             name);
+    snprintf(first->text, sizeof first->text, sentence, name);
 }
 
 /* Formats that are pickles or may hold pickles. */
@@ -39,12 +48,6 @@ static bool may_execute(const char *format)
 {
     return !strncmp(format, "torch", 5) || !strncmp(format, "pickle", 6) ||
            !strncmp(format, "np", 2) || !strcmp(format, "keras") || !strcmp(format, "hf-index");
-}
-
-/* The process of libhdf5, which scanning this format needs, may be forbidden by now (sandbox.h). */
-static bool needs_process(const char *format)
-{
-    return !strcmp(format, "keras");
 }
 
 /* Standard input and a FIFO, already read to their ends, cannot be scanned. */
@@ -69,7 +72,7 @@ bool each_danger(const struct heft_checkpoint *c,
         if (!can_be_read_again(file.path))
             continue;
         (void)heft_scan(file.path, NULL, take_item, &first, &complete, &why);
-        if ((why.code == HEFT_IO || why.code == HEFT_NOMEM) && !needs_process(heft_format(c))) {
+        if (why.code == HEFT_IO || why.code == HEFT_NOMEM) {
             *err = why;
             return false;
         }

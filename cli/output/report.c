@@ -150,7 +150,7 @@ struct heft_checkpoint *open_inputs(const struct options *options, size_t leave,
         report_note(options, "--io mmap has no effect: files are read by pread");
     c = n == 1 ? heft_open(options->inputs.items[0], &how, err)
                : heft_open_many(options->inputs.items, n, &how, err);
-    sandbox_opened(options);
+    sandbox_opened();
     for (size_t i = 0; c && heft_choice_at(c, i); i++)
         report_note(options, "%s", heft_choice_at(c, i));
     if (c && !note_idle(options, c, err)) {
