@@ -166,6 +166,11 @@ void *heft_arena_widen(struct heft_arena *arena, void *piece, size_t old, size_t
     return block_bytes(block);
 }
 
+char *heft_arena_chars(struct heft_arena *arena, size_t n, struct heft_error *err)
+{
+    return alloc_aligned(arena, n, 1, err);
+}
+
 uint64_t *heft_arena_u64(struct heft_arena *arena, size_t n, struct heft_error *err)
 {
     const size_t size = n <= SIZE_MAX / sizeof(uint64_t) ? n * sizeof(uint64_t) : SIZE_MAX;
@@ -175,6 +180,7 @@ uint64_t *heft_arena_u64(struct heft_arena *arena, size_t n, struct heft_error *
 
 void *heft_arena_zero(struct heft_arena *arena, size_t n, size_t each, struct heft_error *err)
 {
+    const size_t factor = each & (0 - each); /* largest power of two that divides a size */
     void *piece;
 
     if (each != 0 && n > SIZE_MAX / each) {
@@ -182,7 +188,9 @@ void *heft_arena_zero(struct heft_arena *arena, size_t n, size_t each, struct he
                   each);
         return NULL;
     }
-    piece = heft_arena_alloc(arena, n * each, err);
+    /* A type's alignment divides its size. */
+    piece =
+        alloc_aligned(arena, n * each, factor == 0 || factor > ALIGNMENT ? ALIGNMENT : factor, err);
     if (piece)
         memset(piece, 0, n * each);
     return piece;

@@ -33,8 +33,11 @@ HEFT_CHECKED void *heft_arena_reserve(struct heft_arena *arena, size_t n, struct
  * which is reallocated; a small piece is copied, and its old memory is unused until release. */
 HEFT_CHECKED void *heft_arena_widen(struct heft_arena *arena, void *piece, size_t old,
                                     size_t wanted, struct heft_error *err);
+/* Allocates n items of `each` bytes, aligned as a type of that size may need, and zeroes them. */
 HEFT_CHECKED void *heft_arena_zero(struct heft_arena *arena, size_t n, size_t each,
                                    struct heft_error *err);
+/* Allocates n characters. */
+HEFT_CHECKED char *heft_arena_chars(struct heft_arena *arena, size_t n, struct heft_error *err);
 /* Allocates n numbers: shapes, strides. */
 HEFT_CHECKED uint64_t *heft_arena_u64(struct heft_arena *arena, size_t n, struct heft_error *err);
 /* Copies a string and appends a NUL, which is not counted. */

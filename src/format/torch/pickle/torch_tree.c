@@ -44,7 +44,7 @@ static bool set_key(struct heft_torch_walk *w, const struct place *at, struct he
 
     if (!heft_torch_spend_name(w, n))
         return false;
-    copy = heft_arena_alloc(&w->t->model->mem, n + 2 * quote + 1, w->err);
+    copy = heft_arena_chars(&w->t->model->mem, n + 2 * quote + 1, w->err);
     if (!copy)
         return false;
     memcpy(copy + quote, w->path.p + at->segment, n);
