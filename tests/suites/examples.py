@@ -42,7 +42,8 @@ def jobs(ctx):
     yield "pkg-config, static", lambda: with_pkg_config(ctx, stage, static=True)
     yield "find_package, heft::heft", lambda: with_cmake(ctx, stage, "heft")
     yield "find_package, heft::heft_static", lambda: with_cmake(ctx, stage, "heft_static")
-    yield "add_subdirectory", lambda: with_subdirectory(ctx)
+    if ctx.long:  # it compiles the whole library
+        yield "add_subdirectory", lambda: with_subdirectory(ctx)
 
 
 def must_install(ctx, stage):

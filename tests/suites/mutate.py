@@ -15,7 +15,8 @@ from pathlib import Path
 
 from .common import GOLDEN, PATIENCE, TESTS, Fail, index_of, must_succeed, needs_hdf5, run, text_of
 
-SAMPLE = 4000  # approximate number of damaged files for each golden file
+SAMPLE = 2000  # approximate number of damaged files for each golden file …
+SANITIZED_SAMPLE = 1000  # … and under sanitizers
 A_PROCESS_EACH = {"h5"}  # files that a child process reads: a sample of the positions
 SLOW_SAMPLE = 1000
 SMALL_SAMPLE = 300  # for clang's checks of integers, which run beside the other sanitizers
@@ -75,7 +76,8 @@ def stride_for(ctx, path):
         return 1
     size = path.stat().st_size
     places = size if ctx.long or size <= 8192 else 8448
-    sample = SLOW_SAMPLE * (4 if ctx.long else 1) if slow else SAMPLE
+    usual = SANITIZED_SAMPLE if ctx.sanitizers else SAMPLE
+    sample = SLOW_SAMPLE * (4 if ctx.long else 1) if slow else usual
     if "unsigned-integer-overflow" in ctx.sanitizers and not ctx.long:
         sample = SMALL_SAMPLE
     return max(1, -(-(10 if ctx.long else 4) * places // sample))
