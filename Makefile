@@ -30,7 +30,7 @@ release: bootstrap build/release/Makefile ## build/release/heft, libheft.so, lib
 demo: release ## convert a real 89 MB checkpoint to verified shards; compare the time with cp
 	@scripts/demo
 
-check: bootstrap build/release/Makefile ## run all tests that need only this machine (about two minutes)
+check: bootstrap build/release/Makefile ## run all tests that need only this machine (about three minutes)
 	$(call build,release)
 	@tests/run --build build/release
 
