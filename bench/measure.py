@@ -45,7 +45,7 @@ def command(*words, cwd=None):
 
 class Pace:
     """Limit of the time of a row: after that many seconds a row of at least `least` rounds ends."""
-    seconds, least = 20, 3
+    seconds, least = 15, 3
 
     @classmethod
     def hurry(cls):

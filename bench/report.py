@@ -95,9 +95,9 @@ def growth(found):
 
 
 def parts_of(parts):
-    """What each part took, and what became of it."""
-    rows = [(part.name, f"{part.seconds:.0f} s", part.trouble or "measured") for part in parts]
-    return table(("part", "time", "outcome"), rows) + f"\n\nTotal: {sum(part.seconds for part in parts):.0f} s."
+    """What each part took, what share of the processors other programs used meanwhile, and its outcome."""
+    rows = [(part.name, f"{part.seconds:.0f} s", f"{part.others:.0%}", part.trouble or "measured") for part in parts]
+    return table(("part", "time", "other programs", "outcome"), rows) + f"\n\nTotal: {sum(part.seconds for part in parts):.0f} s."
 
 
 def compose(results, parts, facts, versions, how):
