@@ -1,3 +1,4 @@
+#!/bin/sh
 # Run by tests/install/run as root in a new root of Debian. Each line of its result begins with "root: ".
 set -eu
 cd /opt/transfer
