@@ -98,7 +98,7 @@ def mutate(ctx, path, kind=None):
     try:
         target, opened, intact = (work / path.name, None, None) if kind == "--mutate-scan" else prepare(path, work)
         command = [ctx.heft_open, kind, path, "--at", target, "--stride", str(stride_for(ctx, path)),
-                   "--seconds", "20" if ctx.instrumented else "2"]
+                   "--seconds", "20" if ctx.instrumented or is_slow(path) else "2"]
         if opened:
             command += ["--open", opened, "--intact", intact]
         if kind == "--mutate":
