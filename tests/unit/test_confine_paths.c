@@ -13,18 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "child.h"
 #include "io/confinement.h"
 #include "scratch.h"
 
 static void in_child(int (*body)(struct heft_file_rules *rules))
 {
     struct heft_file_rules rules;
-    int status;
     pid_t child;
 
     if (heft_file_rules_version() == 0)
@@ -32,14 +31,8 @@ static void in_child(int (*body)(struct heft_file_rules *rules))
     child = fork();
     if (child == 0)
         _exit(heft_file_rules_begin(&rules) ? body(&rules) : 100);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
+    check_child(child);
 }
-
-#define EXPECT(number, condition)                                                                  \
-    if (!(condition))                                                                              \
-    return number
 
 static bool can_open(const char *path, int flags)
 {

@@ -13,17 +13,16 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "child.h"
 #include "io/confinement.h"
 
 /* Runs `body` in a child, which returns the number of its first failed expectation, or 0. */
 static void in_child(int (*body)(void))
 {
-    int status;
     pid_t child;
 
     if (!heft_calls_available())
@@ -31,14 +30,8 @@ static void in_child(int (*body)(void))
     child = fork();
     if (child == 0)
         _exit(body());
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
+    check_child(child);
 }
-
-#define EXPECT(number, condition)                                                                  \
-    if (!(condition))                                                                              \
-    return number
 
 static bool refused(long result)
 {
