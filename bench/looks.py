@@ -2,17 +2,12 @@
 
 import inputs
 from measure import HEFT, STORE, Peer, alternate, bytes_of, command, median, text_of
+from opening import list_a_million
 
 
 def part_tree(table, quick):
     """tree: prints the tree of a million tensors: time against 100 000, memory per tensor"""
-    small, large = inputs.many(100_000), inputs.many(1_000_000)
-    tenth, full = alternate(3 if quick else 7, lambda: command(HEFT, "tree", small),
-                            lambda: command(HEFT, "tree", large))
-    floor = command(HEFT, "--version")[1]
-    table.within("tree of 1 000 000 tensors, whole command", "heft on 100 000",
-                 median([run[0] for run in full]), median([run[0] for run in tenth]), 12)
-    each = (max(run[1] for run in full) - floor) / 1_000_000 - len(inputs.name_of(0))
+    each = list_a_million(table, "tree of 1 000 000 tensors, whole command", "tree", 3 if quick else 7, 12)
     table.below("tree: memory a tensor beyond its name", each, 700, lambda value: f"{value:.0f}", " bytes")
 
 

@@ -52,15 +52,19 @@ def part_names(table, quick):
     table.faster(work, "safetensors, with shapes", median(whole), median(shapes), 8)
 
 
+def list_a_million(table, work, verb, rounds, most):
+    """Adds the row of a verb's time for a million tensors against 100 000, and returns the bytes of memory that a
+    tensor takes beyond its name."""
+    small, large = inputs.many(100_000), inputs.many(1_000_000)
+    tenth, full = alternate(rounds, lambda: command(HEFT, verb, small), lambda: command(HEFT, verb, large))
+    floor = command(HEFT, "--version")[1]
+    table.within(work, "heft on 100 000", median([run[0] for run in full]), median([run[0] for run in tenth]), most)
+    return (max(run[1] for run in full) - floor) / 1_000_000 - len(inputs.name_of(0))
+
+
 def part_million(table, quick):
     """ls: lists one of a million tensors: time against 100 000, memory per tensor"""
-    small, large = inputs.many(100_000), inputs.many(1_000_000)
-    tenth, full = alternate(5 if quick else 9, lambda: command(HEFT, "ls", small),
-                            lambda: command(HEFT, "ls", large))
-    floor = command(HEFT, "--version")[1]
-    table.within("list 1 000 000 tensors, whole command", "heft on 100 000",
-                 median([run[0] for run in full]), median([run[0] for run in tenth]), 11)
-    each = (max(run[1] for run in full) - floor) / 1_000_000 - len(inputs.name_of(0))
+    each = list_a_million(table, "list 1 000 000 tensors, whole command", "ls", 5 if quick else 9, 11)
     table.below("memory a tensor beyond its name", each, 400, lambda value: f"{value:.0f}", " bytes")
 
 
