@@ -220,22 +220,24 @@ static void zsh_rest(struct out *out, const struct option_spec *o)
     out_text(out, takes_path(o) ? "_files' \\\n" : "' \\\n");
 }
 
+static void zsh_begin(struct out *out, const struct option_spec *o, const char *dashes)
+{
+    out_text(out, "            '");
+    out_text(out, o->kind == OPTION_RULE || o->kind == OPTION_LIST ? "*" : "");
+    out_text(out, dashes);
+}
+
 /* A value follows --name as the next word or after "=", and -n as the next word or directly. */
 static void zsh_option(struct out *out, const struct verb *verb, const struct option_spec *o)
 {
-    const char *const again = o->kind == OPTION_RULE || o->kind == OPTION_LIST ? "*" : "";
     (void)verb;
-    out_text(out, "            '");
-    out_text(out, again);
-    out_text(out, "--");
+    zsh_begin(out, o, "--");
     out_text(out, o->name);
     out_text(out, o->value ? "=" : "");
     zsh_rest(out, o);
     if (!o->letter)
         return;
-    out_text(out, "            '");
-    out_text(out, again);
-    out_char(out, '-');
+    zsh_begin(out, o, "-");
     out_char(out, o->letter);
     out_text(out, o->value ? "+" : "");
     zsh_rest(out, o);

@@ -422,6 +422,7 @@ struct heft_scan_result {
     bool complete;                    /* false if `trouble` has a reason */
     const struct heft_error *trouble; /* NULL if there was no error */
 };
+/* Both functions must be set. */
 struct heft_scan_visitor {
     void (*item)(void *ctx, const struct heft_scan_item *item);
     void (*result)(void *ctx, const struct heft_scan_result *result);
