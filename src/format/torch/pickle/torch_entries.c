@@ -2,14 +2,20 @@
  * cost. */
 #include "format/torch/pickle/torch_walk.h"
 
+bool heft_torch_charge(struct heft_torch *t, uint32_t node, uint64_t n, const char *what,
+                       struct heft_error *err)
+{
+    if (t->budget < n)
+        return heft_fail(err, HEFT_LIMIT, heft_torch_where(t, node),
+                         "more than %" PRIu64 " %s: limits.expansion", t->model->limits.expansion,
+                         what);
+    t->budget -= n;
+    return true;
+}
+
 bool heft_torch_spend(struct heft_torch_walk *w, uint32_t node, uint64_t values)
 {
-    if (w->t->budget < values)
-        return heft_fail(w->err, HEFT_LIMIT, heft_torch_where(w->t, node),
-                         "more than %" PRIu64 " values besides the tensors: limits.expansion",
-                         w->t->model->limits.expansion);
-    w->t->budget -= values;
-    return true;
+    return heft_torch_charge(w->t, node, values, "values besides the tensors", w->err);
 }
 
 bool heft_torch_spend_name(struct heft_torch_walk *w, uint64_t bytes)

@@ -452,6 +452,12 @@ bool heft_torch_has_parts(const struct heft_torch *t, const struct heft_torch_ca
 /* True if the state has attributes: a dict that is not empty, a pair of these, or anything else. */
 bool heft_torch_has_state(const struct heft_torch *t, uint32_t state);
 
+/* ---- torch_entries.c ---- */
+
+/* Charges n values against limits.expansion; `what` and `node` are for the error. */
+HEFT_CHECKED bool heft_torch_charge(struct heft_torch *t, uint32_t node, uint64_t n,
+                                    const char *what, struct heft_error *err);
+
 /* ---- torch_text.c ---- */
 
 /* "module.name" of a GLOBAL, or of the class of a CALL; in model->mem. */

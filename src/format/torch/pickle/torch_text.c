@@ -60,17 +60,6 @@ static bool keep_text(struct heft_torch *t, uint32_t node, struct heft_str *out,
     return text.n <= SHORT_TEXT || heft_torch_remember_text(t, &t->by_text, node, *out, err);
 }
 
-/* Charges a name like a value, as it needs about as much memory. */
-static bool pay_name(struct heft_torch *t, uint32_t node, struct heft_error *err)
-{
-    if (t->budget == 0)
-        return heft_fail(err, HEFT_LIMIT, heft_torch_where(t, node),
-                         "more than %" PRIu64 " values and names of classes: limits.expansion",
-                         t->model->limits.expansion);
-    t->budget--;
-    return true;
-}
-
 const char *heft_torch_type_name(struct heft_torch *t, uint32_t node, struct heft_error *err)
 {
     struct heft_str module, name, full;
@@ -84,7 +73,8 @@ const char *heft_torch_type_name(struct heft_torch *t, uint32_t node, struct hef
     found = heft_u32map_get(&t->by_text, node);
     if (found != HEFT_MAP_NONE)
         return t->texts[found].p;
-    if (!pay_name(t, node, err))
+    /* A name needs about as much memory as a value. */
+    if (!heft_torch_charge(t, node, 1, "values and names of classes", err))
         return NULL;
     module = heft_pickle_text(&t->pickle, heft_torch_node(t, node)->module);
     name = heft_pickle_text(&t->pickle, node);

@@ -369,10 +369,8 @@ bool heft_torch_key(struct heft_torch *t, uint32_t node, size_t ordinal, struct 
             if (depth == 0)
                 return true;
         }
-        if (t->budget == 0)
-            return heft_fail(err, HEFT_LIMIT, heft_torch_where(t, node),
-                             "more values than limits.expansion allows");
-        t->budget--;
+        if (!heft_torch_charge(t, node, 1, "values in the keys of dictionaries", err))
+            return false;
         if (counts[depth - 1]++)
             heft_buf_text(out, ", ");
     }

@@ -55,10 +55,8 @@ bool heft_torch_unwrap(struct heft_torch *t, struct heft_torch_call *call,
         return true;
     if (!take_wrapper_off(t, kind, call))
         return heft_torch_bad_arguments(t, outer.node, outer.callee, err);
-    if (t->budget == 0)
-        return heft_fail(err, HEFT_LIMIT, heft_torch_where(t, outer.node),
-                         "more wrappers around tensors than limits.expansion allows");
-    t->budget--;
+    if (!heft_torch_charge(t, outer.node, 1, "wrappers around tensors", err))
+        return false;
     layer->is_wrapper = true;
     if (kind == HEFT_TORCH_ON_DEVICE)
         layer->dtype = heft_torch_item(t, outer.args, 1);
@@ -78,10 +76,8 @@ bool heft_torch_untag(struct heft_torch *t, uint32_t *node, struct heft_error *e
 
         if (heft_torch_count(t, n->u.call.args) != 2 || n->count || n->state != HEFT_PICKLE_NIL)
             return true; /* not in torch's form: an ordinary object */
-        if (t->budget == 0)
-            return heft_fail(err, HEFT_LIMIT, heft_torch_where(t, *node),
-                             "more type tags than limits.expansion allows");
-        t->budget--;
+        if (!heft_torch_charge(t, *node, 1, "type tags", err))
+            return false;
         *node = heft_torch_item(t, n->u.call.args, 0);
     }
     return true;
