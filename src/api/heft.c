@@ -103,7 +103,9 @@ const char *heft_checkpoint_locate(const char *path, const struct heft_open_opti
 
     if (options && !take_options(&given, options, mem, err))
         return NULL;
-    return heft_locate(&heft_formats, path, &given, mem, &located, err) ? located.paths[0] : NULL;
+    return heft_locate(&heft_formats, &heft_disk, path, &given, mem, &located, err)
+               ? located.paths[0]
+               : NULL;
 }
 
 struct heft_checkpoint *heft_open_many(const char *const *paths, size_t n_paths,

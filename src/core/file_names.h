@@ -4,9 +4,10 @@
 #define HEFT_FILE_NAMES_H
 
 #include "base/mem.h"
-#include "io/source.h"
+#include "io/files.h"
 
 struct heft_folder {
+    const struct heft_files *files;
     const char *path;
     const char *const *names; /* sorted bytewise */
     size_t n;
@@ -50,8 +51,8 @@ struct heft_file_name {
 struct heft_locator {
     /* File to open for a path; `given` itself if the format does not know the path. NULL: an
      * error. */
-    const char *(*follow_path)(const char *given, enum heft_path_kind kind, struct heft_arena *mem,
-                               struct heft_error *err);
+    const char *(*follow_path)(const struct heft_files *files, const char *given,
+                               struct heft_arena *mem, struct heft_error *err);
     /* File that identifies a directory of this format, whatever else is in it; NULL: none. */
     const char *(*find_document)(const char *const *names, size_t n);
     /* File to open, relative to a directory without candidates, and a note for the user or NULL.
@@ -106,6 +107,7 @@ void heft_list_end(struct heft_buf *text, size_t count);
 /* HEFT_USAGE with the text "BEFORE a, b; AFTER". Releases the list. Always returns false. */
 bool heft_list_refuse(struct heft_buf *names, const char *before, const char *after,
                       struct heft_error *err);
+/* Lists the directory at a path in folder->files. */
 HEFT_CHECKED bool heft_folder_list(struct heft_folder *folder, const char *path,
                                    struct heft_arena *mem, struct heft_error *err);
 /* Path of a file in the directory: "FOLDER/NAME". */

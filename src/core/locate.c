@@ -27,7 +27,7 @@ bool heft_folder_list(struct heft_folder *folder, const char *path, struct heft_
                       struct heft_error *err)
 {
     folder->path = path;
-    return heft_path_list(path, mem, &folder->names, &folder->n, err);
+    return heft_files_list(folder->files, path, mem, &folder->names, &folder->n, err);
 }
 
 const char *heft_folder_join(const struct heft_folder *folder, const char *name,
@@ -132,15 +132,16 @@ static const char *find_document(const struct locating *l, const struct heft_fol
 /* Whether a subdirectory contains at least one checkpoint. */
 static bool holds_one(struct locating *l, const char *name, bool *holds)
 {
-    const char *path = heft_arena_printf(l->mem, l->err, "%s/%s", l->folder.path, name);
+    const char *path = heft_folder_join(&l->folder, name, l->mem, l->err);
+    struct heft_folder below = {.files = l->folder.files};
     struct heft_error ignored = {0};
     struct heft_candidates all;
-    struct heft_folder below;
 
     *holds = false;
     if (!path)
         return false;
-    if (heft_path_kind(path) != HEFT_PATH_DIR || !heft_folder_list(&below, path, l->mem, &ignored))
+    if (heft_files_kind(below.files, path) != HEFT_PATH_DIR ||
+        !heft_folder_list(&below, path, l->mem, &ignored))
         return true;
     if (!heft_folder_judge(l->formats, &below, l->mem, &all, l->err))
         return false;
@@ -447,39 +448,43 @@ static bool refuse_missing(struct locating *l, const char *given)
 }
 
 /* File to open for a path, by the first format that knows such names; `given` if none does. */
-static const char *follow_path(struct locating *l, const char *given, enum heft_path_kind kind)
+static const char *follow_path(struct locating *l, const char *given)
 {
     const char *path = given;
 
     for (size_t k = 0; k < l->formats->n && path == given; k++)
         if (locator_of(l, k)->follow_path)
-            path = locator_of(l, k)->follow_path(given, kind, l->mem, l->err);
+            path = locator_of(l, k)->follow_path(l->folder.files, given, l->mem, l->err);
     return path;
 }
 
 static bool locate_path(struct locating *l, const char *given)
 {
-    const enum heft_path_kind kind = heft_path_kind(given);
     const char **path = heft_arena_zero(l->mem, 1, sizeof *path, l->err);
 
-    if (!path || !(*path = follow_path(l, given, kind)))
+    if (!path || !(*path = follow_path(l, given)))
         return false;
     l->out->paths = path;
     l->out->n = 1;
-    return kind != HEFT_PATH_NONE || *path != given || refuse_missing(l, given);
+    return *path != given || heft_files_kind(l->folder.files, given) != HEFT_PATH_NONE ||
+           refuse_missing(l, given);
 }
 
-bool heft_locate(const struct heft_formats *formats, const char *given,
-                 const struct heft_read_options *options, struct heft_arena *mem,
+bool heft_locate(const struct heft_formats *formats, const struct heft_files *files,
+                 const char *given, const struct heft_read_options *options, struct heft_arena *mem,
                  struct heft_located *out, struct heft_error *err)
 {
-    struct locating l = {
-        .formats = formats, .options = options, .mem = mem, .out = out, .err = err};
+    struct locating l = {.formats = formats,
+                         .options = options,
+                         .folder = {.files = files},
+                         .mem = mem,
+                         .out = out,
+                         .err = err};
     const struct heft_locator *const selector = heft_locate_selector(formats, options);
     const char *folder;
 
     *out = (struct heft_located){0};
-    if (heft_path_kind(given) == HEFT_PATH_DIR)
+    if (heft_files_kind(files, given) == HEFT_PATH_DIR)
         return locate_inside(&l, given, selector);
     if (!selector)
         return locate_path(&l, given);

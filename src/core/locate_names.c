@@ -297,9 +297,9 @@ bool heft_candidate_is_other(const struct heft_candidate *c, const struct heft_c
 static bool is_folder(const struct heft_folder *folder, const char *name, struct judging *j,
                       bool *is_it)
 {
-    const char *path = heft_arena_printf(j->mem, j->err, "%s/%s", folder->path, name);
+    const char *path = heft_folder_join(folder, name, j->mem, j->err);
 
-    *is_it = path && heft_path_kind(path) == HEFT_PATH_DIR;
+    *is_it = path && heft_files_kind(folder->files, path) == HEFT_PATH_DIR;
     return path != NULL;
 }
 

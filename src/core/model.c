@@ -14,7 +14,8 @@
 void heft_model_init(struct heft_model *model, const struct heft_limits *limits,
                      const struct heft_formats *formats)
 {
-    *model = (struct heft_model){.limits = heft_limits_complete(limits), .formats = formats};
+    *model = (struct heft_model){
+        .limits = heft_limits_complete(limits), .formats = formats, .files = &heft_disk};
 }
 
 void heft_model_release(struct heft_model *model)

@@ -17,7 +17,7 @@
 #include "base/input_limits.h"
 #include "core/read_options.h"
 #include "heft/heft.h"
-#include "io/source.h"
+#include "io/files.h"
 
 enum { HEFT_CODING_RAW = 0, HEFT_CODING_DEFLATE = 1 };
 enum { HEFT_ROW_DIMS = UINT8_MAX }; /* largest rank of a row; limits.rank is usually lower */
@@ -274,6 +274,7 @@ struct heft_model_counts {
 
 struct heft_model {
     const struct heft_formats *formats; /* formats to detect; not NULL if anything is opened */
+    const struct heft_files *files;     /* the files that its paths lead to */
     struct heft_arena mem;
     struct heft_limits limits; /* complete, except those of heft_limit_… */
     union {

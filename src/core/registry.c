@@ -141,7 +141,7 @@ static bool open_path(struct heft_model *model, const char *path, const char *fo
     struct heft_source source;
     uint32_t index;
 
-    return heft_source_open_file(&source, path, err) &&
+    return heft_files_open(model->files, &source, path, err) &&
            heft_model_add_file(model, &source, path, &index, err) &&
            heft_registry_open_source(model, index, format, err);
 }
@@ -219,7 +219,7 @@ static const char *sibling_path(struct heft_model *model, uint32_t source, struc
 
     if (!heft_registry_check_relative(relative, err) ||
         !(path = join_folder(model, beside, relative, err)) ||
-        !heft_path_inside(path, heft_path_folder(beside), &inside, err))
+        !heft_files_inside(model->files, path, heft_path_folder(beside), &inside, err))
         return NULL;
     if (inside)
         return path;
@@ -245,7 +245,7 @@ bool heft_registry_add_sibling(struct heft_model *model, uint32_t source, struct
     const char *path = sibling_path(model, source, relative, err);
     struct heft_source file;
 
-    return path && heft_source_open_file(&file, path, err) &&
+    return path && heft_files_open(model->files, &file, path, err) &&
            heft_model_add_file(model, &file, path, index, err);
 }
 
@@ -265,7 +265,7 @@ static bool add_file_bytes(struct heft_model *model, uint32_t source, const char
     struct heft_source file;
     const char *path = sibling_path(model, source, heft_str_of(name), &found);
 
-    if (!path || !heft_source_open_file(&file, path, &found))
+    if (!path || !heft_files_open(model->files, &file, path, &found))
         return is_unseen(&found, err);
     if (!heft_add(*bytes, file.size, bytes))
         *bytes = UINT64_MAX; /* saturated: sizes of sparse files can add up to 2^64 */
@@ -283,7 +283,7 @@ bool heft_registry_add_sibling_bytes(struct heft_model *model, uint32_t source, 
 
     if (!folder)
         return false;
-    if (!heft_path_list(folder, &model->mem, &names, &n, &found))
+    if (!heft_files_list(model->files, folder, &model->mem, &names, &n, &found))
         return is_unseen(&found, err);
     for (size_t i = 0; i < n; i++)
         if (heft_str_ends(heft_str_of(names[i]), suffix) &&
@@ -322,7 +322,8 @@ static bool open_input(struct heft_model *model, const char *given, const char *
 
     if (model->standard_input && strcmp(given, "-") == 0)
         return open_stdin(model, format, err);
-    return (heft_locate(model->formats, given, &model->options, &model->mem, &located, err) &&
+    return (heft_locate(model->formats, model->files, given, &model->options, &model->mem, &located,
+                        err) &&
             open_located(model, &located, format, err)) ||
            heft_error_file(err, given);
 }

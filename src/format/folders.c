@@ -84,7 +84,7 @@ static const char *read_ref(const struct heft_folder *cache, struct heft_arena *
     struct heft_bytes text;
     size_t n = 0;
 
-    if (!path || !heft_source_open_file(&file, path, &ignored))
+    if (!path || !heft_files_open(cache->files, &file, path, &ignored))
         return NULL;
     if (file.size <= LONGEST_REF && heft_source_fetch(&file, 0, file.size, mem, &text, &ignored))
         while (n < text.n && text.p[n] > ' ' && text.p[n] != '/' && text.p[n] != '.')
@@ -113,7 +113,7 @@ static bool enter_snapshot(struct heft_folder *folder, struct heft_arena *mem,
                            struct heft_error *err)
 {
     const char *path, *name;
-    struct heft_folder snapshots;
+    struct heft_folder snapshots = {.files = folder->files};
 
     if (!is_cache(folder))
         return true;

@@ -1,9 +1,9 @@
-/* source.c: random access to files, memory and slices; mappings; file kinds of paths. */
+/* source.c: random access to files, memory and slices; mappings; paths. */
 #include "io/source.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
+#include "io/files.h"
 #include "io/os.h"
 #include "io/whole.h"
 
@@ -300,13 +300,7 @@ void heft_mapping_release(struct heft_mapping *map)
 
 enum heft_path_kind heft_path_kind(const char *path)
 {
-    struct heft_os_stat st;
-
-    if (heft_os->stat_path(path, &st) != 0)
-        return heft_os_is_missing(errno) ? HEFT_PATH_NONE : HEFT_PATH_FILE;
-    if (st.is_dir)
-        return HEFT_PATH_DIR;
-    return st.is_file ? HEFT_PATH_FILE : HEFT_PATH_OTHER;
+    return heft_files_kind(&heft_disk, path);
 }
 
 bool heft_path_is_folder(const char *path, bool *is_folder, struct heft_error *err)
@@ -328,57 +322,8 @@ size_t heft_path_folder(const char *path)
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-struct listing {
-    struct heft_arena *arena;
-    const char **names; /* on the heap until the list is complete */
-    size_t count, cap;
-    struct heft_error *err;
-    bool failed;
-};
-
-static bool add_name(void *ctx, const char *name)
-{
-    struct listing *list = ctx;
-    const char *copy = heft_arena_text(list->arena, heft_str_of(name), list->err);
-
-    if (!copy ||
-        !heft_grow(&list->names, &list->cap, list->count, 1, sizeof *list->names, list->err)) {
-        list->failed = true;
-        return false;
-    }
-    list->names[list->count++] = copy;
-    return true;
-}
-
-static int by_bytes(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 bool heft_path_list(const char *folder, struct heft_arena *arena, const char *const **names,
                     size_t *count, struct heft_error *err)
 {
-    struct listing list = {.arena = arena, .err = err};
-    const int result = heft_os->list_dir(folder, add_name, &list);
-    const char **kept = NULL;
-
-    if (!list.failed && result != 0) {
-        heft_fail_errno(err, "directory cannot be read");
-        heft_error_file(err, folder);
-        list.failed = true;
-    }
-    if (!list.failed) {
-        kept = heft_arena_alloc(arena, list.count * sizeof *kept, err);
-        list.failed = !kept;
-    }
-    if (!list.failed && list.count > 0) {
-        qsort(list.names, list.count, sizeof *list.names, by_bytes);
-        memcpy(kept, list.names, list.count * sizeof *kept);
-    }
-    heft_free(list.names);
-    if (list.failed)
-        return false;
-    *names = kept;
-    *count = list.count;
-    return true;
+    return heft_files_list(&heft_disk, folder, arena, names, count, err);
 }

@@ -13,6 +13,7 @@ struct heft_comparison {
                                    files only) */
     const char *const *inputs;  /* paths from which it was opened */
     size_t n_inputs;
+    const struct heft_files *files; /* the files that these and the list lead to */
     const struct heft_digest_list *list;
     struct heft_digest_how how;
     void (*each)(void *ctx, const struct heft_finding *finding);

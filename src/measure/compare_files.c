@@ -43,7 +43,7 @@ static bool find_inputs(struct comparing *k, struct heft_error *err)
     if (!k->inputs)
         return false;
     for (size_t i = 0; i < k->c->n_inputs; i++) {
-        if (!heft_file_examine(k->c->inputs[i], &st, &is_there, err))
+        if (!heft_file_examine(k->c->files, k->c->inputs[i], &st, &is_there, err))
             return false;
         if (is_there && st.is_dir)
             k->inputs[k->n_inputs++] = heft_file_id_of(&st);
@@ -62,7 +62,7 @@ static bool find_above(struct comparing *k, struct heft_error *err)
     heft_buf_char(&at, '.');
     for (unsigned i = 0; ok && !k->is_below && i < MOST_UP; i++) {
         heft_buf_char(&at, '\0');
-        ok = heft_buf_ok(&at, err) && heft_file_examine(at.p, &st, &is_there, err);
+        ok = heft_buf_ok(&at, err) && heft_file_examine(k->c->files, at.p, &st, &is_there, err);
         if (!ok || !is_there || (i > 0 && st.device == last.device && st.inode == last.inode))
             break;
         k->is_below = is_input(k, &st);
@@ -89,7 +89,7 @@ static bool judge_place(struct comparing *k, const char *path, bool *is_below,
         at.n = 0;
         heft_buf_put(&at, path, i);
         heft_buf_char(&at, '\0');
-        ok = heft_buf_ok(&at, err) && heft_file_examine(at.p, &st, &is_there, err);
+        ok = heft_buf_ok(&at, err) && heft_file_examine(k->c->files, at.p, &st, &is_there, err);
         *is_below = ok && is_there && is_input(k, &st);
     }
     heft_buf_release(&at);
@@ -141,7 +141,7 @@ static bool match_entry(struct comparing *k, const struct heft_digest_entry *ent
     struct heft_os_stat st;
     bool is_there, is_below;
 
-    if (!path || !heft_file_examine(path, &st, &is_there, err))
+    if (!path || !heft_file_examine(k->c->files, path, &st, &is_there, err))
         return false;
     if (is_there)
         return add_subject(k, entry, path, &st, err);
@@ -189,10 +189,10 @@ static bool walk_inputs(struct comparing *k, struct heft_error *err)
     bool is_there;
 
     for (size_t i = 0; i < k->c->n_inputs; i++) {
-        if (!heft_file_examine(k->c->inputs[i], &st, &is_there, err))
+        if (!heft_file_examine(k->c->files, k->c->inputs[i], &st, &is_there, err))
             return false;
         if (is_there && st.is_dir &&
-            !heft_file_walk(k->c->inputs[i], &k->mem, count_unlisted, k, err))
+            !heft_file_walk(k->c->files, k->c->inputs[i], &k->mem, count_unlisted, k, err))
             return false;
     }
     return true;
@@ -205,7 +205,7 @@ static bool mark_list(struct comparing *k, struct heft_file_id *id, struct heft_
     uint32_t found;
     bool is_there;
 
-    if (!heft_file_examine(k->c->list->path, &st, &is_there, err))
+    if (!heft_file_examine(k->c->files, k->c->list->path, &st, &is_there, err))
         return false;
     *id = heft_file_id_of(&st);
     return !is_there || heft_strmap_add(&k->listed, heft_file_id_key(id), 0, &found, err);

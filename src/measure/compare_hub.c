@@ -79,7 +79,7 @@ static bool has_folder(struct comparing *k, const char *path, const char *name, 
     const char *const folder = heft_file_join(&k->mem, heft_str_of(path), name, err);
     struct heft_os_stat st;
 
-    if (!folder || !heft_file_examine(folder, &st, has, err))
+    if (!folder || !heft_file_examine(k->c->files, folder, &st, has, err))
         return false;
     *has = *has && st.is_dir;
     return true;
@@ -171,7 +171,7 @@ static bool add_input(struct comparing *k, const char *input, struct heft_error 
     unsigned depth;
     bool is_there;
 
-    if (!heft_file_examine(input, &file.st, &is_there, err))
+    if (!heft_file_examine(k->c->files, input, &file.st, &is_there, err))
         return false;
     if (!is_there || !file.st.is_dir) /* a file, or the prefix of a TensorFlow checkpoint */
         folder = n ? heft_arena_text(&k->mem, (struct heft_str){input, n}, err) : ".";
@@ -179,13 +179,13 @@ static bool add_input(struct comparing *k, const char *input, struct heft_error 
         !(blobs = heft_file_join(&k->mem, heft_str_of(repository), "blobs", err)))
         return false;
     k->wants_all = folder == input && depth == 0;
-    if (!heft_file_walk(blobs, &k->mem, add_blob, k, err))
+    if (!heft_file_walk(k->c->files, blobs, &k->mem, add_blob, k, err))
         return false;
     if (k->wants_all) /* also for links to blobs that are missing */
         input = heft_file_join(&k->mem, heft_str_of(input), "snapshots", err);
     if (folder != input && !k->wants_all)
         return !is_there || k->c->reader || want_file(k, &file, err);
-    return input && heft_file_walk(input, &k->mem, want_file, k, err);
+    return input && heft_file_walk(k->c->files, input, &k->mem, want_file, k, err);
 }
 
 /* ---- the comparison -------------------------------------------------------------------------- */

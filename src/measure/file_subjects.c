@@ -53,10 +53,10 @@ static bool read_source(const struct hashing *h, const struct heft_file_subject 
 }
 
 /* Opens the file of a subject. What was listed with another size has changed since. */
-static bool open_subject(const struct heft_file_subject *subject, struct heft_source *out,
-                         struct heft_error *err)
+static bool open_subject(const struct hashing *h, const struct heft_file_subject *subject,
+                         struct heft_source *out, struct heft_error *err)
 {
-    if (!heft_source_open_file(out, subject->path, err))
+    if (!heft_files_open(h->c->files, out, subject->path, err))
         return false;
     if (out->size == subject->size)
         return true;
@@ -77,7 +77,7 @@ static bool read_subject(void *ctx, size_t item, struct heft_digest_worker *work
 
     if (subject->source)
         return read_source(h, subject, subject->source, worker, err);
-    if (!open_subject(subject, &source, err))
+    if (!open_subject(h, subject, &source, err))
         return false;
     ok = read_source(h, subject, &source, worker, err);
     heft_source_close(&source);
@@ -93,12 +93,13 @@ static bool is_pulled(void *ctx, size_t item)
 static bool pull(void *ctx, size_t item, uint64_t off, uint8_t *dst, size_t n,
                  struct heft_error *err)
 {
-    struct heft_file_subject *const subject = &((const struct hashing *)ctx)->subjects->list[item];
+    const struct hashing *const h = ctx;
+    struct heft_file_subject *const subject = &h->subjects->list[item];
     bool ok;
 
     if (subject->source)
         return heft_source_read(subject->source, off, dst, n, err);
-    if (off == 0 && !open_subject(subject, &subject->opened, err))
+    if (off == 0 && !open_subject(h, subject, &subject->opened, err))
         return false;
     ok = heft_source_read(&subject->opened, off, dst, n, err);
     if (!ok || off + n == subject->size)

@@ -4,11 +4,10 @@
 #include <errno.h>
 #include <limits.h>
 
-#include "io/source.h"
-
 #define MOST_FILES 1000000
 
 struct file_walk {
+    const struct heft_files *files;
     struct heft_arena *mem;
     heft_walk_fn *each;
     void *ctx;
@@ -18,10 +17,10 @@ struct file_walk {
     size_t seen; /* files and directories so far */
 };
 
-bool heft_file_examine(const char *path, struct heft_os_stat *st, bool *is_there,
-                       struct heft_error *err)
+bool heft_file_examine(const struct heft_files *files, const char *path, struct heft_os_stat *st,
+                       bool *is_there, struct heft_error *err)
 {
-    *is_there = heft_os->stat_path(path, st) == 0;
+    *is_there = files->ops->stat(files, path, st) == 0;
     if (*is_there || heft_os_is_missing(errno))
         return true;
     heft_fail_errno(err, "cannot be examined");
@@ -56,13 +55,13 @@ static bool visit(struct file_walk *w, const char *path)
                   MOST_FILES);
         return heft_error_file(w->err, path);
     }
-    if (heft_os->stat_link(path, &link) != 0) {
+    if (w->files->ops->stat_link(w->files, path, &link) != 0) {
         heft_fail_errno(w->err, "cannot be examined");
         return heft_error_file(w->err, path);
     }
     if (link.is_dir)
         return push_folder(w, path);
-    if (!heft_file_examine(path, &file.st, &is_there, w->err))
+    if (!heft_file_examine(w->files, path, &file.st, &is_there, w->err))
         return false;
     file.is_broken = !is_there;
     return file.st.is_dir || w->each(w->ctx, &file, w->err);
@@ -74,7 +73,7 @@ static bool list_folder(struct file_walk *w, const char *folder)
     const size_t first = w->n;
     size_t count;
 
-    if (!heft_path_list(folder, w->mem, &names, &count, w->err))
+    if (!heft_files_list(w->files, folder, w->mem, &names, &count, w->err))
         return false;
     for (size_t i = 0; i < count; i++) {
         const char *path = heft_file_join(w->mem, heft_str_of(folder), names[i], w->err);
@@ -91,10 +90,10 @@ static bool list_folder(struct file_walk *w, const char *folder)
     return true;
 }
 
-bool heft_file_walk(const char *folder, struct heft_arena *mem, heft_walk_fn *each, void *ctx,
-                    struct heft_error *err)
+bool heft_file_walk(const struct heft_files *files, const char *folder, struct heft_arena *mem,
+                    heft_walk_fn *each, void *ctx, struct heft_error *err)
 {
-    struct file_walk w = {.mem = mem, .each = each, .ctx = ctx, .err = err};
+    struct file_walk w = {.files = files, .mem = mem, .each = each, .ctx = ctx, .err = err};
     bool ok = push_folder(&w, folder);
 
     while (ok && w.n > 0)

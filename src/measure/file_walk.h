@@ -3,6 +3,7 @@
 #define HEFT_FILE_WALK_H
 
 #include "base/map.h"
+#include "io/files.h"
 #include "io/os.h"
 
 /* Device and inode: the same for all paths of a file. */
@@ -27,11 +28,13 @@ struct heft_walked {
 typedef bool heft_walk_fn(void *ctx, const struct heft_walked *file, struct heft_error *err);
 /* Calls each() for every file and broken link below a directory, in byte order of the names in each
  * directory, files before directories. Links to directories are not followed. */
-HEFT_CHECKED bool heft_file_walk(const char *folder, struct heft_arena *mem, heft_walk_fn *each,
-                                 void *ctx, struct heft_error *err);
+HEFT_CHECKED bool heft_file_walk(const struct heft_files *files, const char *folder,
+                                 struct heft_arena *mem, heft_walk_fn *each, void *ctx,
+                                 struct heft_error *err);
 /* Examines a path, following links. *is_there is false if nothing is there. HEFT_IO if it cannot be
  * examined. */
-HEFT_CHECKED bool heft_file_examine(const char *path, struct heft_os_stat *st, bool *is_there,
+HEFT_CHECKED bool heft_file_examine(const struct heft_files *files, const char *path,
+                                    struct heft_os_stat *st, bool *is_there,
                                     struct heft_error *err);
 /* "DIR/NAME", in the arena. */
 HEFT_CHECKED const char *heft_file_join(struct heft_arena *mem, struct heft_str folder,

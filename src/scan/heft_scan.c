@@ -20,16 +20,17 @@
 /* ---- scanning one file ------------------------------------------------------------------- */
 
 /* label: name of the source in reports; "standard input" for "-". */
-static bool open_input(struct heft_source *out, const char *path, struct heft_error *err)
+static bool open_input(const struct heft_files *files, struct heft_source *out, const char *path,
+                       struct heft_error *err)
 {
     bool ok;
 
-    if (strcmp(path, "-") == 0 && heft_path_kind(path) == HEFT_PATH_NONE)
+    if (strcmp(path, "-") == 0 && heft_files_kind(files, path) == HEFT_PATH_NONE)
         ok = heft_source_open_stdin(out, "standard input", err);
-    else if (heft_path_kind(path) == HEFT_PATH_OTHER)
+    else if (heft_files_kind(files, path) == HEFT_PATH_OTHER)
         ok = heft_source_open_stream(out, path, err);
     else
-        ok = heft_source_open_file(out, path, err);
+        ok = heft_files_open(files, out, path, err);
     return ok || heft_error_file(err, path);
 }
 
@@ -43,7 +44,7 @@ bool heft_scan(const char *path, const struct heft_limits *limits,
     struct heft_source source;
     bool ok;
 
-    if (!open_input(&source, path, err))
+    if (!open_input(&heft_disk, &source, path, err))
         return false;
     ok = heft_scan_file(&source, source.label, &whole, each, ctx, complete, err);
     if (!ok || !*complete)
@@ -69,6 +70,7 @@ struct link {
 };
 
 struct walk {
+    const struct heft_files *files;
     const struct heft_scan_visitor *visitor;
     struct heft_limits limits;
     struct heft_arena mem; /* owns keys and paths of links */
@@ -184,7 +186,7 @@ static bool judge_file(struct walk *w, const char *path, struct heft_error *err)
     struct heft_error why = {0};
     bool ok;
 
-    if (!heft_source_open_file(&source, path, &why))
+    if (!heft_files_open(w->files, &source, path, &why))
         return report_unread(w, path, &why);
     ok = true;
     if (source.size == 0)
@@ -208,7 +210,8 @@ static bool push_directory(struct walk *w, const char *path, struct heft_error *
     *level = (struct level){0};
     level->path =
         heft_arena_printf(&level->mem, err, "%s%s", path, n && path[n - 1] == '/' ? "" : "/");
-    if (level->path && heft_path_list(path, &level->mem, &level->names, &level->count, &why)) {
+    if (level->path &&
+        heft_files_list(w->files, path, &level->mem, &level->names, &level->count, &why)) {
         w->n_levels++;
         return true;
     }
@@ -240,14 +243,14 @@ static bool visit_path(struct walk *w, const char *path, struct heft_error *err)
     struct heft_os_stat st, link;
     bool fresh;
 
-    if (heft_os->stat_link(path, &link) != 0 ||
-        (!link.is_link && heft_os->stat_path(path, &st) != 0)) {
+    if (w->files->ops->stat_link(w->files, path, &link) != 0 ||
+        (!link.is_link && w->files->ops->stat(w->files, path, &st) != 0)) {
         struct heft_error why = {0};
 
         heft_fail_errno(&why, "cannot be examined");
         return report_unread(w, path, &why);
     }
-    if (link.is_link && heft_os->stat_path(path, &st) != 0)
+    if (link.is_link && w->files->ops->stat(w->files, path, &st) != 0)
         return report_sentence(w, path,
                                heft_os_is_missing(errno)
                                    ? "a link whose target does not exist"
@@ -300,7 +303,7 @@ static bool walk_directory(struct walk *w, const char *path, struct heft_error *
     struct heft_os_stat st;
     bool fresh;
 
-    if (heft_os->stat_path(path, &st) != 0)
+    if (w->files->ops->stat(w->files, path, &st) != 0)
         return heft_fail_errno(err, "cannot be examined");
     return is_new(w, &st, false, NULL, &fresh, err) && push_directory(w, path, err) &&
            walk_levels(w, err) && report_links(w);
@@ -344,9 +347,9 @@ static bool scan_input(struct walk *w, const char *path, struct heft_error *err)
     struct heft_source source;
     bool ok;
 
-    if (heft_path_kind(path) == HEFT_PATH_DIR)
+    if (heft_files_kind(w->files, path) == HEFT_PATH_DIR)
         return walk_directory(w, path, err);
-    if (!open_input(&source, path, err))
+    if (!open_input(w->files, &source, path, err))
         return false;
     ok = judge_source(w, &source, source.label, err) &&
          (strcmp(path, "-") == 0 || heft_scan_index(&source, path, judge_shard, w, err)) &&
@@ -360,7 +363,8 @@ bool heft_scan_tree(const char *path, const struct heft_limits *limits,
 {
     if (!heft_require_arg(path && visitor, "an argument", err))
         return false;
-    struct walk w = {.visitor = visitor, .limits = heft_limits_complete(limits)};
+    struct walk w = {
+        .files = &heft_disk, .visitor = visitor, .limits = heft_limits_complete(limits)};
     bool ok;
 
     ok = scan_input(&w, path, err);

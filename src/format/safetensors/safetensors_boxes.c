@@ -244,8 +244,8 @@ static bool find_absent(struct joining *j)
 
     if (!folder)
         return false;
-    if (heft_path_kind(folder) != HEFT_PATH_DIR ||
-        !heft_path_list(folder, &j->scratch, &names, &count, &unseen))
+    if (heft_files_kind(j->model->files, folder) != HEFT_PATH_DIR ||
+        !heft_files_list(j->model->files, folder, &j->scratch, &names, &count, &unseen))
         return true;
     for (size_t i = 0; i < count && !j->absent; i++)
         if (is_shard_name(names[i]) && !is_given(j->model, path, n, names[i])) {

@@ -59,7 +59,7 @@ static bool open_shard(struct heft_tf_bundle *b, struct heft_tf_shard *shard)
 
     if (!path)
         return false;
-    shard->is_there = heft_path_kind(path) != HEFT_PATH_NONE;
+    shard->is_there = heft_files_kind(b->model->files, path) != HEFT_PATH_NONE;
     heft_source_open_memory(&none, (struct heft_bytes){(const uint8_t *)"", 0}, path);
     ok = shard->is_there ? heft_registry_add_sibling(b->model, b->source, heft_str_of(name),
                                                      &shard->source, b->err)
@@ -256,7 +256,7 @@ static bool look_into(struct looker *l, const char *path, struct heft_error *err
 {
     struct heft_source file;
     bool zeros = true;
-    bool ok = heft_source_open_file(&file, path, err) &&
+    bool ok = heft_files_open(l->model->files, &file, path, err) &&
               heft_source_zeros(&file, 0, file.size, &zeros, err);
     const char *text =
         ok && !zeros
@@ -296,7 +296,8 @@ static bool look_around(struct looker *l, struct heft_error *err)
     const char *const *names;
     size_t n;
 
-    if (!folder || !heft_path_list(where.n ? folder : ".", &l->mem, &names, &n, err))
+    if (!folder ||
+        !heft_files_list(l->model->files, where.n ? folder : ".", &l->mem, &names, &n, err))
         return false;
     for (uint32_t i = 0; i < l->model->n_sources; i++)
         if (!heft_strmap_set(&l->known, heft_str_of(l->model->sources[i].path), i, err))

@@ -48,18 +48,18 @@ static size_t pattern_prefix(struct heft_str name)
     return heft_str_ends(s, "-?????") && s.n > 6 ? s.n - 6 : 0;
 }
 
-static const char *if_file(const char *path)
+static const char *if_file(const struct heft_files *files, const char *path)
 {
-    return path && heft_path_kind(path) == HEFT_PATH_FILE ? path : NULL;
+    return path && heft_files_kind(files, path) == HEFT_PATH_FILE ? path : NULL;
 }
 
 /* The index beside a data file. The data file alone does not tell what it contains. */
-static const char *index_of_data(const char *given, size_t prefix, struct heft_arena *mem,
-                                 struct heft_error *err)
+static const char *index_of_data(const struct heft_files *files, const char *given, size_t prefix,
+                                 struct heft_arena *mem, struct heft_error *err)
 {
     const char *path = heft_arena_printf(mem, err, "%.*s.index", (int)prefix, given);
 
-    if (!path || if_file(path))
+    if (!path || if_file(files, path))
         return path;
     heft_fail(
         err, HEFT_USAGE, HEFT_NO_OFFSET,
@@ -70,7 +70,8 @@ static const char *index_of_data(const char *given, size_t prefix, struct heft_a
 }
 
 /* Finds the first shard, "PREFIX-00000-of-N" for any N, of a V1 checkpoint; NULL if there is none. */
-static const char *first_shard(const char *prefix, struct heft_arena *mem, struct heft_error *err)
+static const char *first_shard(const struct heft_files *files, const char *prefix,
+                               struct heft_arena *mem, struct heft_error *err)
 {
     const size_t folder = heft_path_folder(prefix);
     const char *where = heft_arena_printf(mem, err, "%.*s.", (int)folder, prefix);
@@ -81,7 +82,7 @@ static const char *first_shard(const char *prefix, struct heft_arena *mem, struc
 
     if (!where)
         return NULL;
-    if (!heft_path_list(where, mem, &names, &n, &ignored)) {
+    if (!heft_files_list(files, where, mem, &names, &n, &ignored)) {
         if (ignored.code == HEFT_NOMEM)
             *err = ignored;
         return NULL; /* without a directory there are no shards */
@@ -98,38 +99,33 @@ static const char *first_shard(const char *prefix, struct heft_arena *mem, struc
 }
 
 /* The first shard of a pattern "PREFIX-?????-of-00002", or NULL. */
-static const char *shard_of_pattern(const char *given, size_t prefix, struct heft_arena *mem,
-                                    struct heft_error *err)
+static const char *shard_of_pattern(const struct heft_files *files, const char *given,
+                                    size_t prefix, struct heft_arena *mem, struct heft_error *err)
 {
     return if_file(
-        heft_arena_printf(mem, err, "%.*s-00000%s", (int)prefix, given, given + prefix + 6));
+        files, heft_arena_printf(mem, err, "%.*s-00000%s", (int)prefix, given, given + prefix + 6));
 }
 
-static const char *follow_path(const char *given, enum heft_path_kind kind, struct heft_arena *mem,
-                               struct heft_error *err)
+const char *heft_tf_locate_prefix(const struct heft_files *files, const char *given,
+                                  struct heft_arena *mem, struct heft_error *err)
 {
     const size_t data = data_prefix(heft_str_of(given));
     const size_t pattern = pattern_prefix(heft_str_of(given));
     const char *path;
 
     if (data > 0)
-        return index_of_data(given, data, mem, err);
-    if (kind != HEFT_PATH_NONE)
+        return index_of_data(files, given, data, mem, err);
+    if (heft_files_kind(files, given) != HEFT_PATH_NONE)
         return given;
     if (pattern > 0)
-        path = shard_of_pattern(given, pattern, mem, err);
+        path = shard_of_pattern(files, given, pattern, mem, err);
     else if (!(path = heft_arena_printf(mem, err, "%s.index", given)))
         return NULL;
-    else if (!if_file(path))
-        path = first_shard(given, mem, err);
+    else if (!if_file(files, path))
+        path = first_shard(files, given, mem, err);
     if (err->code != HEFT_OK)
         return NULL;
     return path ? path : given; /* if nothing was found, opening fails and reports this name */
-}
-
-const char *heft_tf_locate_prefix(const char *given, struct heft_arena *mem, struct heft_error *err)
-{
-    return follow_path(given, heft_path_kind(given), mem, err);
 }
 
 /* ---- directories of checkpoints ---------------------------------------------------------- */
@@ -243,7 +239,7 @@ static bool refuse_folder(const struct heft_folder *folder, struct heft_error *e
 }
 
 const struct heft_locator heft_tf_locator = {
-    .follow_path = follow_path,
+    .follow_path = heft_tf_locate_prefix,
     .selector = HEFT_TF_READ_STEP,
     .find_selected = find_step,
     .find_selected_folder = find_step_folder,

@@ -18,8 +18,8 @@ extern const struct heft_locator heft_tf_locator;
 /* Resolves a name that TensorFlow accepts for a checkpoint: a prefix of its files, a data file, or
  * a pattern of shards. Returns the path of the file to open; `given` itself if it is a file or if
  * nothing was found; NULL on failure. */
-HEFT_CHECKED const char *heft_tf_locate_prefix(const char *given, struct heft_arena *mem,
-                                               struct heft_error *err);
+HEFT_CHECKED const char *heft_tf_locate_prefix(const struct heft_files *files, const char *given,
+                                               struct heft_arena *mem, struct heft_error *err);
 /* The number of shards in the name of a V1 shard ("model.ckpt-3-00000-of-00002": 2); 0 for other
  * names. */
 uint64_t heft_tf_locate_shards(const char *name);

@@ -108,8 +108,8 @@ static const char *look_for(const struct reader *r, struct heft_str name, bool *
     const char *path =
         heft_arena_printf(&r->model->mem, r->err, "%.*s%.*s", folder, here, (int)name.n, name.p);
 
-    path = path ? heft_tf_locate_prefix(path, &r->model->mem, r->err) : NULL;
-    *found = path && heft_path_kind(path) == HEFT_PATH_FILE;
+    path = path ? heft_tf_locate_prefix(r->model->files, path, &r->model->mem, r->err) : NULL;
+    *found = path && heft_files_kind(r->model->files, path) == HEFT_PATH_FILE;
     return path ? path + folder : NULL;
 }
 
@@ -135,7 +135,7 @@ static const char *only_index(const struct reader *r)
     const char *const *names, *found = NULL;
     size_t n;
 
-    if (!folder || !heft_path_list(folder, &r->model->mem, &names, &n, r->err))
+    if (!folder || !heft_files_list(r->model->files, folder, &r->model->mem, &names, &n, r->err))
         return NULL;
     for (size_t i = 0; i < n; i++) {
         if (!heft_str_ends(heft_str_of(names[i]), ".index"))

@@ -118,7 +118,7 @@ bool heft_index_walk(const char *path, const struct heft_open_options *options, 
         return false;
     struct walk w = {0};
     const char *table = find_table(&w, path, options, err);
-    bool ok = table && heft_source_open_file(&w.source, table, err);
+    bool ok = table && heft_files_open(&heft_disk, &w.source, table, err);
 
     *is_index = false;
     if (ok) {

@@ -164,7 +164,7 @@ static const char *find_meta(struct heft_restore *r, struct heft_error *err)
         if (!model->sources[i].is_file || !heft_str_ends(path, ".index"))
             continue;
         meta = heft_arena_printf(&r->mem, err, "%.*s.meta", (int)n, path.p);
-        if (!meta || heft_path_kind(meta) == HEFT_PATH_FILE)
+        if (!meta || heft_files_kind(model->files, meta) == HEFT_PATH_FILE)
             return meta;
     }
     return NULL;

@@ -21,7 +21,7 @@ static bool is_there(struct heft_tf_saving *s, const char *name, bool *there)
     const char *const full = heft_arena_printf(&s->model->mem, s->err, "%.*s%s",
                                                slash ? (int)(slash - path) + 1 : 0, path, name);
 
-    *there = full && heft_path_kind(full) == HEFT_PATH_FILE;
+    *there = full && heft_files_kind(s->model->files, full) == HEFT_PATH_FILE;
     return full != NULL;
 }
 
@@ -42,16 +42,17 @@ static bool open_variables(struct heft_tf_saving *s)
 /* ---- the checkpoint beside a .meta ---- */
 
 /* True if the file is a sorted table; a name proves nothing. */
-static bool is_table(const char *path, bool *is, struct heft_error *err)
+static bool is_table(const struct heft_files *files, const char *path, bool *is,
+                     struct heft_error *err)
 {
     uint8_t tail[8]; /* the last bytes of a table: its magic number */
     struct heft_source file;
     bool ok;
 
     *is = false;
-    if (heft_path_kind(path) != HEFT_PATH_FILE)
+    if (heft_files_kind(files, path) != HEFT_PATH_FILE)
         return true;
-    ok = heft_source_open_file(&file, path, err);
+    ok = heft_files_open(files, &file, path, err);
     if (ok && file.size >= sizeof tail) {
         ok = heft_source_read(&file, file.size - sizeof tail, tail, sizeof tail, err);
         *is = ok && heft_sstable_is((struct heft_bytes){tail, sizeof tail});
@@ -66,11 +67,11 @@ static bool take_v1(struct heft_tf_saving *s, const char *file, size_t folder)
 {
     bool is;
 
-    if (!is_table(file, &is, s->err))
+    if (!is_table(s->model->files, file, &is, s->err))
         return false;
     if (is)
         s->checkpoint = file + folder;
-    return is || heft_path_kind(file) != HEFT_PATH_FILE ||
+    return is || heft_files_kind(s->model->files, file) != HEFT_PATH_FILE ||
            heft_model_note(
                s->model, HEFT_NOTE, s->source, HEFT_NO_OFFSET, s->err,
                "%s, named like its checkpoint, is not one or is truncated: no variables are read",
@@ -91,11 +92,11 @@ bool heft_tf_saved_find_checkpoint(struct heft_tf_saving *s)
     file = prefix ? heft_arena_printf(mem, s->err, "%s.index", prefix) : NULL;
     if (!file)
         return false;
-    if (heft_path_kind(file) == HEFT_PATH_FILE) {
+    if (heft_files_kind(s->model->files, file) == HEFT_PATH_FILE) {
         s->checkpoint = file + folder;
         return true;
     }
-    file = heft_tf_locate_prefix(prefix, mem, s->err);
+    file = heft_tf_locate_prefix(s->model->files, prefix, mem, s->err);
     return file && take_v1(s, file, folder);
 }
 

@@ -22,18 +22,18 @@ static bool is_number(const char *name)
 }
 
 /* Path of the document in a version's directory, "123/saved_model.pb"; NULL if there is none. */
-static const char *find_version_document(const char *folder, const char *version,
+static const char *find_version_document(const struct heft_folder *folder, const char *version,
                                          struct heft_arena *mem, struct heft_error *err)
 {
-    const char *const path = heft_arena_printf(mem, err, "%s/%s", folder, version);
+    const char *const path = heft_folder_join(folder, version, mem, err);
     struct heft_error ignored = {0};
     const char *const *names;
     const char *document = NULL;
     size_t n;
 
-    if (!path || heft_path_kind(path) != HEFT_PATH_DIR)
+    if (!path || heft_files_kind(folder->files, path) != HEFT_PATH_DIR)
         return NULL;
-    if (heft_path_list(path, mem, &names, &n, &ignored))
+    if (heft_files_list(folder->files, path, mem, &names, &n, &ignored))
         document = find_document(names, n);
     return document ? heft_arena_printf(mem, err, "%s/%s", version, document) : NULL;
 }
@@ -60,7 +60,7 @@ static const char *find_version(const struct heft_folder *folder, struct heft_ar
     for (size_t i = 0; i < folder->n; i++) {
         const char *const number = folder->names[i];
         const char *const name =
-            is_number(number) ? find_version_document(folder->path, number, mem, err) : NULL;
+            is_number(number) ? find_version_document(folder, number, mem, err) : NULL;
 
         versions += name != NULL;
         if (name && (!found || is_higher(number, version))) {

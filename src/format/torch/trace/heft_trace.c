@@ -180,7 +180,7 @@ bool heft_trace(const char *path, const struct heft_trace_options *options,
 
     *total = (struct heft_trace_total){0};
     heft_error_begin(err);
-    if (!heft_source_open_file(&source, path, err))
+    if (!heft_files_open(&heft_disk, &source, path, err))
         return heft_error_file(err, path);
     limits = heft_limits_complete(tr.options->limits);
     if (!tr.options->limits || !tr.options->limits->opcodes)
