@@ -2,6 +2,7 @@
  * new file. Unwritten ranges are holes. None of it is held in memory: a group has several hundred
  * bytes. */
 #include "hdf5_parts.h"
+#include "io/os_temporary.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -21,7 +22,7 @@ struct heft_h5_image *hdf5_image_new(struct heft_error *err)
 
     if (!image)
         return NULL;
-    image->fd = hdf5_temporary();
+    image->fd = heft_os_temporary();
     if (image->fd >= 0)
         return image;
     fail_errno(err, "a temporary file for the metadata cannot be created");

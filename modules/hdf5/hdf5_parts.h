@@ -163,11 +163,6 @@ void hdf5_limit(int what, uint64_t most); /* sets the soft limit, within the har
 void hdf5_process_timer(uint64_t micros);
 uint64_t hdf5_process_nanos(void); /* processor time so far */
 
-/* ---- os_temporary.c ---- */
-
-/* Opens a temporary file without a name in TMPDIR; -1 with errno. */
-int hdf5_temporary(void);
-
 /* ---- hdf5_child.c: the process that runs libhdf5 ---- */
 
 #define HDF5_MEMORY ((uint64_t)168 << 20) /* bytes that it may use beyond its parent's */

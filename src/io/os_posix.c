@@ -1,11 +1,11 @@
-/* os_posix.c: the system calls for POSIX, with Linux extensions where they exist. The only file of
- * the library that includes system headers for files and memory. Its names begin with os_, because
+/* os_posix.c: the system calls for POSIX, with Linux extensions where they exist. With the other
+ * files os_*.c the only one of the library that includes system headers for files and memory. Its names begin with os_, because
  * POSIX reserves posix_ (posix_close is in musl's unistd.h). */
-#define _GNU_SOURCE /* for copy_file_range, fallocate, renameat2, sync_file_range, O_NOATIME and
-                       O_TMPFILE */
+#define _GNU_SOURCE /* for copy_file_range, fallocate, renameat2, sync_file_range, O_NOATIME */
 #include "io/os.h"
 
 #include "base/endian.h"
+#include "io/os_temporary.h"
 #include "io/pages.h"
 
 #include <dirent.h>
@@ -81,38 +81,6 @@ static int os_create(const char *path, uint32_t mode)
 static int os_open_write(const char *path)
 {
     return open_retrying(path, O_RDWR | O_NOFOLLOW | O_NOCTTY, 0);
-}
-
-static int temp_named(const char *folder)
-{
-    char path[4096];
-    const int n = snprintf(path, sizeof path, "%s/heft-XXXXXX", folder);
-    int fd;
-
-    if (n < 0 || (size_t)n >= sizeof path) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    fd = mkstemp(path);
-    if (fd < 0)
-        return -1;
-    (void)unlink(path);
-    (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-    return fd;
-}
-
-static int os_temp(void)
-{
-    const char *folder = getenv("TMPDIR");
-
-    if (!folder || folder[0] == '\0')
-        folder = "/tmp";
-#ifdef O_TMPFILE
-    const int fd = open_retrying(folder, O_RDWR | O_TMPFILE | O_EXCL, 0600);
-    if (fd >= 0)
-        return fd;
-#endif
-    return temp_named(folder);
 }
 
 static int os_close(int fd)
@@ -510,7 +478,7 @@ const struct heft_os heft_os_posix = {
     .open_stream = os_open_stream,
     .create = os_create,
     .open_write = os_open_write,
-    .temp = os_temp,
+    .temp = heft_os_temporary,
     .close = os_close,
     .stat_fd = os_stat_fd,
     .stat_path = os_stat_path,

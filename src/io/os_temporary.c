@@ -1,10 +1,12 @@
-/* os_temporary.c: temporary files of the HDF5 module. */
+/* os_temporary.c: see os_temporary.h. */
 #define _GNU_SOURCE /* for O_TMPFILE */
-#include "hdf5_parts.h"
+#include "io/os_temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 static int make_unlinked(const char *folder)
@@ -18,20 +20,26 @@ static int make_unlinked(const char *folder)
         return -1;
     }
     fd = mkstemp(path);
-    if (fd >= 0)
-        (void)unlink(path);
+    if (fd < 0)
+        return -1;
+    (void)unlink(path);
+    (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
     return fd;
 }
 
-int hdf5_temporary(void)
+/* O_TMPFILE: a confined program may still use it. */
+int heft_os_temporary(void)
 {
     const char *folder = getenv("TMPDIR");
 
     if (!folder || !*folder)
         folder = "/tmp";
-#ifdef O_TMPFILE /* which a confined program may still use */
-    const int fd = open(folder, O_RDWR | O_TMPFILE | O_EXCL | O_CLOEXEC, 0600);
+#ifdef O_TMPFILE
+    int fd;
 
+    do
+        fd = open(folder, O_RDWR | O_TMPFILE | O_EXCL | O_CLOEXEC, 0600);
+    while (fd < 0 && errno == EINTR);
     if (fd >= 0)
         return fd;
 #endif
