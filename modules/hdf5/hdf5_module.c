@@ -56,7 +56,17 @@ bool hdf5_blame(const struct hdf5_file *file, struct heft_error *err, const char
         return false;
     }
     (void)H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, classify_error, &cause);
+    if (cause.code == HEFT_NOMEM)
+        return hdf5_no_memory(HDF5_UNKNOWN, err);
     return hdf5_fail(err, cause.code, "%s: libhdf5 %s says: %s", what, LIBRARY, cause.text);
+}
+
+bool hdf5_no_memory(uint64_t n, struct heft_error *err)
+{
+    if (hdf5_process_is_beyond(n))
+        return hdf5_fail(err, HEFT_LIMIT, "libhdf5 needs more than its memory limit of %llu bytes",
+                         (unsigned long long)HDF5_MEMORY);
+    return hdf5_fail(err, HEFT_NOMEM, "out of memory");
 }
 
 void *hdf5_alloc(size_t n, size_t each, struct heft_error *err)
@@ -64,7 +74,7 @@ void *hdf5_alloc(size_t n, size_t each, struct heft_error *err)
     void *p = calloc(n ? n : 1, each);
 
     if (!p)
-        hdf5_fail(err, HEFT_NOMEM, "out of memory");
+        hdf5_no_memory(each && n > SIZE_MAX / each ? SIZE_MAX : n * each, err);
     return p;
 }
 
@@ -78,7 +88,7 @@ bool hdf5_grow(void *items, size_t *cap, size_t count, size_t each, struct heft_
     memcpy(&old, items, sizeof old);
     p = wanted <= SIZE_MAX / each ? realloc(old, wanted * each) : NULL;
     if (!p)
-        return hdf5_fail(err, HEFT_NOMEM, "out of memory");
+        return hdf5_no_memory(wanted <= SIZE_MAX / each ? wanted * each : SIZE_MAX, err);
     memcpy(items, &p, sizeof p);
     *cap = wanted;
     return true;

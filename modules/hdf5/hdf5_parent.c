@@ -1,6 +1,6 @@
 /* hdf5_parent.c: heft's side of the process that runs libhdf5 (hdf5_child.c). Its messages are
- * validated: the file may have taken control of it. A process that fails is reported as a damaged
- * file. */
+ * validated: the file may have taken control of it. A process that crashes is reported as a damaged
+ * file; one that was killed, and a socket that fails, as errors of the system. */
 #include "hdf5_parts.h"
 
 #include <errno.h>
@@ -15,6 +15,7 @@ struct heft_h5_file {
     pthread_mutex_t lock; /* one request at a time */
     struct hdf5_process process;
     bool is_dead;
+    enum heft_code died_of; /* HEFT_IO: of the system; else the file is at fault */
     struct hdf5_pipe in, out;
 };
 
@@ -29,6 +30,13 @@ static struct hdf5_end end_child(struct heft_h5_file *file, bool by_force)
     return hdf5_process_end(&file->process, by_force);
 }
 
+static bool died_before(const struct heft_h5_file *file, struct heft_error *err)
+{
+    return file->died_of == HEFT_IO
+               ? hdf5_fail(err, HEFT_IO, "the process of libhdf5 has ended before")
+               : hdf5_fail(err, HEFT_MALFORMED, "libhdf5 crashed on this file before");
+}
+
 /* The socket has failed, or a message is invalid. */
 static bool broke_down(struct heft_h5_file *file, struct heft_error *err)
 {
@@ -36,9 +44,18 @@ static bool broke_down(struct heft_h5_file *file, struct heft_error *err)
     const struct hdf5_end end = end_child(file, false);
 
     if (was_dead)
-        return hdf5_fail(err, HEFT_MALFORMED, "libhdf5 crashed on this file before");
+        return died_before(file, err);
+    file->died_of =
+        end.signal == SIGKILL || (end.stopped && (file->in.is_lost || file->out.is_lost))
+            ? HEFT_IO
+            : HEFT_MALFORMED;
     if (end.out_of_time)
         return hdf5_fail(err, HEFT_LIMIT, "libhdf5 does not finish reading this file");
+    if (file->died_of == HEFT_IO)
+        return hdf5_fail(err, HEFT_IO, "%s",
+                         end.signal
+                             ? "the process of libhdf5 was killed (signal 9): is memory short?"
+                             : "the socket to the process of libhdf5 has failed");
     if (end.signal)
         return hdf5_fail(err, HEFT_MALFORMED,
                          "libhdf5 crashed on this file (signal %d): its structures are damaged",
@@ -46,7 +63,7 @@ static bool broke_down(struct heft_h5_file *file, struct heft_error *err)
     return hdf5_fail(err, HEFT_MALFORMED, "libhdf5 crashed on this file");
 }
 
-/* Takes an error of the child. Out of memory there means that the limit was reached. */
+/* Takes an error of the child. */
 static bool take_error(struct heft_h5_file *file, struct heft_error *err)
 {
     struct heft_error found;
@@ -57,9 +74,6 @@ static bool take_error(struct heft_h5_file *file, struct heft_error *err)
     found.text[sizeof found.text - 1] = '\0';
     if (found.code <= HEFT_OK || found.code > HEFT_USAGE)
         return broke_down(file, err);
-    if (found.code == HEFT_NOMEM)
-        return hdf5_fail(err, HEFT_LIMIT, "libhdf5 needs more than its memory limit of %llu bytes",
-                         (unsigned long long)HDF5_MEMORY);
     *err = found;
     return false;
 }

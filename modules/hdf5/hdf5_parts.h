@@ -33,6 +33,10 @@ bool hdf5_fail(struct heft_error *err, enum heft_code code, const char *format, 
     __attribute__((format(printf, 3, 4)));
 /* Reports libhdf5's error stack, or the error of the input's reader. */
 bool hdf5_blame(const struct hdf5_file *file, struct heft_error *err, const char *what);
+/* Reports an allocation of n bytes that failed (HDF5_UNKNOWN: by libhdf5): HEFT_LIMIT if it is beyond
+ * the limit of this process, else HEFT_NOMEM. Always returns false. */
+#define HDF5_UNKNOWN UINT64_MAX
+bool hdf5_no_memory(uint64_t n, struct heft_error *err);
 void *hdf5_alloc(size_t n, size_t each, struct heft_error *err); /* the memory is zeroed */
 /* Makes room for one more item. `items` is the address of an array's pointer. */
 bool hdf5_grow(void *items, size_t *cap, size_t count, size_t each, struct heft_error *err);
@@ -144,9 +148,10 @@ struct hdf5_process {
     struct hdf5_shared *shared;
 };
 struct hdf5_end {
-    int signal; /* signal that ended it; 0: none, or the program has collected its status before */
+    int signal;   /* signal that ended it, or 0 */
+    bool stopped; /* it has ended itself, because its socket was closed or failed */
     bool out_of_time;
-};
+}; /* all zero: it is unknown, the program has collected the status before */
 /* Forks; false with errno. In the child all signals are blocked until hdf5_process_enter. */
 bool hdf5_process_start(struct hdf5_process *process);
 /* Waits until the process has ended; kills it first if by_force. */
@@ -158,6 +163,10 @@ void hdf5_process_enter(const struct hdf5_process *process, int a, int b);
  * and its two descriptors: it cannot open or write files, create processes or sockets, signal
  * others, gain rights, or dump core. memory: bytes of address space, 0: unlimited. */
 void hdf5_process_confine(uint64_t memory);
+/* Call in the child after an allocation of n bytes has failed (HDF5_UNKNOWN: of unknown size). True:
+ * the limit of hdf5_process_confine is the cause; false: the machine, or a limit that the program had
+ * already. */
+bool hdf5_process_is_beyond(uint64_t n);
 void hdf5_limit(int what, uint64_t most); /* sets the soft limit, within the hard one */
 /* Ends the process after so much more processor time. */
 void hdf5_process_timer(uint64_t micros);
@@ -189,6 +198,7 @@ void hdf5_serve(const struct hdf5_process *process, int socket, const struct hef
 struct hdf5_pipe {
     int socket;
     bool failed;
+    bool is_lost; /* failed because the socket did, not by an invalid message */
     size_t at, n; /* at: position in the buffer; n: bytes to be sent, or not taken yet */
     uint8_t held[1 << 16];
 };

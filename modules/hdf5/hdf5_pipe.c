@@ -12,7 +12,7 @@ static bool send_all(struct hdf5_pipe *pipe, const uint8_t *p, size_t n)
 
         if (sent < 0 && errno == EINTR)
             continue;
-        pipe->failed = sent <= 0;
+        pipe->failed = pipe->is_lost = sent <= 0;
         p += sent > 0 ? sent : 0;
         n -= sent > 0 ? (size_t)sent : 0;
     }
@@ -64,7 +64,8 @@ static ssize_t receive_bytes(struct hdf5_pipe *pipe, void *p, size_t n)
     do
         got = recv(pipe->socket, p, n, 0);
     while (got < 0 && errno == EINTR);
-    pipe->failed |= got <= 0;
+    pipe->is_lost |= got <= 0;
+    pipe->failed |= pipe->is_lost;
     return got;
 }
 

@@ -66,7 +66,7 @@ static void end_by_force(const struct hdf5_process *process)
 
 /* Waits for this child only. If the program has collected its status already (waitpid(-1), SIGCHLD
  * ignored), there is none. */
-static int take_end(const struct hdf5_process *process)
+static struct hdf5_end take_end(const struct hdf5_process *process)
 {
     siginfo_t info = {0};
     int result;
@@ -77,7 +77,10 @@ static int take_end(const struct hdf5_process *process)
                               (id_t)process->handle, &info, WEXITED)
                      : waitid(P_PID, (id_t)process->child, &info, WEXITED);
     while (result != 0 && errno == EINTR);
-    return result == 0 && info.si_code != CLD_EXITED ? info.si_status : 0;
+    if (result != 0)
+        return (struct hdf5_end){0};
+    return (struct hdf5_end){.signal = info.si_code != CLD_EXITED ? info.si_status : 0,
+                             .stopped = info.si_code == CLD_EXITED && info.si_status == 0};
 }
 
 struct hdf5_end hdf5_process_end(struct hdf5_process *process, bool by_force)
@@ -87,7 +90,7 @@ struct hdf5_end hdf5_process_end(struct hdf5_process *process, bool by_force)
     if (process->child > 0) {
         if (by_force)
             end_by_force(process);
-        end.signal = take_end(process);
+        end = take_end(process);
     }
     end.out_of_time = process->shared && process->shared->out_of_time;
     if (process->handle >= 0)
@@ -186,6 +189,48 @@ static void forbid_resource(int what)
     (void)setrlimit(what, &nothing);
 }
 
+/* Sets hard and soft limit, which a process that was taken over cannot raise again. False: a lower
+ * limit was there. */
+static bool limit_memory(uint64_t most)
+{
+    struct rlimit now;
+
+    if (getrlimit(RLIMIT_AS, &now) != 0 || most > now.rlim_max || most > now.rlim_cur)
+        return false;
+    now.rlim_cur = now.rlim_max = (rlim_t)most;
+    return setrlimit(RLIMIT_AS, &now) == 0;
+}
+
+static bool has_limit; /* of its own: what is beyond it is not a lack of memory of the machine */
+
+static bool can_map(uint64_t n, int protection)
+{
+    void *const p = n <= SIZE_MAX / 2
+                        ? mmap(NULL, (size_t)n, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                        : MAP_FAILED;
+
+    if (p == MAP_FAILED)
+        return false;
+    (void)munmap(p, (size_t)n);
+    return true;
+}
+
+/* The kernel counts memory without access against the limit only, other memory also against what
+ * the machine has. If as much as the limit leaves can be had, the machine is not short. */
+bool hdf5_process_is_beyond(uint64_t n)
+{
+    const uint64_t margin = (uint64_t)2 << 20; /* what malloc takes more than asked for */
+    uint64_t left = HDF5_MEMORY;
+
+    if (!has_limit)
+        return false;
+    if (n != HDF5_UNKNOWN)
+        return n > HDF5_MEMORY || !can_map(n + margin, PROT_NONE);
+    while (left > margin && !can_map(left, PROT_NONE))
+        left /= 2;
+    return left <= margin || can_map(left, PROT_READ | PROT_WRITE);
+}
+
 void hdf5_process_enter(const struct hdf5_process *process, int a, int b)
 {
     keep_descriptors(a, b);
@@ -199,8 +244,7 @@ void hdf5_process_confine(uint64_t memory)
 {
     struct heft_file_rules no_files;
 
-    if (memory)
-        hdf5_limit(RLIMIT_AS, memory);
+    has_limit = memory && limit_memory(memory);
     forbid_resource(RLIMIT_CORE);
     forbid_resource(RLIMIT_FSIZE);
 #ifdef RLIMIT_NPROC

@@ -253,6 +253,30 @@ static void the_program_may_reap_every_child(void **state)
     heft_close(c); /* must not send a signal: the process id may have been reused */
 }
 
+static void a_process_that_was_killed_is_no_fault_of_the_file(void **state)
+{
+    struct heft_checkpoint *c = open_packed();
+    const pid_t child = only_child();
+
+    (void)state;
+    assert_true(child > 0);
+    kill(child, SIGKILL);
+    assert_int_equal(read_chunks(c), HEFT_IO);
+    assert_int_equal(read_chunks(c), HEFT_IO);
+    heft_close(c);
+}
+
+static void a_process_that_crashes_is_a_fault_of_the_file(void **state)
+{
+    struct heft_checkpoint *c = open_packed();
+
+    (void)state;
+    kill(only_child(), SIGABRT);
+    assert_int_equal(read_chunks(c), HEFT_MALFORMED);
+    assert_int_equal(read_chunks(c), HEFT_MALFORMED);
+    heft_close(c);
+}
+
 /* ---- signals ------------------------------------------------------------------------------ */
 
 static int handled[2];
@@ -333,6 +357,8 @@ int main(void)
         cmocka_unit_test(exit_statuses_of_other_children_are_kept),
         cmocka_unit_test(children_are_ignored),
         cmocka_unit_test(the_program_may_reap_every_child),
+        cmocka_unit_test(a_process_that_was_killed_is_no_fault_of_the_file),
+        cmocka_unit_test(a_process_that_crashes_is_a_fault_of_the_file),
         cmocka_unit_test(signals_are_handled_by_the_program),
         cmocka_unit_test(signal_masks_of_the_program_are_restored),
         cmocka_unit_test(time_can_be_asked_for),
