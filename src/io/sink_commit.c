@@ -140,8 +140,16 @@ static bool rename_files(struct heft_sink *sink, struct heft_error *err)
 
 static bool rename_whole(struct heft_sink *sink, struct heft_error *err)
 {
-    if (!sink->whole || heft_os->rename(sink->whole_temp, sink->whole) == 0)
+    struct heft_os_stat st;
+
+    if (!sink->whole)
         return true;
+    sink->whole_replaces = heft_os->stat_link(sink->whole, &st) == 0;
+    if (!sink->whole_replaces && errno != ENOENT)
+        return heft_sink_fails(err, "directory cannot be examined", sink->whole);
+    if (heft_os->rename(sink->whole_temp, sink->whole) == 0)
+        return true;
+    sink->whole_replaces = false;
     if (errno != EEXIST && errno != ENOTEMPTY)
         return heft_sink_fails(err, "cannot be renamed from its temporary name", sink->whole);
     heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists; a new directory is expected");
@@ -164,6 +172,8 @@ static void take_back(struct heft_sink *sink)
 
     if (sink->whole)
         (void)heft_os->rename(sink->whole, sink->whole_temp);
+    if (sink->whole_replaces)
+        (void)heft_os->mkdir(sink->whole);
     for (size_t i = sink->n_files; i-- > 0 && !last->replaces;)
         if (sink->files[i]->renamed)
             take_file_back(sink, sink->files[i]);

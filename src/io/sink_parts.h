@@ -53,6 +53,7 @@ struct heft_sink {
     size_t open_files, hand;
     const char *whole, *whole_temp; /* the directory that appears as a whole, and its temporary
                                        name */
+    bool whole_replaces;            /* its rename has replaced an empty directory */
     uint64_t process;               /* process ID in temporary names: of the run that was loaded;
                                        0: this process */
     bool committed, keep;

@@ -182,24 +182,46 @@ static void a_directory_created_meanwhile_is_kept(void **state)
     free(new);
 }
 
-/* Failed hints and links are not errors; any other failed call leaves no file. */
-static void a_failed_call_leaves_nothing(void **state)
+/* A new folder with the other file, and with an empty directory in the place of the output. */
+static char *begin_folder(bool has_empty)
 {
+    char *const folder = heft_scratch_new(), *const new = heft_scratch_path(folder, "new");
+
+    heft_scratch_write(folder, "other", "other", 5);
+    if (has_empty)
+        assert_int_equal(mkdir(new, 0777), 0);
+    free(new);
+    return folder;
+}
+
+static void assert_untouched(const char *folder, bool has_empty)
+{
+    char *const new = heft_scratch_path(folder, "new");
+
+    assert_int_equal(heft_scratch_has(folder, "new"), has_empty);
+    assert_int_equal(heft_scratch_count(new), 0);
+    assert_int_equal(heft_scratch_count(folder), has_empty ? 2 : 1);
+    free(new);
+}
+
+/* Failed hints and links are not errors; any other failed call leaves no file. */
+static void fail_each_call(bool has_empty)
+{
+    char *first = begin_folder(has_empty);
     struct heft_error err = {0};
     uint64_t calls;
     bool linked;
 
-    heft_scratch_write(*state, "other", "other", 5);
     heft_fault_os_install(0, 0);
-    assert_true(write_set(*state, &linked, &err));
+    assert_true(write_set(first, &linked, &err));
     calls = heft_fault_os_count();
     heft_fault_os_remove();
+    heft_scratch_free(first);
     assert_true(calls > 20);
     for (uint64_t i = 1; i <= calls; i++) {
-        char *folder = heft_scratch_new();
+        char *folder = begin_folder(has_empty);
         bool ok;
 
-        heft_scratch_write(folder, "other", "other", 5);
         err = (struct heft_error){0};
         heft_fault_os_install(i, ENOSPC);
         ok = write_set(folder, &linked, &err);
@@ -212,11 +234,22 @@ static void a_failed_call_leaves_nothing(void **state)
             assert_whole(folder);
         } else {
             assert_int_equal(err.code, HEFT_IO);
-            assert_false(heft_scratch_has(folder, "new"));
-            assert_int_equal(heft_scratch_count(folder), 1);
+            assert_untouched(folder, has_empty);
         }
         heft_scratch_free(folder);
     }
+}
+
+static void a_failed_call_leaves_nothing(void **state)
+{
+    (void)state;
+    fail_each_call(false);
+}
+
+static void a_failed_call_leaves_the_empty_directory(void **state)
+{
+    (void)state;
+    fail_each_call(true);
 }
 
 static void without_memory(void **state)
@@ -247,7 +280,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_existing_directory_with_files_is_refused, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_directory_created_meanwhile_is_kept, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_failed_call_leaves_nothing, set_up, tear_down),
+        cmocka_unit_test(a_failed_call_leaves_nothing),
+        cmocka_unit_test(a_failed_call_leaves_the_empty_directory),
         cmocka_unit_test(without_memory),
     };
 
