@@ -1,4 +1,4 @@
-/* target.h: an output file, written under a temporary name and renamed when it is complete. */
+/* target.h: an output file that appears complete or not at all. */
 #ifndef CLI_TARGET_H
 #define CLI_TARGET_H
 
@@ -7,9 +7,8 @@
 
 struct target {
     const struct options *options; /* uses output, overwrite and no_sync */
-    char *temporary;
+    struct heft_output *output;
     struct out out;
-    int fd;
 };
 
 /* Creates the temporary file. On failure nothing is left behind. From here on signals are caught;

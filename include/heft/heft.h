@@ -40,6 +40,7 @@
 #include "digest.h"
 #include "format.h"
 #include "modules.h"
+#include "output_file.h"
 #include "split.h"
 #include "stats.h"
 #include "types.h"
@@ -773,11 +774,6 @@ HEFT_API bool heft_convert_run(struct heft_conversion *conversion, uint64_t *ove
  * (name, dtype, shape, elements) with the source. HEFT_MISMATCH names the first difference. */
 HEFT_API bool heft_convert_check(struct heft_conversion *conversion, struct heft_error *err);
 HEFT_API void heft_convert_free(struct heft_conversion *conversion);
-/* Deletes temporary files (.NAME.heft-PID-N) of processes that no longer exist from the directory
- * of `path`, except those of an interrupted encoding that can be resumed. Conversions and encodings
- * do this themselves; this function is for programs that write such files. Files that cannot be
- * listed or deleted remain. False on HEFT_NOMEM, or HEFT_USAGE if path is NULL. */
-HEFT_API bool heft_delete_stale(const char *path, struct heft_error *err);
 
 /* Parses a size in bytes as in huggingface_hub ("5GB" = 5·10⁹), a plain number, KiB, MiB, GiB, TiB,
  * and all of these without the B ("5G" = 5·10⁹). HEFT_USAGE. */

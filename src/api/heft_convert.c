@@ -134,19 +134,3 @@ void heft_convert_free(struct heft_conversion *conversion)
     heft_conversion_release(conversion);
     heft_free(conversion);
 }
-
-bool heft_delete_stale(const char *path, struct heft_error *err)
-{
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    struct heft_arena mem = {0};
-    const char *folder = ".";
-    bool ok;
-
-    if (!path)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "path is NULL");
-    if (slash)
-        folder = heft_arena_text(&mem, (struct heft_str){path, (size_t)(slash - path) + 1}, err);
-    ok = folder && heft_sink_delete_stale(folder, 0, err);
-    heft_arena_release(&mem);
-    return ok;
-}

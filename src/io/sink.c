@@ -536,6 +536,11 @@ bool heft_sink_copy(struct heft_sink *sink, uint32_t file, uint64_t off, int fro
     return true;
 }
 
+int heft_sink_descriptor(const struct heft_sink *sink, uint32_t file)
+{
+    return file < sink->n_files ? sink->files[file]->fd : -1;
+}
+
 /* ---- release ------------------------------------------------------------------------------- */
 
 static void abandon_file(const struct heft_sink *sink, struct heft_sink_file *file)

@@ -62,6 +62,9 @@ HEFT_CHECKED bool heft_sink_write(struct heft_sink *sink, uint32_t file, uint64_
 HEFT_CHECKED bool heft_sink_copy(struct heft_sink *sink, uint32_t file, uint64_t off, int from,
                                  uint64_t from_off, uint64_t n, bool *copied,
                                  struct heft_error *err);
+/* Descriptor of a file, or -1 if it is closed: it may be if there are many files, and is after commit.
+ * Who writes to it does not call heft_sink_write. */
+int heft_sink_descriptor(const struct heft_sink *sink, uint32_t file);
 HEFT_CHECKED bool heft_sink_retire(struct heft_sink *sink, const char *path,
                                    struct heft_error *err);
 HEFT_CHECKED bool heft_sink_commit(struct heft_sink *sink, struct heft_error *err);

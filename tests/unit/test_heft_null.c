@@ -313,7 +313,10 @@ static void without_a_path(void **state)
     assert_false(heft_dtype_parse("F32", NULL));
     assert_false(heft_dtype_named(NULL, &dtype));
     assert_false(heft_dtype_named("f32", NULL));
-    REFUSES(heft_delete_stale(NULL, &err));
+    REFUSES(heft_output_new(NULL, NULL, &err));
+    REFUSES(heft_output_commit(NULL, &err));
+    assert_int_equal(heft_output_descriptor(NULL), -1);
+    heft_output_free(NULL);
     REFUSES(heft_parse_count(NULL, &number, &err));
     REFUSES(heft_parse_count("1", NULL, &err));
     assert_null(heft_error_format(&err, NULL, 10));
