@@ -20,12 +20,14 @@
 #endif
 #ifdef HAS_HEADERS
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -109,7 +111,6 @@ static const int calls_of_all[] = {
     SYS_exit,
     SYS_exit_group,
     SYS_getrandom,
-    SYS_sendto,
     SYS_recvfrom,
     SYS_seccomp,
 #ifdef SYS_mmap2 /* 32 bits */
@@ -151,8 +152,6 @@ static const int calls_of_command[] = {
     SYS_dup,
     SYS_dup3,
     SYS_pipe2,
-    SYS_msync,
-    SYS_mincore,
     SYS_openat,
     SYS_statx,
     SYS_faccessat,
@@ -163,8 +162,6 @@ static const int calls_of_command[] = {
     SYS_linkat,
     SYS_unlinkat,
     SYS_mkdirat,
-    SYS_umask,
-    SYS_fchmod,
     SYS_fstatfs,
     SYS_statfs,
     SYS_ppoll,
@@ -177,7 +174,6 @@ static const int calls_of_command[] = {
     SYS_set_tid_address,
     SYS_membarrier,
     SYS_sched_getaffinity,
-    SYS_sched_setaffinity,
     SYS_sched_getparam,
     SYS_sched_getscheduler,
     SYS_getcpu,
@@ -262,12 +258,11 @@ static const int calls_of_opening[] = {
 #endif
 };
 
-/* A call that depends on an argument: allowed (refused: if `refuses`) if one of `values` equals the
- * bits of `mask` of argument number `arg`. */
+/* A call that depends on an argument: allowed if one of `values` equals the bits of `mask` of argument
+ * number `arg`. Of the arguments below, the kernel, too, reads 32 bits only. */
 struct rule {
     int call;
     uint32_t arg, mask;
-    bool refuses;
     size_t n;
     uint32_t values[6];
 };
@@ -275,40 +270,50 @@ struct rule {
 #define ALL_BITS UINT32_MAX
 #define SELF     UINT32_MAX /* value: the process ID at the time of confinement */
 
-static const struct rule limits_of_self = {SYS_prlimit64, 0, ALL_BITS, false, 1, {0}};
-static const struct rule signal_to_self = {SYS_tgkill, 0, ALL_BITS, false, 1, {SELF}};
+static const struct rule limits_of_self = {SYS_prlimit64, 0, ALL_BITS, 1, {0}};
+static const struct rule signal_to_self = {SYS_tgkill, 0, ALL_BITS, 1, {SELF}};
 static const struct rule options_of_self = {
     SYS_prctl,
     0,
     ALL_BITS,
-    false,
     6,
     {PR_SET_NAME, PR_SET_NO_NEW_PRIVS, PR_SET_DUMPABLE, PR_GET_DUMPABLE, PR_GET_NAME,
      0x53564d41 /* PR_SET_VMA: names of memory, which glibc sets */}};
-static const struct rule terminal = {SYS_ioctl, 1, ALL_BITS,
-                                     false,     4, {TCGETS, TIOCGWINSZ, TIOCGPGRP, FIONREAD}};
-/* 8 F_SETOWN, 10 F_SETSIG, 15 F_SETOWN_EX: they make a descriptor send signals. */
-static const struct rule descriptor = {SYS_fcntl, 1, ALL_BITS, true, 3, {8, 10, 15}};
+/* To the peer of a socket, not to an address: its length is 0, as in send(). */
+static const struct rule send_to_peer = {SYS_sendto, 5, ALL_BITS, 1, {0}};
+static const struct rule terminal = {
+    SYS_ioctl, 1, ALL_BITS, 4, {TCGETS, TIOCGWINSZ, TIOCGPGRP, FIONREAD}};
+/* Copies of descriptors and their flags; nothing that makes them send signals (F_SETOWN, F_SETLEASE,
+ * F_NOTIFY). */
+#define DESCRIPTOR_COMMANDS                                                                        \
+    {                                                                                              \
+        F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC                               \
+    }
+static const struct rule descriptor = {SYS_fcntl, 1, ALL_BITS, 6, DESCRIPTOR_COMMANDS};
 #ifdef SYS_fcntl64
-static const struct rule descriptor_64 = {SYS_fcntl64, 1, ALL_BITS, true, 3, {8, 10, 15}};
+static const struct rule descriptor_64 = {SYS_fcntl64, 1, ALL_BITS, 6, DESCRIPTOR_COMMANDS};
 #endif
 /* Whether a process exists: signal 0. */
-static const struct rule existence = {SYS_kill, 1, ALL_BITS, false, 1, {0}};
-static const struct rule threads = {SYS_clone, 0, CLONE_THREAD, false, 1, {CLONE_THREAD}};
-/* fork and threads, but no namespaces. */
-static const struct rule processes = {SYS_clone,
-                                      0,
-                                      CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWPID |
-                                          CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP,
-                                      false,
-                                      1,
-                                      {0}};
-static const struct rule pair = {SYS_socketpair, 0, ALL_BITS, false, 1, {AF_UNIX}};
+static const struct rule existence = {SYS_kill, 1, ALL_BITS, 1, {0}};
+/* Threads, and fork, but no namespaces. */
+#define NAMESPACES                                                                                 \
+    (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |     \
+     CLONE_NEWCGROUP)
+static const struct rule threads = {SYS_clone, 0, CLONE_THREAD | NAMESPACES, 1, {CLONE_THREAD}};
+static const struct rule processes = {SYS_clone, 0, NAMESPACES, 1, {0}};
+static const struct rule pair = {SYS_socketpair, 0, ALL_BITS, 1, {AF_UNIX}};
 #ifdef SYS_socketcall /* i386: 8 socketpair, 9 and 10 send and recv, 11 and 12 sendto, recvfrom */
-static const struct rule pair_by_number = {SYS_socketcall, 0, ALL_BITS,
-                                           false,          5, {8, 9, 10, 11, 12}};
-static const struct rule talk_by_number = {SYS_socketcall, 0, ALL_BITS, false, 4, {9, 10, 11, 12}};
+static const struct rule pair_by_number = {SYS_socketcall, 0, ALL_BITS, 5, {8, 9, 10, 11, 12}};
+static const struct rule talk_by_number = {SYS_socketcall, 0, ALL_BITS, 4, {9, 10, 11, 12}};
 #endif
+/* No memory that can be executed: for the worker, which loads nothing any more. */
+#ifdef SYS_mmap2
+#define MAP_CALL SYS_mmap2
+#else
+#define MAP_CALL SYS_mmap
+#endif
+static const struct rule map_data = {MAP_CALL, 2, PROT_EXEC, 1, {0}};
+static const struct rule protect_data = {SYS_mprotect, 2, PROT_EXEC, 1, {0}};
 
 /* ---- the program ---------------------------------------------------------------------------- */
 
@@ -348,7 +353,6 @@ static size_t put_load(struct program *p, size_t offset)
 /* The lower half of an argument comes first: all machines above are little-endian. */
 static void put_rule(struct program *p, const struct rule *rule)
 {
-    const size_t found = rule->refuses ? REFUSE : ALLOW, other = rule->refuses ? ALLOW : REFUSE;
     const size_t first = put(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)rule->call, p->n + 1, 0);
 
     (void)put_load(p, offsetof(struct seccomp_data, args) + rule->arg * sizeof(uint64_t));
@@ -356,8 +360,8 @@ static void put_rule(struct program *p, const struct rule *rule)
         (void)put(p, BPF_ALU | BPF_AND | BPF_K, rule->mask, 0, 0);
     for (size_t i = 0; i < rule->n; i++)
         (void)put(p, BPF_JMP | BPF_JEQ | BPF_K,
-                  rule->values[i] == SELF ? (uint32_t)getpid() : rule->values[i], found,
-                  i + 1 < rule->n ? p->n + 1 : other);
+                  rule->values[i] == SELF ? (uint32_t)getpid() : rule->values[i], ALLOW,
+                  i + 1 < rule->n ? p->n + 1 : REFUSE);
     p->steps[first].if_false = p->n;
 }
 
@@ -413,7 +417,7 @@ static void put_calls(struct program *p)
 
 static void put_head(struct program *p)
 {
-    const uint32_t kill = SECCOMP_RET_KILL;
+    const uint32_t kill = 0x80000000u; /* the process; before Linux 4.14 the thread */
 
     (void)put_load(p, offsetof(struct seccomp_data, arch));
     (void)put(p, BPF_JMP | BPF_JEQ | BPF_K, MACHINE, 3, 2);
@@ -438,6 +442,15 @@ static void put_command(struct program *p, bool with_processes)
         ADD_CALLS(p, calls_of_opening);
     }
     ADD_CALLS(p, calls_of_command);
+}
+
+static void put_worker(struct program *p)
+{
+    put_rule(p, &map_data);
+    put_rule(p, &protect_data);
+#ifdef SYS_socketcall
+    put_rule(p, &talk_by_number);
+#endif
 }
 
 bool heft_calls_available(void)
@@ -493,11 +506,10 @@ bool heft_calls_confine(enum heft_calls calls)
     put_rule(&p, &limits_of_self);
     put_rule(&p, &signal_to_self);
     put_rule(&p, &options_of_self);
-#ifdef SYS_socketcall
+    put_rule(&p, &send_to_peer);
     if (calls == HEFT_CALLS_WORKER)
-        put_rule(&p, &talk_by_number);
-#endif
-    if (calls != HEFT_CALLS_WORKER)
+        put_worker(&p);
+    else
         put_command(&p, calls == HEFT_CALLS_OPENING);
     ADD_CALLS(&p, calls_of_all);
     put_calls(&p);

@@ -7,11 +7,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -63,6 +67,28 @@ static int reading(void)
     EXPECT(12, pthread_create(&thread, NULL, nothing, NULL) == 0);
     EXPECT(13, pthread_join(thread, NULL) == 0);
     EXPECT(14, open("/dev/null", O_RDONLY) >= 0);
+    EXPECT(15, refused(fcntl(0, F_NOTIFY, DN_MODIFY)));
+    EXPECT(16, fcntl(0, F_DUPFD_CLOEXEC, 3) >= 3);
+    EXPECT(17, refused(fchmod(STDERR_FILENO, 0600)));
+    EXPECT(18, refused(syscall(SYS_sched_setaffinity, (long)getppid(), sizeof ends, ends)));
+    return 0;
+}
+
+/* The kernel refuses these arguments with other errors if the filter lets them pass. */
+static int arguments(void)
+{
+    const struct sockaddr_in to = {.sin_family = AF_INET};
+
+    EXPECT(1,
+           sendto(-1, "x", 1, 0, (const struct sockaddr *)&to, sizeof to) == -1 && errno == EBADF);
+    EXPECT(2, syscall(SYS_clone, CLONE_THREAD | CLONE_NEWNET, 0L, 0L, 0L, 0L) == -1 &&
+                  errno == EINVAL);
+    EXPECT(3, heft_calls_confine(HEFT_CALLS_OPENING));
+    EXPECT(4, refused(sendto(-1, "x", 1, 0, (const struct sockaddr *)&to, sizeof to)));
+    EXPECT(5, send(-1, "x", 1, 0) == -1 && errno == EBADF);
+    EXPECT(6, refused(syscall(SYS_clone, CLONE_THREAD | CLONE_NEWNET, 0L, 0L, 0L, 0L)));
+    EXPECT(7, heft_calls_confine(HEFT_CALLS_READING));
+    EXPECT(8, refused(syscall(SYS_clone, CLONE_THREAD | CLONE_NEWNET, 0L, 0L, 0L, 0L)));
     return 0;
 }
 
@@ -103,8 +129,38 @@ static int worker(void)
     memory = malloc((size_t)1 << 22);
     EXPECT(9, memory != NULL);
     free(memory);
+    memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT(10, memory != MAP_FAILED);
+    EXPECT(11, refused(mprotect(memory, 4096, PROT_READ | PROT_EXEC)));
+    EXPECT(12, mprotect(memory, 4096, PROT_READ) == 0);
+    EXPECT(13, mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+                       MAP_FAILED &&
+                   errno == ENOSYS);
     return 0;
 }
+
+#ifdef __x86_64__
+/* getpid as a 32-bit program calls it. */
+static void *call_by_interrupt(void *arg)
+{
+    long result = 20;
+
+    __asm__ volatile("int $0x80" : "+a"(result) : : "memory");
+    return arg;
+}
+
+/* Other numbers of calls than those of the filter: the process ends, not only the thread. */
+static int another_architecture(void)
+{
+    pthread_t thread;
+
+    (void)alarm(10);
+    EXPECT(1, heft_calls_confine(HEFT_CALLS_READING));
+    EXPECT(2, pthread_create(&thread, NULL, call_by_interrupt, NULL) == 0);
+    (void)pthread_join(thread, NULL);
+    return 3;
+}
+#endif
 
 static void *wait_for_byte(void *arg)
 {
@@ -143,6 +199,34 @@ static void leaves_processes_while_opening(void **state)
     in_child(opening);
 }
 
+static void examines_arguments(void **state)
+{
+    (void)state;
+    in_child(arguments);
+}
+
+static void ends_programs_of_another_architecture(void **state)
+{
+    (void)state;
+#ifdef __x86_64__
+    int status = 0;
+    pid_t child;
+
+    if (!heft_calls_available())
+        skip();
+    child = fork();
+    if (child == 0)
+        _exit(another_architecture());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    if (WTERMSIG(status) == SIGSEGV)
+        skip(); /* this kernel has no calls of 32-bit programs */
+    assert_int_equal(WTERMSIG(status), SIGSYS);
+#else
+    skip(); /* only x86-64 has calls of another architecture in the same program */
+#endif
+}
+
 static void leaves_a_worker_its_descriptors(void **state)
 {
     (void)state;
@@ -160,6 +244,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(leaves_what_reading_needs),
         cmocka_unit_test(leaves_processes_while_opening),
+        cmocka_unit_test(examines_arguments),
+        cmocka_unit_test(ends_programs_of_another_architecture),
         cmocka_unit_test(leaves_a_worker_its_descriptors),
         cmocka_unit_test(confines_all_threads),
     };
