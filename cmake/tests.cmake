@@ -100,8 +100,8 @@ endif()
 
 # They read from pipes: fuzz/differential compares their answers with a real CPython, and with the
 # safetensors library.
-add_executable(heft-judge-pipe fuzz/differential/judge_pipe.c)
-add_executable(heft-safetensors-pipe fuzz/differential/safetensors_pipe.c)
+add_executable(heft-judge-pipe fuzz/differential/judge_pipe.c fuzz/differential/answer_pipe.c)
+add_executable(heft-safetensors-pipe fuzz/differential/safetensors_pipe.c fuzz/differential/answer_pipe.c)
 foreach(program heft-judge-pipe heft-safetensors-pipe)
     target_link_libraries(${program} PRIVATE heft_inside Threads::Threads m)
     set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY fuzz)

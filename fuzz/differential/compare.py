@@ -7,11 +7,8 @@ recorded instead of executed. An import or call of CPython that scan does not re
 
 BUILD contains fuzz/heft-judge-pipe. Finds are minimised and written to --broken (BUILD/broken).
 """
-import argparse
 import hashlib
 import random
-import struct
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -19,6 +16,7 @@ from pathlib import Path
 import carriers
 import grammar
 import recorder
+from pipe_client import PipeClient, files_of, folder_of_finds, parse_arguments
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -31,33 +29,15 @@ LIMIT = "5"  # enum heft_code
 FRAME = b"an opcode that extends beyond its frame"
 
 
-class Judge:
+class Judge(PipeClient):
     """Client of heft-judge-pipe."""
 
     def __init__(self, build):
-        self.command = [build / "fuzz" / "heft-judge-pipe"]
-        self.start()
-
-    def start(self):
-        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def ask(self, samples, nodes=0):
-        """For each sample: the error's code, and the findings as (danger, what, name)."""
-        out = b"".join(struct.pack("<II", len(data), nodes) + data for data in samples)
-        try:
-            self.process.stdin.write(out + bytes(8))
-            self.process.stdin.flush()
-            return [self.answer() for _ in range(len(samples) + 1)][:-1]
-        except (OSError, EOFError):
-            self.process.wait()
-            self.start()
-            return None
+        super().__init__(build / "fuzz" / "heft-judge-pipe")
 
     def answer(self):
-        head = self.process.stdout.read(4)
-        if len(head) < 4:
-            raise EOFError
-        parts = self.process.stdout.read(struct.unpack("<I", head)[0]).split(b"\0")
+        """The error's code, and the findings as (danger, what, name)."""
+        parts = super().answer().split(b"\0")
         return parts[0].decode(), list(zip(*[iter(parts[1:-1])] * 3))
 
 
@@ -137,8 +117,7 @@ class Fuzzer:
     def __init__(self, judge, options):
         self.judge = judge
         self.rng = random.Random(options.seed)
-        self.broken = options.broken or options.build / "broken"
-        self.broken.mkdir(parents=True, exist_ok=True)
+        self.broken = folder_of_finds(options)
         self.seeds = [path.read_bytes() for path in seed_files()]
         self.seeds = [data for data in self.seeds if 0 < len(data) <= 4000]
         self.runs = self.finds = 0
@@ -195,7 +174,7 @@ def seed_files():
 
 
 def replay(judge, options):
-    paths = [path for place in options.replay for path in (sorted(place.iterdir()) if place.is_dir() else [place])]
+    paths = list(files_of(options.replay))
     finds = 0
     for path in paths:
         for how in ((encoding, texts, 0, carriers.bare, 0) for encoding in ENCODINGS for texts in (False, True)):
@@ -227,13 +206,7 @@ def tell(fuzzer, begin):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build", type=Path)
-    parser.add_argument("--seconds", type=float, default=0)
-    parser.add_argument("--seed", type=int, default=time.time_ns() % 2**32)
-    parser.add_argument("--broken", type=Path)
-    parser.add_argument("--replay", type=Path, nargs="+")
-    options = parser.parse_args()
+    options = parse_arguments(__doc__)
     judge = Judge(options.build)  # before memory is limited: sanitizers need much of it
     recorder.prepare()
     return replay(judge, options) if options.replay else look(judge, options)

@@ -1,22 +1,16 @@
-/* judge_pipe.c: scans pickles that it reads from a pipe and answers with the findings, for
- * compare.py.
+/* judge_pipe.c: scans pickles that it reads from a pipe (answer_pipe.h) and answers with the
+ * findings, for compare.py.
  *
- *     question   u32 length │ u32 limit of values in a pickle, 0 for the default │ bytes
- *     answer     u32 length │ code of the error, then for each finding danger, what, name;
- *                             each text ends with a NUL
- *
- * Numbers are little-endian. One process answers millions of questions; LeakSanitizer reports at
- * its end what any of them leaked. */
-#include <stdio.h>
+ *     option   limit of values in a pickle, 0 for the default
+ *     answer   code of the error, then for each finding danger, what, name; each text ends with a
+ *              NUL */
 #include <stdlib.h>
 
-#include "base/endian.h"
+#include "answer_pipe.h"
 #include "base/mem.h"
 #include "core/model.h"
 #include "format/formats.h"
 #include "scan/scan.h"
-
-#define LONGEST ((uint32_t)1 << 28) /* maximum bytes of a question */
 
 static void put_text(struct heft_buf *answer, const char *text)
 {
@@ -56,34 +50,7 @@ static void judge(struct heft_bytes bytes, uint32_t nodes, struct heft_buf *answ
     heft_buf_release(&items);
 }
 
-static bool answer_one(const uint8_t head[8])
-{
-    const uint32_t n = heft_le32(head);
-    uint8_t *bytes = n <= LONGEST ? malloc(n + 1) : NULL;
-    struct heft_buf answer = {0};
-    uint8_t length[4];
-    bool ok = bytes && fread(bytes, 1, n, stdin) == n;
-
-    if (ok) {
-        judge((struct heft_bytes){bytes, n}, heft_le32(head + 4), &answer);
-        heft_put_le32(length, (uint32_t)answer.n);
-        ok = !answer.failed && fwrite(length, 1, sizeof length, stdout) == sizeof length &&
-             fwrite(answer.p, 1, answer.n, stdout) == answer.n;
-    }
-    heft_buf_release(&answer);
-    free(bytes);
-    return ok;
-}
-
 int main(void)
 {
-    uint8_t head[8];
-
-    while (fread(head, 1, sizeof head, stdin) == sizeof head) {
-        if (!answer_one(head))
-            return EXIT_FAILURE;
-        if (heft_le32(head) == 0 && fflush(stdout) != 0) /* an empty question ends a batch */
-            return EXIT_FAILURE;
-    }
-    return EXIT_SUCCESS;
+    return answer_pipe(judge);
 }

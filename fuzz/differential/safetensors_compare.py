@@ -9,16 +9,16 @@ documents are allowed, and each is recognised by its cause in the file.
 BUILD contains fuzz/heft-safetensors-pipe. Runs in the environment of tests/interop, which has the library.
 Finds are minimised and written to --broken (BUILD/broken); exit status 1 if there is one.
 """
-import argparse
 import hashlib
 import json
 import random
 import struct
-import subprocess
 import sys
 import time
 import zlib
 from pathlib import Path
+
+from pipe_client import PipeClient, files_of, folder_of_finds, parse_arguments
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests/interop"))
@@ -32,33 +32,15 @@ WORDS = [b'"__metadata__":', b'"dtype":', b'"shape":', b'"data_offsets":', b'"F3
          b"null", b"true", b" ", b"\n", b"\xff", b"\xc3\xa9", b'"a"', b'"b"', b'{"k":"v"}', b"{}"]
 
 
-class Peer:
+class Peer(PipeClient):
     """Client of heft-safetensors-pipe."""
 
     def __init__(self, build):
-        self.command = [build / "fuzz" / "heft-safetensors-pipe"]
-        self.start()
-
-    def start(self):
-        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def ask(self, files):
-        """For each file its tensors, as library() returns them, or the error as text; None if heft ended."""
-        out = b"".join(struct.pack("<I", len(data)) + data for data in files)
-        try:
-            self.process.stdin.write(out + bytes(4))
-            self.process.stdin.flush()
-            return [self.answer() for _ in files]
-        except (OSError, EOFError):
-            self.process.wait()
-            self.start()
-            return None
+        super().__init__(build / "fuzz" / "heft-safetensors-pipe")
 
     def answer(self):
-        head = self.process.stdout.read(4)
-        if len(head) < 4:
-            raise EOFError
-        data = self.process.stdout.read(struct.unpack("<I", head)[0])
+        """The tensors, as library() returns them, or the error as text."""
+        data = super().answer()
         return data[1:].decode("utf-8", "replace") if data[0] else dict(self.tensors(data[1:]))
 
     @staticmethod
@@ -227,7 +209,7 @@ def minimise(peer, data):
 
 
 def replay(peer, paths):
-    files = [path for place in paths for path in (sorted(place.iterdir()) if place.is_dir() else [place]) if path.is_file()]
+    files = list(files_of(paths))
     finds = 0
     for path in files:
         found = check(peer, path.read_bytes())
@@ -241,8 +223,7 @@ def replay(peer, paths):
 def search(peer, options):
     seeds = [data for data in (path.read_bytes() for path in seed_files()) if 8 < len(data) <= MOST]
     maker = Maker(random.Random(options.seed), seeds)
-    broken = options.broken or options.build / "broken"
-    broken.mkdir(parents=True, exist_ok=True)
+    broken = folder_of_finds(options)
     begin = told = time.monotonic()
     runs = accepted = finds = 0
     while not options.seconds or time.monotonic() - begin < options.seconds:
@@ -270,13 +251,7 @@ def search(peer, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build", type=Path)
-    parser.add_argument("--seconds", type=float, default=0)
-    parser.add_argument("--seed", type=int, default=time.time_ns() % 2**32)
-    parser.add_argument("--broken", type=Path)
-    parser.add_argument("--replay", type=Path, nargs="+")
-    options = parser.parse_args()
+    options = parse_arguments(__doc__)
     import environment
     try:
         environment.enter("main", str(Path(__file__).resolve()))

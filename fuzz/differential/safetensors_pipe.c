@@ -1,23 +1,20 @@
-/* safetensors_pipe.c: opens safetensors files that it reads from a pipe and answers with their
- * tensors, for safetensors_compare.py.
+/* safetensors_pipe.c: opens safetensors files that it reads from a pipe (answer_pipe.h) and answers
+ * with their tensors, for safetensors_compare.py.
  *
- *     question   u32 length │ bytes; length 0 ends a batch, and has no answer
- *     answer     u32 length │ u8 code of the error │ its text, or for each tensor:
- *                u32 length of the name │ name │ u32 rank │ u64 of each dimension │
- *                u64 bytes │ u32 CRC-32 of the data │ u8 length of the dtype │ dtype
- *
- * Numbers are little-endian. */
-#include <stdio.h>
+ *     option   unused
+ *     answer   u8 code of the error │ its text, or for each tensor:
+ *              u32 length of the name │ name │ u32 rank │ u64 of each dimension │
+ *              u64 bytes │ u32 CRC-32 of the data │ u8 length of the dtype │ dtype */
 #include <stdlib.h>
 
+#include "answer_pipe.h"
 #include "base/checksum.h"
 #include "base/endian.h"
 #include "core/reader.h"
 #include "core/registry.h"
 #include "format/formats.h"
 
-#define LONGEST ((uint32_t)1 << 28) /* maximum bytes of a question */
-#define PIECE   65536
+#define PIECE 65536
 
 static void put_u32(struct heft_buf *to, uint32_t v)
 {
@@ -82,7 +79,7 @@ static bool put_rows(struct heft_buf *to, const struct heft_model *model, struct
     return ok;
 }
 
-static void open_file(struct heft_bytes bytes, struct heft_buf *answer)
+static void open_file(struct heft_bytes bytes, uint32_t unused, struct heft_buf *answer)
 {
     struct heft_buf rows = {0};
     struct heft_error err = {0};
@@ -91,6 +88,7 @@ static void open_file(struct heft_bytes bytes, struct heft_buf *answer)
     uint32_t index;
     bool ok;
 
+    (void)unused;
     heft_model_init(&model, NULL, &heft_formats);
     heft_source_open_memory(&source, bytes, "input");
     ok = heft_model_add_file(&model, &source, "input", &index, &err) &&
@@ -107,30 +105,7 @@ static void open_file(struct heft_bytes bytes, struct heft_buf *answer)
     heft_model_release(&model);
 }
 
-static bool answer_one(uint32_t n)
-{
-    uint8_t *const bytes = n <= LONGEST ? malloc(n) : NULL;
-    struct heft_buf answer = {0};
-    uint8_t length[4];
-    bool ok = bytes && fread(bytes, 1, n, stdin) == n;
-
-    if (ok) {
-        open_file((struct heft_bytes){bytes, n}, &answer);
-        heft_put_le32(length, (uint32_t)answer.n);
-        ok = !answer.failed && fwrite(length, 1, sizeof length, stdout) == sizeof length &&
-             fwrite(answer.p, 1, answer.n, stdout) == answer.n;
-    }
-    heft_buf_release(&answer);
-    free(bytes);
-    return ok;
-}
-
 int main(void)
 {
-    uint8_t head[4];
-    bool ok = true;
-
-    while (ok && fread(head, 1, sizeof head, stdin) == sizeof head)
-        ok = heft_le32(head) ? answer_one(heft_le32(head)) : fflush(stdout) == 0;
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return answer_pipe(open_file);
 }
