@@ -12,7 +12,7 @@ OTHERS = {
     "vocab": ("--vocab", ["count", "/dev/null", "--vocab", "FILE"]),
     "digest-list": ("--digests", ["verify", "../safetensors/length-odd.safetensors", "--against", "FILE"]),
 }
-STAGES = ("open", "read", "verify")
+STAGES = ("open", "read", "stats", "verify")
 FORBIDDEN = ("malformed", "unsafe", "mismatch", "finding")
 NOT_SAMPLES = {"expect.tsv", "README.md"}
 

@@ -1,4 +1,4 @@
-/* judge.h: result of opening a file, reading every tensor and verifying it. */
+/* judge.h: result of opening a file, reading every tensor, its statistics, and verifying it. */
 #ifndef HEFT_JUDGE_H
 #define HEFT_JUDGE_H
 
@@ -8,7 +8,7 @@
 #define JUDGE_READ_CAP (64u << 20)
 
 struct judgement {
-    const char *stage; /* last step: "open", "read", "verify"; "ok" if none failed */
+    const char *stage; /* last step: "open", "read", "stats", "verify"; "ok" if none failed */
     size_t tensors;
     struct heft_error err;
 };
