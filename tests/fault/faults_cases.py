@@ -1,14 +1,17 @@
 """Commands of the fault tests: every verb on every format, every written format over every old set."""
+import functools
 import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS))
 
+from faults_machine import Folder, Machine, without_temporary  # noqa: E402
 from suites.common import golden_inputs  # noqa: E402
 
 GOLDEN = TESTS / "golden"
@@ -35,16 +38,14 @@ NAMES = {"safetensors": "out.safetensors", "torch": "out.pt", "torch-legacy": "o
 
 
 class Case:
-    """A command with the input paths already in its words; `old` are the files in its directory before it."""
+    """A command with the input paths already in its words; `old` are the files in its directory before it, or a
+    function that makes them, with a name for them."""
 
-    def __init__(self, verb, form, words, old=None, stdin=None, writes=False):
+    def __init__(self, verb, form, words, old=None, stdin=None, writes=False, over=None):
         self.verb, self.form, self.words = verb, form, [str(word) for word in words]
         self.old, self.stdin, self.writes = old or {}, stdin, writes
-
-    @property
-    def name(self):
         words = [re.sub(r"^/.*/heft-faults-[^/]*/", "", word.replace(str(TESTS) + "/", "")) for word in self.words]
-        return " ".join([*words, "over", *sorted(self.old)] if self.old else words)
+        self.name = " ".join([*words, "over", *(over or sorted(self.old))] if old else words)
 
 
 def run_heft(build, words, cwd=None):
@@ -117,12 +118,69 @@ def replacing(build, work):
         files = written(build, work, ["convert", GOLDEN / "h5/nested.h5", "-o", "set/", "--to", "h5", "--max-shard-size", before])
         yield Case("convert", "set to h5", ["convert", GOLDEN / "h5/nested.h5", "-o", "set/", "--to", "h5", "--max-shard-size",
                                            "300", "-f", "-q"], files, writes=True)
-    model = GOLDEN / "saved-model/tf2"
-    weights = work / "weights.safetensors"
-    run_heft(build, ["convert", model, "-o", weights, "-q"])
-    yield Case("convert", "into saved-model", ["convert", weights, "--into", model, "-o", "model", "-q"], writes=True)
+    yield from into_models(build, work)
+    yield from over_inputs(build, work)
     yield Case("convert", "salvage", ["convert", GOLDEN / "torch/dtypes.pt", "--salvage", "-o", "o.safetensors", "-q"], writes=True)
     yield Case("convert", "verified", ["convert", GOLDEN / "torch/dtypes.pt", "--verify", "-o", "o.pt", "-q"], writes=True)
+
+
+def into_models(build, work):
+    """A directory that appears as a whole: new, in place of an empty one, and refused over files."""
+    for name in ("tf2", "exported"):
+        model, weights = GOLDEN / "saved-model" / name, work / f"weights-{name}.safetensors"
+        run_heft(build, ["convert", model, "-o", weights, "-q"])
+        words = ["convert", weights, "--into", model, "-o", "model", "-q"]
+        yield Case("convert", "into saved-model", words, writes=True)
+        yield Case("convert", "into saved-model", words, {"model": None}, writes=True)
+        yield Case("convert", "into saved-model", [*words, "-f"], {"model/saved_model.pb": b"old"}, writes=True)
+
+
+def over_inputs(build, work):
+    """The output replaces the input, or a file that has the same inode; another name of it keeps the old bytes."""
+    old = (GOLDEN / "safetensors/dtypes.safetensors").read_bytes()
+    words = ["--to", "safetensors", "--cast", "*=F32", "-f", "-q"]
+    yield Case("convert", "over its input", ["convert", "in.safetensors", "-o", "in.safetensors", *words],
+               {"in.safetensors": old, "twin": "in.safetensors"}, writes=True)
+    yield Case("convert", "over a link of its input", ["convert", "in.safetensors", "-o", "out.safetensors", *words],
+               {"in.safetensors": old, "out.safetensors": "in.safetensors"}, writes=True)
+    for to in ("safetensors", "torch"):
+        files = written(build, work, ["convert", GOLDEN / "torch/training.ckpt", "-o", "set/", "--to", to, "--max-shard-size", "60"])
+        twins = {f"twin-{i}": name for i, name in enumerate(files)}
+        yield Case("convert", "set over its input", ["convert", "set/", "-o", "set/", "--to", to, "--max-shard-size", "400",
+                                                     "-f", "-q"], files | twins, writes=True)
+
+
+def interrupted(build, work, words, is_late):
+    """What `words`, an encoding, leaves when it is killed half-way or at the end: a journal and temporary files."""
+    folder = Folder(tempfile.mkdtemp(dir=work), {})
+    states = []
+    with Machine(build, words, folder.path) as machine:
+        for at in range(1, machine.run("n").calls + 1):
+            folder.restore()
+            machine.run("k", at)
+            found = folder.found()
+            if len(found) > 1 and not without_temporary(found) and any(name.endswith(".heft-journal") for name in found):
+                states.append(found)
+    subprocess.run(["rm", "-r", folder.path], check=True)
+    assert states, words
+    return states[-1 if is_late else len(states) // 2]
+
+
+def resuming(build, work):
+    texts = []
+    for i in range(4):
+        texts.append(work / f"text-{i}.txt")
+        texts[-1].write_text(f"the cat sat on mat {i}, and the dog did not. " * 20)
+    for form, output, *more in (("npz", "out.npz"), ("npy", "out.npy"), ("bin", "out.bin"), ("llmc", "out.bin"), ("megatron", "out.bin"),
+                                ("bin", "out.bin", "--shard-tokens", "90"), ("bin", "out.bin", "--val-fraction", "0.3")):
+        words = ["encode", *texts, "-o", output, "--format", form, "--vocab", VOCABULARY, "--checkpoint", "1", "-q", *more]
+        others = written(build, work, ["encode", texts[0], *words[len(texts) + 1:]])
+        for is_late in (False, True):
+            over = ["a run that was killed", "at the end" if is_late else "half-way"]
+            left = functools.partial(interrupted, build, work, words, is_late)
+            yield Case("encode", f"resume {form}", [*words, "--resume"], left, writes=True, over=over)
+            yield Case("encode", f"resume {form}", [*words, "--resume", "-f"], lambda left=left, others=others: left() | others,
+                       writes=True, over=[*over, *sorted(others)])
 
 
 def tokens(build, work):
@@ -184,6 +242,7 @@ def all_cases(build, work):
             yield from list(converting(folder.name, path))[:1]
     yield from replacing(build, work)
     yield from tokens(build, work)
+    yield from resuming(build, work)
     yield from scanning()
     yield from rest()
 

@@ -4,6 +4,7 @@
 #include "fault_calls.h"
 
 #include <dirent.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <iconv.h>
 #include <locale.h>
@@ -19,6 +20,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define MOST_FRAMES 64
 
 struct fault_state *fault_state;
 atomic_int_fast64_t fault_blocks, fault_maps;
@@ -56,6 +59,18 @@ static void note_strike(int call)
     (void)atomic_compare_exchange_strong(&fault_state->struck, &none, call);
 }
 
+/* FNV-1a over the return addresses, which are the same in all runs of one server. */
+static unsigned hash_callers(void)
+{
+    void *frames[MOST_FRAMES];
+    const int n = backtrace(frames, MOST_FRAMES);
+    uint64_t hash = 0xcbf29ce484222325u;
+
+    for (int i = 1; i < n; i++)
+        hash = (hash ^ (uint64_t)(uintptr_t)frames[i]) * 0x100000001b3u;
+    return (unsigned)(hash ^ hash >> 32);
+}
+
 /* Counts a call; returns how it is to fail, 0 for not at all. */
 static int strike(int call)
 {
@@ -66,8 +81,10 @@ static int strike(int call)
     if (!s)
         return 0;
     n = atomic_fetch_add(&s->calls, 1);
-    if (n < FAULT_TRACE)
+    if (s->mode == 'n' && n < FAULT_TRACE) {
         atomic_store(&s->trace[n], (unsigned char)call);
+        atomic_store(&s->callers[n], hash_callers());
+    }
     if (s->mode == 'k' && n + 1 == s->at)
         (void)raise(SIGKILL);
     if (s->mode == 'c' && n + 1 == s->at)
@@ -98,6 +115,8 @@ static bool strikes_allocation(void)
     if (!s)
         return false;
     n = atomic_fetch_add(&s->allocations, 1) + 1;
+    if (s->mode == 'n' && n <= FAULT_TRACE)
+        atomic_store(&s->allocation_callers[n - 1], hash_callers());
     if ((s->mode != 'a' || n != s->at) && (s->mode != 'A' || n < s->at))
         return false;
     note_strike(FAULT_COUNT);

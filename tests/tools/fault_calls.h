@@ -95,7 +95,10 @@ struct fault_state {
                                                an allocation; -1: none */
     int64_t left_blocks, left_maps, left_files; /* not released at the exit of the first process;
                                                    -1: it was killed */
-    atomic_uchar trace[FAULT_TRACE];            /* number of each call */
+    /* Mode 'n': number of each call; a hash of its callers, and of those of each allocation, by which
+     * the repetitions of a loop are recognised. */
+    atomic_uchar trace[FAULT_TRACE];
+    atomic_uint callers[FAULT_TRACE], allocation_callers[FAULT_TRACE];
 };
 /* errno of a call that a full disk (mode 'w') or a full table of descriptors ('f') stops, else 0. */
 int fault_shortage(int mode, int call);

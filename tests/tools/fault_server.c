@@ -3,10 +3,12 @@
  * process that enters main with the arguments of the program, and writes a line about it to OUT. So
  * a run costs a fork, not a start.
  *
- *     order   MODE AT KIND, as in struct fault_state; mode "n" only counts
- *     answer  STATUS SIGNAL CALLS ALLOCATIONS STRUCK BLOCKS MAPS FILES TRACE, in decimal; STRUCK is the
- *             number of a call, the number of calls for an allocation, or -1; TRACE has the number of
- *             each call, separated by commas, for mode "n", else it is "-"
+ *     order   MODE AT KIND, as in struct fault_state; mode "n" only counts; mode "p" loads the
+ *             modules once, before the forks, and has no answer
+ *     answer  STATUS SIGNAL CALLS ALLOCATIONS STRUCK BLOCKS MAPS FILES TRACE ALLOCATION-CALLERS, in
+ *             decimal; STRUCK is the number of a call, the number of calls for an allocation, or -1.
+ *             For mode "n", TRACE has the number of each call and the hash of its callers, as in
+ *             7:123,; ALLOCATION-CALLERS the hash of those of each allocation. Both end with "-"
  *
  * The first line is the table: NAME=KINDS of each call, with the modes of shortage that it obeys.
  * Standard output and error are files; each run
@@ -14,6 +16,8 @@
 #define _GNU_SOURCE /* for MAP_ANONYMOUS */
 #include "fault_calls.h"
 
+#include <dlfcn.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,6 +34,7 @@
 pid_t real_fork(void) __asm__("__real_fork");
 int real_close(int fd) __asm__("__real_close");
 int real_open64(const char *path, int flags, mode_t mode) __asm__("__real_open64");
+void *real_dlopen(const char *path, int flags) __asm__("__real_dlopen");
 int real_ftruncate64(int fd, off_t n) __asm__("__real_ftruncate64");
 
 static pid_t first; /* the process that enters main */
@@ -82,18 +87,32 @@ static void begin_run(int in, int out)
     (void)atexit(report_rest);
 }
 
+static uint64_t traced(const struct fault_state *state, uint64_t count)
+{
+    return state->mode != 'n' ? 0 : count < FAULT_TRACE ? count : FAULT_TRACE;
+}
+
+static void write_callers(FILE *to, const struct fault_state *state)
+{
+    const uint64_t calls = traced(state, atomic_load(&state->calls));
+    const uint64_t allocations = traced(state, atomic_load(&state->allocations));
+
+    for (uint64_t i = 0; i < calls; i++)
+        (void)fprintf(to, "%d:%u,", atomic_load(&state->trace[i]), atomic_load(&state->callers[i]));
+    (void)fputs("- ", to);
+    for (uint64_t i = 0; i < allocations; i++)
+        (void)fprintf(to, "%u,", atomic_load(&state->allocation_callers[i]));
+    (void)fputs("-\n", to);
+}
+
 static void answer(FILE *to, const struct fault_state *state, int status)
 {
-    const uint64_t calls = atomic_load(&state->calls);
-
     (void)fprintf(
         to, "%d %d %llu %llu %d %lld %lld %lld ", WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-        WIFSIGNALED(status) ? WTERMSIG(status) : 0, (unsigned long long)calls,
+        WIFSIGNALED(status) ? WTERMSIG(status) : 0, (unsigned long long)atomic_load(&state->calls),
         (unsigned long long)atomic_load(&state->allocations), atomic_load(&state->struck),
         (long long)state->left_blocks, (long long)state->left_maps, (long long)state->left_files);
-    for (uint64_t i = 0; state->mode == 'n' && i < calls && i < FAULT_TRACE; i++)
-        (void)fprintf(to, "%d,", atomic_load(&state->trace[i]));
-    (void)fputs("-\n", to);
+    write_callers(to, state);
     (void)fflush(to);
 }
 
@@ -123,6 +142,19 @@ static bool take_line(int in, char *line, size_t room)
     return n > 0;
 }
 
+/* Loading libhdf5 takes 10 ms. */
+static void load_modules(void)
+{
+    static const char *const names[] = {"heft_hdf5.so", "heft_snappy.so", "heft_nettle.so"};
+    const char *const folder = getenv("HEFT_MODULES");
+    char path[4096];
+
+    for (size_t i = 0; folder && i < sizeof names / sizeof *names; i++) {
+        (void)snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        (void)real_dlopen(path, RTLD_NOW | RTLD_LOCAL); /* a module may be missing */
+    }
+}
+
 /* Returns in the processes that are to enter main. */
 static void serve(int in, int out)
 {
@@ -134,11 +166,16 @@ static void serve(int in, int out)
 
     if (!answers || state == MAP_FAILED)
         _exit(3);
+    (void)backtrace(&(void *){NULL}, 1); /* loads its library */
     write_table(answers);
     while (take_line(in, line, sizeof line)) {
         int status = 0;
         pid_t child;
 
+        if (line[0] == 'p') {
+            load_modules();
+            continue;
+        }
         at = strtoull(line + 1, &end, 10);
         begin_state(state, line[0], at, (unsigned)strtoul(end, NULL, 10));
         child = real_fork();
