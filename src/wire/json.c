@@ -23,8 +23,6 @@
 #include "base/hex.h"
 #include "base/text.h"
 
-enum expect { FAILED, VALUE, FIRST_ITEM, FIRST_KEY, AFTER_ITEM, AFTER_MEMBER, DONE };
-
 #define SPARE_PIECE 4096
 
 #define EACH_BYTE(b) (UINT64_C(0x0101010101010101) * (b))
@@ -36,8 +34,8 @@ void heft_json_begin(struct heft_json *json, struct heft_bytes data, uint64_t ba
                                .base = base,
                                .arena = arena,
                                .err = err,
-                               .expect = VALUE,
-                               .after = DONE,
+                               .expect = HEFT_JSON_VALUE,
+                               .after = HEFT_JSON_DONE,
                                .deepest = HEFT_JSON_DEPTH};
 }
 
@@ -46,7 +44,7 @@ void heft_json_begin(struct heft_json *json, struct heft_bytes data, uint64_t ba
 /* The caller has filled err; all later calls return an error. */
 static enum heft_json_token give_up(struct heft_json *json)
 {
-    json->expect = FAILED;
+    json->expect = HEFT_JSON_FAILED;
     json->cut = false;
     json->low = 0;
     return HEFT_JSON_ERROR;
@@ -155,8 +153,9 @@ static uint8_t after_value(const struct heft_json *json)
     const uint32_t top = json->depth - 1;
 
     if (json->depth == 0)
-        return DONE;
-    return json->in_object[top >> 3] >> (top & 7) & 1 ? AFTER_MEMBER : AFTER_ITEM;
+        return HEFT_JSON_DONE;
+    return json->in_object[top >> 3] >> (top & 7) & 1 ? HEFT_JSON_AFTER_MEMBER
+                                                      : HEFT_JSON_AFTER_ITEM;
 }
 
 static enum heft_json_token open_container(struct heft_json *json, bool object)
@@ -174,8 +173,8 @@ static enum heft_json_token open_container(struct heft_json *json, bool object)
         json->in_object[top >> 3] &= (uint8_t)~bit;
     json->depth++;
     json->at++;
-    json->after = object ? AFTER_MEMBER : AFTER_ITEM;
-    json->expect = object ? FIRST_KEY : FIRST_ITEM;
+    json->after = object ? HEFT_JSON_AFTER_MEMBER : HEFT_JSON_AFTER_ITEM;
+    json->expect = object ? HEFT_JSON_FIRST_KEY : HEFT_JSON_FIRST_ITEM;
     return object ? HEFT_JSON_OBJECT : HEFT_JSON_ARRAY;
 }
 
@@ -607,40 +606,6 @@ static HEFT_NOINLINE enum heft_json_token read_number(struct heft_json *json, in
     return HEFT_JSON_NUMBER;
 }
 
-/* Parses the digits at p, at most SURE_DIGITS of them and followed by a comma or a bracket. Returns
- * their number; 0 if the text has any other form. */
-static inline size_t plain_integer(const uint8_t *p, size_t n, uint64_t *value)
-{
-    const size_t most = heft_min_size(n, SURE_DIGITS + 1);
-    size_t at = 0;
-
-    *value = 0;
-    for (; at < most && is_digit(p[at]); at++)
-        *value = *value * 10 + (uint64_t)(p[at] - '0');
-    if (at == most || (p[0] == '0' && at > 1) || (p[at] != ',' && p[at] != ']'))
-        return 0;
-    return at;
-}
-
-size_t heft_json_integers(struct heft_json *json, uint64_t *out, size_t most)
-{
-    const uint8_t *const p = json->data.p;
-    const size_t n = json->data.n;
-    size_t at = json->at, count = 0, digits;
-
-    if (json->expect != FIRST_ITEM)
-        return 0;
-    while (count < most && (digits = plain_integer(p + at, n - at, &out[count])) > 0) {
-        json->expect = AFTER_ITEM;
-        json->at = at + digits;
-        count++;
-        if (p[json->at] != ',')
-            break;
-        at = json->at + 1;
-    }
-    return count;
-}
-
 /* ---- the machine ---- */
 
 /* Skips white space and returns the byte after it, or -1 at the end. */
@@ -704,7 +669,7 @@ static HEFT_NOINLINE enum heft_json_token any_key(struct heft_json *json)
     if (peek_byte(json) != ':')
         return retry_unexpected(json, "':'");
     json->at++;
-    json->expect = VALUE;
+    json->expect = HEFT_JSON_VALUE;
     return HEFT_JSON_KEY;
 }
 
@@ -717,20 +682,21 @@ static HEFT_NOINLINE enum heft_json_token read_key(struct heft_json *json, int c
 
     json->where = json->base + json->at;
     if (HEFT_UNLIKELY(c != '"'))
-        return retry_unexpected(json, json->expect == FIRST_KEY ? "a key or '}'" : "a key");
+        return retry_unexpected(json,
+                                json->expect == HEFT_JSON_FIRST_KEY ? "a key or '}'" : "a key");
     run = ascii_run(p, n);
     if (HEFT_UNLIKELY(n - run < 2 || p[run] != '"' || p[run + 1] != ':'))
         return any_key(json);
     json->text = (struct heft_str){(const char *)p, run};
     json->at = begin + run + 2;
-    json->expect = VALUE;
+    json->expect = HEFT_JSON_VALUE;
     return HEFT_JSON_KEY;
 }
 
 /* After the value that is the whole text. */
 static HEFT_NOINLINE enum heft_json_token after_all(struct heft_json *json, int c)
 {
-    if (json->expect == FAILED)
+    if (json->expect == HEFT_JSON_FAILED)
         return HEFT_JSON_ERROR;
     json->where = json->base + json->at;
     return c < 0 && json->left == 0 ? HEFT_JSON_END : retry_unexpected(json, "the end of the text");
@@ -745,25 +711,25 @@ static enum heft_json_token next_token(struct heft_json *json)
     json->begun = json->at; /* after the white space, which alone never enlarges the window */
     json->begun_as = expect;
     switch (expect) {
-    case AFTER_MEMBER:
+    case HEFT_JSON_AFTER_MEMBER:
         if (c == '}')
             return close_container(json, HEFT_JSON_OBJECT_END);
         if (c != ',')
             return retry_unexpected(json, "',' or '}'");
         json->at++;
         return read_key(json, peek_byte(json));
-    case FIRST_KEY:
+    case HEFT_JSON_FIRST_KEY:
         return c == '}' ? close_container(json, HEFT_JSON_OBJECT_END) : read_key(json, c);
-    case AFTER_ITEM:
+    case HEFT_JSON_AFTER_ITEM:
         if (c == ']')
             return close_container(json, HEFT_JSON_ARRAY_END);
         if (c != ',')
             return retry_unexpected(json, "',' or ']'");
         json->at++;
         return read_value(json, peek_byte(json));
-    case FIRST_ITEM:
+    case HEFT_JSON_FIRST_ITEM:
         return c == ']' ? close_container(json, HEFT_JSON_ARRAY_END) : read_value(json, c);
-    case VALUE:
+    case HEFT_JSON_VALUE:
         return read_value(json, c);
     default:
         return after_all(json, c);

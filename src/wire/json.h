@@ -13,6 +13,17 @@
 
 #include "io/source.h"
 
+/* What may come next: the state of json.c. */
+enum heft_json_expect {
+    HEFT_JSON_FAILED,
+    HEFT_JSON_VALUE,
+    HEFT_JSON_FIRST_ITEM,
+    HEFT_JSON_FIRST_KEY,
+    HEFT_JSON_AFTER_ITEM,
+    HEFT_JSON_AFTER_MEMBER,
+    HEFT_JSON_DONE
+};
+
 enum heft_json_token {
     HEFT_JSON_ERROR,
     HEFT_JSON_OBJECT,
@@ -49,7 +60,7 @@ struct heft_json {
     bool in_place;  /* strings with escapes are decoded in place */
     bool as_python; /* in skipped values everything that json.loads accepts is accepted */
     bool wholly;    /* … and in all other values, too */
-    uint8_t expect; /* state: what may come next … */
+    uint8_t expect; /* enum heft_json_expect: what may come next … */
     uint8_t after;  /* … and what after the next value */
     uint32_t depth, deepest;
     uint8_t in_object[(HEFT_JSON_DEEPEST + 7) / 8];
@@ -93,10 +104,29 @@ static inline void heft_json_in_place(struct heft_json *json)
     json->in_place = true;
 }
 enum heft_json_token heft_json_next(struct heft_json *json);
-/* Directly after HEFT_JSON_ARRAY: reads unsigned integers written without white space, as most files
- * have them, in one call. Returns their number, at most `most`; heft_json_next goes on after the last
- * one and reads, or refuses, all that has another form. */
-size_t heft_json_integers(struct heft_json *json, uint64_t *out, size_t most);
+/* Reads the next key in one step if it is `quoted` ("\"shape\":", with its quotes and the colon),
+ * written without white space. False: nothing is read; heft_json_next reads or refuses what is
+ * there. */
+HEFT_INLINE bool heft_json_take_key(struct heft_json *json, struct heft_str quoted)
+{
+    const size_t at = json->at + (json->expect == HEFT_JSON_AFTER_MEMBER);
+    const uint8_t *const p = json->data.p;
+
+    if ((at == json->at && json->expect != HEFT_JSON_FIRST_KEY) ||
+        json->data.n - json->at <= quoted.n || (at > json->at && p[json->at] != ',') ||
+        memcmp(p + at, quoted.p, quoted.n) != 0)
+        return false;
+    json->text = (struct heft_str){(const char *)p + at + 1, quoted.n - 3};
+    json->where = json->base + at;
+    json->at = at + quoted.n;
+    json->expect = HEFT_JSON_VALUE;
+    return true;
+}
+/* After a key: reads its value in one step if it is an array of `least` to `most` unsigned integers,
+ * written without white space. Returns HEFT_JSON_ARRAY_END then; *n is the number of integers. Of any
+ * other value returns the first token; *n is 0. */
+enum heft_json_token heft_json_integers(struct heft_json *json, uint64_t *out, size_t least,
+                                        size_t most, size_t *n);
 /* Skips the value that begins with the next token. */
 HEFT_CHECKED bool heft_json_skip(struct heft_json *json);
 /* The last NUMBER as an unsigned integer: digits only, no sign, fraction, exponent or leading zero,

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -305,43 +306,129 @@ static void integers_are_whole_and_below_2_64(void **state)
     }
 }
 
-/* Opens the array `text`, reads up to `most` integers in one call, and then the token after them. */
-static void expect_integers(const char *text, size_t most, size_t n, enum heft_json_token next)
+/* Reads the member {"k":text with heft_json_integers, which must return `first` and n integers 7, 8 …,
+ * and then the token after it. */
+static void expect_integers(const char *text, size_t n, enum heft_json_token first,
+                            enum heft_json_token next)
 {
-    uint64_t values[4] = {0};
+    char whole[100];
+    uint64_t values[3] = {0};
     struct run run;
+    size_t read;
 
-    begin(&run, text, strlen(text));
-    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_ARRAY);
-    assert_int_equal(heft_json_integers(&run.json, values, most), n);
+    snprintf(whole, sizeof whole, "{\"k\":%s", text);
+    begin(&run, whole, strlen(whole));
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_OBJECT);
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_KEY);
+    assert_int_equal(heft_json_integers(&run.json, values, 1, 3, &read), first);
+    assert_int_equal(read, n);
     for (size_t i = 0; i < n; i++)
         assert_int_equal(values[i], i + 7);
+    if (first == HEFT_JSON_ARRAY_END)
+        assert_int_equal(run.json.where, BASE + strlen("{\"k\":") + strcspn(text, "]"));
     assert_int_equal(heft_json_next(&run.json), next);
     end(&run);
 }
 
-static void integers_of_an_array_are_read_in_one_call(void **state)
+static void expect_no_integers(const char *text, enum heft_json_token next)
+{
+    expect_integers(text, 0, HEFT_JSON_ARRAY, next);
+}
+
+static void arrays_of_integers_are_read_in_one_call(void **state)
 {
     (void)state;
-    expect_integers("[7,8,9]", 4, 3, HEFT_JSON_ARRAY_END);
-    expect_integers("[7,8,9]", 3, 3, HEFT_JSON_ARRAY_END);
-    expect_integers("[7,8,9]", 2, 2, HEFT_JSON_NUMBER);
-    expect_integers("[7,8,9]", 0, 0, HEFT_JSON_NUMBER);
-    expect_integers("[]", 4, 0, HEFT_JSON_ARRAY_END);
-    expect_integers("[7, 8]", 4, 1, HEFT_JSON_NUMBER);
-    expect_integers("[ 7,8]", 4, 0, HEFT_JSON_NUMBER);
-    expect_integers("[7 ,8]", 4, 0, HEFT_JSON_NUMBER);
-    expect_integers("[7,18446744073709551615]", 4, 1, HEFT_JSON_NUMBER);
-    expect_integers("[0000000000000000007,8]", 4, 0, HEFT_JSON_NUMBER);
-    expect_integers("[7,08]", 4, 1, HEFT_JSON_NUMBER);
-    expect_integers("[7,8.0]", 4, 1, HEFT_JSON_NUMBER);
-    expect_integers("[7,8e1]", 4, 1, HEFT_JSON_NUMBER);
-    expect_integers("[7,-8]", 4, 1, HEFT_JSON_NUMBER);
-    expect_integers("[7,\"8\"]", 4, 1, HEFT_JSON_STRING);
-    expect_integers("[7,]", 4, 1, HEFT_JSON_ERROR);
-    expect_integers("[7,8", 4, 1, HEFT_JSON_NUMBER);
-    expect_integers("[7,8}", 4, 1, HEFT_JSON_NUMBER);
-    expect_integers("[7", 4, 0, HEFT_JSON_NUMBER);
+    expect_integers("[7]}", 1, HEFT_JSON_ARRAY_END, HEFT_JSON_OBJECT_END);
+    expect_integers("[7,8,9],\"l\":1}", 3, HEFT_JSON_ARRAY_END, HEFT_JSON_KEY);
+    expect_integers("[7,8,9]]", 3, HEFT_JSON_ARRAY_END, HEFT_JSON_ERROR);
+    expect_integers("[7]", 1, HEFT_JSON_ARRAY_END, HEFT_JSON_ERROR);
+    expect_integers("\"7\"}", 0, HEFT_JSON_STRING, HEFT_JSON_OBJECT_END);
+    expect_integers("7}", 0, HEFT_JSON_NUMBER, HEFT_JSON_OBJECT_END);
+    expect_integers("]", 0, HEFT_JSON_ERROR, HEFT_JSON_ERROR);
+    expect_no_integers("[]}", HEFT_JSON_ARRAY_END);
+    expect_no_integers("[7,8,9,10]}", HEFT_JSON_NUMBER);
+    expect_no_integers(" [7,8]}", HEFT_JSON_NUMBER);
+    expect_no_integers("[7, 8]}", HEFT_JSON_NUMBER);
+    expect_no_integers("[ 7,8]}", HEFT_JSON_NUMBER);
+    expect_no_integers("[7 ,8]}", HEFT_JSON_NUMBER);
+    expect_no_integers("[7,18446744073709551615]}", HEFT_JSON_NUMBER);
+    expect_no_integers("[0000000000000000007,8]}", HEFT_JSON_NUMBER);
+    expect_no_integers("[7,08]}", HEFT_JSON_NUMBER);
+    expect_no_integers("[7,8.0]}", HEFT_JSON_NUMBER);
+    expect_no_integers("[7,8e1]}", HEFT_JSON_NUMBER);
+    expect_no_integers("[7,-8]}", HEFT_JSON_NUMBER);
+    expect_no_integers("[7,\"8\"]}", HEFT_JSON_NUMBER);
+    expect_no_integers("[7,]}", HEFT_JSON_NUMBER);
+    expect_no_integers("[7,8", HEFT_JSON_NUMBER);
+    expect_no_integers("[7,8}", HEFT_JSON_NUMBER);
+    expect_no_integers("[7", HEFT_JSON_NUMBER);
+    expect_no_integers("[", HEFT_JSON_ERROR);
+}
+
+/* Numbers of every length, at every distance from the end of the text. */
+static void integers_of_every_length_are_read(void **state)
+{
+    char text[64];
+    uint64_t value = 0;
+
+    (void)state;
+    for (int digits = 1; digits <= 20; digits++) {
+        uint64_t values[1];
+        struct run run;
+        size_t n;
+        const enum heft_json_token fast = digits < 20 ? HEFT_JSON_ARRAY_END : HEFT_JSON_ARRAY;
+
+        value = value * 10 + 1;
+        for (int spaces = 0; spaces < 10; spaces++) {
+            snprintf(text, sizeof text, "{\"k\":[%" PRIu64 "]%*s", value, spaces, "");
+            begin(&run, text, strlen(text));
+            assert_int_equal(heft_json_next(&run.json), HEFT_JSON_OBJECT);
+            assert_int_equal(heft_json_next(&run.json), HEFT_JSON_KEY);
+            assert_int_equal(heft_json_integers(&run.json, values, 1, 1, &n), fast);
+            assert_true(digits == 20 || values[0] == value);
+            end(&run);
+        }
+    }
+}
+
+static void expect_taken(const char *text, bool taken, enum heft_json_token next)
+{
+    struct run run;
+
+    begin(&run, text, strlen(text));
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_OBJECT);
+    assert_int_equal(heft_json_take_key(&run.json, HEFT_STR("\"key\":")), taken);
+    if (taken) {
+        assert_true(heft_str_is(run.json.text, "key"));
+        assert_int_equal(run.json.where, BASE + 1);
+    }
+    assert_int_equal(heft_json_next(&run.json), next);
+    end(&run);
+}
+
+static void an_expected_key_is_read_in_one_step(void **state)
+{
+    struct run run;
+
+    (void)state;
+    expect_taken("{\"key\":1}", true, HEFT_JSON_NUMBER);
+    expect_taken("{\"key\":}", true, HEFT_JSON_ERROR);
+    expect_taken("{\"key\" :1}", false, HEFT_JSON_KEY);
+    expect_taken("{ \"key\":1}", false, HEFT_JSON_KEY);
+    expect_taken("{\"kez\":1}", false, HEFT_JSON_KEY);
+    expect_taken("{,\"key\":1}", false, HEFT_JSON_ERROR);
+    expect_taken("{\"key\"", false, HEFT_JSON_ERROR);
+    expect_taken("{}", false, HEFT_JSON_OBJECT_END);
+    begin(&run, "{\"k\":1,\"key\":[\"key\":", 21);
+    assert_false(heft_json_take_key(&run.json, HEFT_STR("\"key\":")));
+    for (int i = 0; i < 3; i++)
+        (void)heft_json_next(&run.json);
+    assert_true(heft_json_take_key(&run.json, HEFT_STR("\"key\":")));
+    assert_int_equal(run.json.where, BASE + 7);
+    assert_false(heft_json_take_key(&run.json, HEFT_STR("\"key\":")));
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_ARRAY);
+    assert_false(heft_json_take_key(&run.json, HEFT_STR("\"key\":")));
+    end(&run);
 }
 
 static void expect_range(const char *text, bool fits)
@@ -643,7 +730,9 @@ int main(void)
         cmocka_unit_test(bad_texts_point_at_the_byte),
         cmocka_unit_test(a_nul_is_not_white_space),
         cmocka_unit_test(integers_are_whole_and_below_2_64),
-        cmocka_unit_test(integers_of_an_array_are_read_in_one_call),
+        cmocka_unit_test(arrays_of_integers_are_read_in_one_call),
+        cmocka_unit_test(integers_of_every_length_are_read),
+        cmocka_unit_test(an_expected_key_is_read_in_one_step),
         cmocka_unit_test(numbers_must_fit_a_double),
         cmocka_unit_test(depth_is_limited),
         cmocka_unit_test(containers_close_as_they_opened),

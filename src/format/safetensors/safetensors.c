@@ -7,10 +7,11 @@
  *     header: {"__metadata__":{"key":"value"},
  *              "name":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}, …}
  *
- * The reader makes the checks of the reference implementation, in its order: length, UTF-8, JSON,
- * then each tensor in order of its offset. In addition duplicates are refused. The header is read
- * through a window and never held as a whole: each entry becomes a row and a storage of the model.
- * At the end all of them are checked, and sorted if necessary. */
+ * The reader makes the checks of the reference implementation, and reports errors in its order:
+ * length, UTF-8, JSON, then each tensor in order of its offset. In addition duplicates are refused.
+ * The header is read through a window and never held as a whole: each entry becomes a row and a
+ * storage of the model. Tensors are checked as they are read, or, if they are not in order of their
+ * offsets, at the end, when they have been sorted. */
 #include "base/endian.h"
 #include "base/sort.h"
 #include "base/text.h"
@@ -23,6 +24,15 @@
 #define MIN_ENTRY  51                 /* "":{"dtype":"U8","shape":[],"data_offsets":[0,0]}, */
 #define MANY_TEXTS ((uint64_t)8 << 20) /* bytes of a header, of which names may be half */
 
+/* What the check of a tensor needs to know of those before it, in order of their data. */
+struct progress {
+    uint64_t next;         /* the next tensor must start here */
+    uint64_t begun;        /* begin of the last one that is not empty */
+    const uint64_t *shape; /* of the last one, whose copy an equal shape shares: see keep_shape … */
+    uint64_t size;         /* … its bytes … */
+    uint8_t dtype;         /* … and dtype */
+};
+
 struct reader {
     struct heft_model *model;
     struct heft_error *err;
@@ -33,6 +43,14 @@ struct reader {
     size_t first_storage;        /* … its first storage: each tensor has its own, … */
     size_t first_metadata;       /* … and its first metadata entry */
     size_t n;                    /* tensors, in the order of the header until put_in_order */
+    struct progress at;          /* of the tensors read so far, … */
+    struct heft_error wrong;     /* … and what is wrong with the first wrong one */
+    bool is_unordered;           /* a tensor's data begins before that of the tensor before it */
+    struct heft_row row;         /* the tensor being read; before that, the last one, … */
+    struct heft_str dtype_name;  /* … which usually has the same dtype and shape */
+    struct heft_storage storage; /* of the tensor being read */
+    uint64_t where;              /* its name: file offset */
+    uint64_t offsets[2];         /* its data_offsets: begin and end in the byte buffer */
     struct heft_buf key;         /* of the metadata entry whose value is being read */
     struct heft_strmap names;    /* → index of the tensor; filled only where it is needed */
     struct heft_strmap metadata; /* keys, to find duplicates */
@@ -40,12 +58,112 @@ struct reader {
     bool has_metadata;
 };
 
-/* A tensor as the header describes it. */
-struct entry {
-    uint64_t begin, end; /* data_offsets: bytes in the byte buffer */
-    uint64_t where;      /* of the name: file offset */
-    struct heft_row row;
-};
+/* ---- checks --------------------------------------------------------------------------------- */
+
+/* First byte of tensor i in the byte buffer. */
+static uint64_t begin_of(const struct reader *r, size_t i)
+{
+    return r->model->storages[r->first_storage + i].off - PREFIX - r->header_n;
+}
+
+/* File offset of the name of tensor i. Only for errors: the header is read once more up to there. */
+static uint64_t where_of(const struct reader *r, size_t i)
+{
+    const struct heft_source src = r->model->sources[r->source].source;
+    struct heft_arena scratch = {0};
+    struct heft_error ignored = {0};
+    struct heft_json json;
+    uint64_t where = PREFIX;
+    bool ok = heft_json_open(&json, &src, PREFIX, r->header_n, WINDOW, &scratch, &ignored) &&
+              heft_json_next(&json) == HEFT_JSON_OBJECT;
+
+    for (size_t seen = 0; ok && seen <= i && heft_json_next(&json) == HEFT_JSON_KEY;) {
+        seen += !heft_str_is(json.text, METADATA);
+        where = json.where;
+        ok = heft_json_skip(&json);
+    }
+    heft_json_close(&json);
+    heft_arena_release(&scratch);
+    return where;
+}
+
+/* Checks that dtype × shape is whole bytes, and computes their number. The reference counts bits in
+ * 64 bits, and multiplies from left to right: a zero does not excuse an overflow before it. */
+static bool find_size(struct reader *r, size_t i, uint64_t *size, struct heft_error *err)
+{
+    const struct heft_row *row = &r->model->rows[r->first + i];
+    const enum heft_dtype dtype = (enum heft_dtype)row->dtype;
+    bool fits = true;
+    uint64_t n = 1;
+
+    for (unsigned k = 0; k < row->rank; k++)
+        fits = fits && heft_mul(n, row->shape[k], &n);
+    if (fits && n % heft_dtype_block_elements(dtype) != 0)
+        return heft_fail(err, HEFT_MALFORMED, where_of(r, i),
+                         "element count %" PRIu64 " is not a multiple of %u, a block of %s", n,
+                         heft_dtype_block_elements(dtype), heft_dtype_name(dtype));
+    return (fits && heft_dtype_bytes(dtype, n, size) && *size <= UINT64_MAX / 8) ||
+           heft_fail(err, HEFT_MALFORMED, where_of(r, i), "size in bits is more than 64 bits");
+}
+
+/* Checks that data_offsets have as many bytes as dtype and shape need. */
+static bool check_size(struct reader *r, size_t i, uint64_t len, struct progress *at,
+                       struct heft_error *err)
+{
+    const struct heft_row *row = &r->model->rows[r->first + i];
+
+    if (row->shape != at->shape || row->dtype != at->dtype) {
+        if (!find_size(r, i, &at->size, err))
+            return false;
+        at->shape = row->shape;
+        at->dtype = row->dtype;
+    }
+    return at->size == len ||
+           heft_fail(err, HEFT_MALFORMED, where_of(r, i),
+                     "dtype and shape need %" PRIu64 " bytes, data_offsets have %" PRIu64, at->size,
+                     len);
+}
+
+/* Tensors must follow one another from the first byte of the buffer to the last. An empty one may
+ * begin where the tensor before it does: sorted by begin and end, as the reference sorts, it would
+ * come first. */
+static bool check_tensor(struct reader *r, size_t i, struct progress *at, struct heft_error *err)
+{
+    const struct heft_row *row = &r->model->rows[r->first + i];
+    const struct heft_storage *storage = &r->model->storages[r->first_storage + i];
+    const uint64_t begin = begin_of(r, i), end = begin + storage->len;
+
+    if (end < begin || (begin != at->next && (begin != end || begin != at->begun))) {
+        heft_fail(err, HEFT_MALFORMED, where_of(r, i),
+                  "data_offsets [%" PRIu64 ", %" PRIu64 "] do not continue at %" PRIu64
+                  ", where the tensor before ends",
+                  begin, end, at->next);
+        return heft_error_about(err, "tensor", row->name);
+    }
+    if (!check_size(r, i, end - begin, at, err))
+        return heft_error_about(err, "tensor", row->name);
+    if (end > begin)
+        at->begun = begin;
+    at->next = heft_max_u64(at->next, end);
+    return true;
+}
+
+static bool begins_after(const void *ctx, uint32_t a, uint32_t b)
+{
+    return begin_of(ctx, a) > begin_of(ctx, b);
+}
+
+/* Checks the tensor just read, while it is in the cache, as long as the tensors come in the order of
+ * their data, as in nearly every file. An error is kept until the whole header has been read: what
+ * is wrong with that is reported in preference. */
+static void check_last(struct reader *r)
+{
+    const uint32_t last = (uint32_t)r->n - 1; /* below UINT32_MAX: headers have fewer bytes */
+
+    r->is_unordered = r->is_unordered || (last > 0 && begins_after(r, last - 1, last));
+    if (!r->is_unordered && r->wrong.code == HEFT_OK)
+        (void)check_tensor(r, last, &r->at, &r->wrong);
+}
 
 /* ---- entries -------------------------------------------------------------------------------- */
 
@@ -60,39 +178,30 @@ static bool take_u64(struct reader *r, const char *what, uint64_t *out)
                      (int)(text.n < 40 ? text.n : 40), text.p);
 }
 
-/* Row of the tensor before, which usually has the same dtype and shape; NULL for the first
- * tensor. */
-static const struct heft_row *last_row(const struct reader *r)
+/* Finds the dtype of that name, and sets the tensor's. */
+static bool find_dtype(struct reader *r, struct heft_str name)
 {
-    return r->n > 0 ? &r->model->rows[r->first + r->n - 1] : NULL;
-}
-
-static bool find_dtype(const struct reader *r, struct heft_str name, uint8_t *out)
-{
-    const unsigned likely = last_row(r) ? last_row(r)->dtype : 0;
-
-    for (unsigned i = 0; i < DTYPE_COUNT; i++) {
-        const unsigned dtype = (likely + i) % DTYPE_COUNT;
-
-        if (heft_str_is(name, heft_dtype_name((enum heft_dtype)dtype))) {
-            *out = (uint8_t)dtype;
+    if (r->dtype_name.p && heft_str_eq(name, r->dtype_name))
+        return true;
+    for (unsigned i = 0; i < DTYPE_COUNT; i++)
+        if (heft_str_is(name, heft_dtype_name((enum heft_dtype)i))) {
+            r->row.dtype = (uint8_t)i;
+            r->dtype_name = heft_str_of(heft_dtype_name((enum heft_dtype)i));
             return true;
         }
-    }
     return false;
 }
 
-static bool read_dtype(struct reader *r, struct entry *entry)
+static bool read_dtype(struct reader *r)
 {
     const enum heft_json_token token = heft_json_next(&r->json);
     const struct heft_str text = r->json.text;
 
     if (token != HEFT_JSON_STRING)
         return heft_json_refuse(&r->json, token, "dtype", "a string");
-    return find_dtype(r, text, &entry->row.dtype) ||
-           heft_fail(r->err, HEFT_MALFORMED, r->json.where,
-                     "dtype \"%.*s\" is not a dtype of safetensors",
-                     (int)(text.n < 40 ? text.n : 40), text.p);
+    return find_dtype(r, text) || heft_fail(r->err, HEFT_MALFORMED, r->json.where,
+                                            "dtype \"%.*s\" is not a dtype of safetensors",
+                                            (int)(text.n < 40 ? text.n : 40), text.p);
 }
 
 static uint64_t most_dimensions(const struct reader *r)
@@ -100,65 +209,68 @@ static uint64_t most_dimensions(const struct reader *r)
     return heft_min_u64(r->model->limits.rank, UINT8_MAX);
 }
 
-/* Sets the row's shape. Consecutive tensors of equal shape share one copy. */
-static bool keep_shape(struct reader *r, struct heft_row *row, const uint64_t *extents)
+static bool is_shape(const struct heft_row *row, const uint64_t *extents, size_t rank)
 {
-    const struct heft_row *const last = last_row(r);
-    const size_t n = row->rank * sizeof *extents;
+    bool same = row->shape && row->rank == rank;
+
+    for (size_t i = 0; same && i < rank; i++)
+        same = row->shape[i] == extents[i];
+    return same;
+}
+
+/* Sets the tensor's shape. Consecutive tensors of equal shape share one copy. */
+static bool keep_shape(struct reader *r, const uint64_t *extents, size_t rank)
+{
     uint64_t *copy;
 
-    if (last && last->rank == row->rank && memcmp(last->shape, extents, n) == 0) {
-        row->shape = last->shape;
+    if (is_shape(&r->row, extents, rank))
         return true;
-    }
-    copy = heft_arena_u64(&r->model->mem, row->rank, r->err);
+    copy = heft_arena_u64(&r->model->mem, rank, r->err);
     if (!copy)
         return false;
-    memcpy(copy, extents, n);
-    row->shape = copy;
+    memcpy(copy, extents, rank * sizeof *extents);
+    r->row.shape = copy;
+    r->row.rank = (uint8_t)rank;
     return true;
 }
 
-static bool read_shape(struct reader *r, struct entry *entry)
+static bool read_shape(struct reader *r)
 {
-    enum heft_json_token token = heft_json_next(&r->json);
+    const size_t most = (size_t)most_dimensions(r);
     uint64_t extents[UINT8_MAX];
+    size_t rank;
+    enum heft_json_token token = heft_json_integers(&r->json, extents, 0, most, &rank);
 
-    if (token != HEFT_JSON_ARRAY)
+    if (token != HEFT_JSON_ARRAY && token != HEFT_JSON_ARRAY_END)
         return heft_json_refuse(&r->json, token, "shape", "an array");
-    entry->row.rank = (uint8_t)heft_json_integers(&r->json, extents, (size_t)most_dimensions(r));
-    while ((token = heft_json_next(&r->json)) == HEFT_JSON_NUMBER) {
-        if (entry->row.rank == most_dimensions(r))
+    while (token != HEFT_JSON_ARRAY_END && (token = heft_json_next(&r->json)) == HEFT_JSON_NUMBER) {
+        if (rank == most)
             return heft_fail(r->err, HEFT_LIMIT, r->json.where,
-                             "more than %" PRIu64 " dimensions, which is the limit",
-                             most_dimensions(r));
-        if (!take_u64(r, "dimension", &extents[entry->row.rank]))
+                             "more than %zu dimensions, which is the limit", most);
+        if (!take_u64(r, "dimension", &extents[rank++]))
             return false;
-        entry->row.rank++;
     }
     if (token != HEFT_JSON_ARRAY_END)
         return heft_json_refuse(&r->json, token, "dimension", "a number");
-    return keep_shape(r, &entry->row, extents);
+    return keep_shape(r, extents, rank);
 }
 
-static bool read_offsets(struct reader *r, struct entry *entry)
+static bool read_offsets(struct reader *r)
 {
-    enum heft_json_token token = heft_json_next(&r->json);
-    uint64_t offsets[2];
+    size_t n;
+    enum heft_json_token token = heft_json_integers(&r->json, r->offsets, 2, 2, &n);
 
-    if (token != HEFT_JSON_ARRAY)
+    if (token != HEFT_JSON_ARRAY && token != HEFT_JSON_ARRAY_END)
         return heft_json_refuse(&r->json, token, "data_offsets", "an array");
-    for (size_t i = heft_json_integers(&r->json, offsets, HEFT_COUNT(offsets));
-         i < HEFT_COUNT(offsets); i++) {
+    for (; n < 2; n++) {
         token = heft_json_next(&r->json);
         if (token != HEFT_JSON_NUMBER)
             return heft_json_refuse(&r->json, token, "data offset", "a number: two are expected");
-        if (!take_u64(r, "data offset", &offsets[i]))
+        if (!take_u64(r, "data offset", &r->offsets[n]))
             return false;
     }
-    entry->begin = offsets[0];
-    entry->end = offsets[1];
-    token = heft_json_next(&r->json);
+    if (token != HEFT_JSON_ARRAY_END)
+        token = heft_json_next(&r->json);
     return token == HEFT_JSON_ARRAY_END ||
            heft_json_refuse(&r->json, token, "what follows two data offsets",
                             "the end of the array");
@@ -176,72 +288,92 @@ static enum field find_field(struct heft_str key)
     return heft_str_is(key, "data_offsets") ? OFFSETS : UNKNOWN;
 }
 
-static bool read_field(struct reader *r, enum field field, struct entry *entry)
+/* Reads the next key, and finds the field. Nearly all files have the fields in the same order. */
+static enum heft_json_token next_field(struct reader *r, unsigned seen, enum field *field)
+{
+    enum heft_json_token token = HEFT_JSON_KEY;
+
+    if (seen == 0 && heft_json_take_key(&r->json, HEFT_STR("\"dtype\":"))) {
+        *field = DTYPE;
+    } else if (seen == 1U << DTYPE && heft_json_take_key(&r->json, HEFT_STR("\"shape\":"))) {
+        *field = SHAPE;
+    } else if (seen == (1U << DTYPE | 1U << SHAPE) &&
+               heft_json_take_key(&r->json, HEFT_STR("\"data_offsets\":"))) {
+        *field = OFFSETS;
+    } else {
+        token = heft_json_next(&r->json);
+        *field = token == HEFT_JSON_KEY ? find_field(r->json.text) : UNKNOWN;
+    }
+    return token;
+}
+
+static bool read_field(struct reader *r, enum field field)
 {
     switch (field) {
     case DTYPE:
-        return read_dtype(r, entry);
+        return read_dtype(r);
     case SHAPE:
-        return read_shape(r, entry);
+        return read_shape(r);
     case OFFSETS:
-        return read_offsets(r, entry);
+        return read_offsets(r);
     default:
         return heft_json_skip(&r->json);
     }
 }
 
 /* Reads the object that describes a tensor: each field once, unknown fields are skipped. */
-static bool read_fields(struct reader *r, struct entry *entry)
+static bool read_fields(struct reader *r)
 {
     enum heft_json_token token = heft_json_next(&r->json);
+    enum field field;
     unsigned seen = 0;
 
     if (token != HEFT_JSON_OBJECT)
         return heft_json_refuse(&r->json, token, "entry", "an object");
-    while ((token = heft_json_next(&r->json)) == HEFT_JSON_KEY) {
-        const enum field field = find_field(r->json.text);
-
+    while ((token = next_field(r, seen, &field)) == HEFT_JSON_KEY) {
         if (field != UNKNOWN && (seen >> field & 1))
             return heft_fail(r->err, HEFT_MALFORMED, r->json.where, "%s occurs twice",
                              field_names[field]);
         seen |= 1U << field;
-        if (!read_field(r, field, entry))
+        if (!read_field(r, field))
             return false;
     }
     for (unsigned i = 0; token != HEFT_JSON_ERROR && i < UNKNOWN; i++)
         if (!(seen >> i & 1))
-            return heft_fail(r->err, HEFT_MALFORMED, entry->where, "entry has no %s",
-                             field_names[i]);
+            return heft_fail(r->err, HEFT_MALFORMED, r->where, "entry has no %s", field_names[i]);
     return token != HEFT_JSON_ERROR;
 }
 
-/* Adds the tensor as a row with a storage of its own. Offsets are checked later (check_tensors):
- * until then `off` and `len` may have wrapped around 2^64, where begin + len is still the end. */
-static bool add_tensor(struct reader *r, struct entry *entry)
+/* Adds the tensor as a row with a storage of its own. Until its offsets are checked, `off` and `len`
+ * may have wrapped around 2^64, where begin + len is still the end. */
+static bool add_tensor(struct reader *r)
 {
-    const uint64_t len = entry->end - entry->begin;
-    const struct heft_storage storage = {.off = PREFIX + r->header_n + entry->begin,
-                                         .packed = len,
-                                         .len = len,
-                                         .source = r->source,
-                                         .coding = HEFT_CODING_RAW};
+    const uint64_t len = r->offsets[1] - r->offsets[0];
 
+    r->storage.off = PREFIX + r->header_n + r->offsets[0];
+    r->storage.packed = len;
+    r->storage.len = len;
+    if (!heft_model_add_storage(r->model, &r->storage, &r->row.storage, r->err) ||
+        !heft_model_add_row(r->model, &r->row, r->err))
+        return false;
     r->n++;
-    return heft_model_add_storage(r->model, &storage, &entry->row.storage, r->err) &&
-           heft_model_add_row(r->model, &entry->row, r->err);
+    check_last(r);
+    return true;
 }
 
 /* Reads the entry of the tensor whose name is the last key. */
 static bool read_tensor(struct reader *r)
 {
-    struct entry entry = {.where = r->json.where, .row.name = r->json.text};
+    const struct heft_str name = r->json.text;
 
-    entry.row.name.p = heft_arena_text(&r->model->mem, entry.row.name, r->err);
-    if (!entry.row.name.p)
+    r->where = r->json.where;
+    r->row.name.n = name.n;
+    r->row.name.p = heft_arena_text(&r->model->mem, name, r->err);
+    if (!r->row.name.p)
         return false;
-    if (!read_fields(r, &entry))
-        return heft_error_about(r->err, "tensor", entry.row.name);
-    return add_tensor(r, &entry);
+    if (!read_fields(r))
+        return heft_error_about(r->err, "tensor", r->row.name);
+    return add_tensor(r);
 }
 
 /* ---- metadata ------------------------------------------------------------------------------- */
@@ -381,90 +513,6 @@ static bool read_header(struct reader *r)
     return ok;
 }
 
-/* ---- checks --------------------------------------------------------------------------------- */
-
-/* First byte of tensor i in the byte buffer. */
-static uint64_t begin_of(const struct reader *r, size_t i)
-{
-    return r->model->storages[r->first_storage + i].off - PREFIX - r->header_n;
-}
-
-/* File offset of the name of tensor i. Only for errors: the header is read once more up to there. */
-static uint64_t where_of(const struct reader *r, size_t i)
-{
-    const struct heft_source src = r->model->sources[r->source].source;
-    struct heft_arena scratch = {0};
-    struct heft_error ignored = {0};
-    struct heft_json json;
-    uint64_t where = PREFIX;
-    bool ok = heft_json_open(&json, &src, PREFIX, r->header_n, WINDOW, &scratch, &ignored) &&
-              heft_json_next(&json) == HEFT_JSON_OBJECT;
-
-    for (size_t seen = 0; ok && seen <= i && heft_json_next(&json) == HEFT_JSON_KEY;) {
-        seen += !heft_str_is(json.text, METADATA);
-        where = json.where;
-        ok = heft_json_skip(&json);
-    }
-    heft_json_close(&json);
-    heft_arena_release(&scratch);
-    return where;
-}
-
-/* Checks that dtype × shape is whole bytes, and as many as data_offsets have. The reference counts
- * bits in 64 bits, and multiplies from left to right: a zero does not excuse an overflow before
- * it. */
-static bool check_size(struct reader *r, size_t i, uint64_t len)
-{
-    const struct heft_row *row = &r->model->rows[r->first + i];
-    const enum heft_dtype dtype = (enum heft_dtype)row->dtype;
-    bool fits = true;
-    uint64_t n = 1, size = 0;
-
-    for (unsigned k = 0; k < row->rank; k++)
-        fits = fits && heft_mul(n, row->shape[k], &n);
-    if (fits && n % heft_dtype_block_elements(dtype) != 0)
-        return heft_fail(r->err, HEFT_MALFORMED, where_of(r, i),
-                         "element count %" PRIu64 " is not a multiple of %u, a block of %s", n,
-                         heft_dtype_block_elements(dtype), heft_dtype_name(dtype));
-    if (!fits || !heft_dtype_bytes(dtype, n, &size) || size > UINT64_MAX / 8)
-        return heft_fail(r->err, HEFT_MALFORMED, where_of(r, i),
-                         "size in bits is more than 64 bits");
-    return size == len ||
-           heft_fail(r->err, HEFT_MALFORMED, where_of(r, i),
-                     "dtype and shape need %" PRIu64 " bytes, data_offsets have %" PRIu64, size,
-                     len);
-}
-
-/* Ends of the tensors checked so far. */
-struct progress {
-    uint64_t next;  /* the next tensor must start here */
-    uint64_t begun; /* begin of the last one that is not empty */
-};
-
-/* Tensors must follow one another from the first byte of the buffer to the last. An empty one may
- * begin where the tensor before it does: sorted by begin and end, as the reference sorts, it would
- * come first. */
-static bool check_tensor(struct reader *r, size_t i, struct progress *at)
-{
-    const struct heft_row *row = &r->model->rows[r->first + i];
-    const struct heft_storage *storage = &r->model->storages[r->first_storage + i];
-    const uint64_t begin = begin_of(r, i), end = begin + storage->len;
-
-    if (end < begin || (begin != at->next && (begin != end || begin != at->begun))) {
-        heft_fail(r->err, HEFT_MALFORMED, where_of(r, i),
-                  "data_offsets [%" PRIu64 ", %" PRIu64 "] do not continue at %" PRIu64
-                  ", where the tensor before ends",
-                  begin, end, at->next);
-        return heft_error_about(r->err, "tensor", row->name);
-    }
-    if (!check_size(r, i, end - begin))
-        return heft_error_about(r->err, "tensor", row->name);
-    if (end > begin)
-        at->begun = begin;
-    at->next = heft_max_u64(at->next, end);
-    return true;
-}
-
 /* For salvage: records the file's expected length, by which validation of the model finds out which
  * tensors are complete. */
 static bool is_cut(struct reader *r, uint64_t end)
@@ -477,21 +525,22 @@ static bool is_cut(struct reader *r, uint64_t end)
     return true;
 }
 
-/* `order` as of sort_tensors. */
-static bool check_tensors(struct reader *r, const uint32_t *order)
+/* Reports what is wrong with a tensor; else compares the end of the last one with the file's. */
+static bool check_end(struct reader *r)
 {
-    struct progress at = {0, 0};
+    const uint64_t end = r->at.next;
 
-    for (size_t i = 0; i < r->n; i++)
-        if (!check_tensor(r, order ? order[i] : i, &at))
-            return false;
-    if (at.next > r->data_n && !is_cut(r, at.next))
+    if (r->wrong.code != HEFT_OK) {
+        *r->err = r->wrong;
+        return false;
+    }
+    if (end > r->data_n && !is_cut(r, end))
         return heft_fail(r->err, HEFT_MALFORMED, PREFIX + r->header_n + r->data_n,
-                         "file ends %" PRIu64 " bytes before its last tensor", at.next - r->data_n);
-    return at.next >= r->data_n ||
-           heft_fail(r->err, HEFT_MALFORMED, PREFIX + r->header_n + at.next,
+                         "file ends %" PRIu64 " bytes before its last tensor", end - r->data_n);
+    return end >= r->data_n ||
+           heft_fail(r->err, HEFT_MALFORMED, PREFIX + r->header_n + end,
                      "%" PRIu64 " bytes follow the last tensor; every byte must belong to one",
-                     r->data_n - at.next);
+                     r->data_n - end);
 }
 
 /* ---- names ---------------------------------------------------------------------------------- */
@@ -541,23 +590,18 @@ static bool add_ties(struct reader *r)
 
 /* ---- order ---------------------------------------------------------------------------------- */
 
-static bool begins_after(const void *ctx, uint32_t a, uint32_t b)
-{
-    return begin_of(ctx, a) > begin_of(ctx, b);
-}
-
-/* Sorts the tensors' indices by the begin of their data. *order is NULL if they are in order already,
- * as in nearly every file. */
+/* Sorts the tensors' indices by the begin of their data, and checks the tensors in that order. *order
+ * is NULL if they are in order already, and checked. */
 static bool sort_tensors(struct reader *r, uint32_t **order)
 {
-    uint32_t sorted = 1;
-
-    while (sorted < r->n && !begins_after(r, sorted - 1, sorted))
-        sorted++;
     *order = NULL;
-    if (sorted >= r->n)
+    if (!r->is_unordered)
         return true;
     *order = heft_sort_indices(r->n, begins_after, r, &r->scratch, r->err);
+    r->at = (struct progress){0};
+    r->wrong = (struct heft_error){0};
+    for (size_t i = 0; *order && i < r->n && r->wrong.code == HEFT_OK; i++)
+        (void)check_tensor(r, (*order)[i], &r->at, &r->wrong);
     return *order != NULL;
 }
 
@@ -594,7 +638,7 @@ static bool check_all(struct reader *r)
 
     if (!sort_tensors(r, &order))
         return false;
-    if (!check_tensors(r, order)) {
+    if (!check_end(r)) {
         if (r->err->code == HEFT_MALFORMED)
             index_names(r); /* a duplicate name is the better explanation */
         return false;
@@ -615,7 +659,8 @@ static bool open_file(struct heft_model *model, uint32_t source, struct heft_err
                        .source = source,
                        .first = model->n_rows,
                        .first_storage = model->n_storages,
-                       .first_metadata = model->n_metadata};
+                       .first_metadata = model->n_metadata,
+                       .storage = {.source = source, .coding = HEFT_CODING_RAW}};
     const bool ok = read_header(&r) && check_all(&r);
 
     if (ok && !model->format)
