@@ -8,6 +8,8 @@ FUZZ_SECONDS ?= 60
 FUZZ_OPTIONS ?=
 # LONG=--long: every damage of the suite mutate
 LONG ?=
+# SDIST=--sdist: python-check also builds the sdist, and a wheel from it without a network
+SDIST ?=
 
 # Builds a preset, or one target of it. MAKEFLAGS is cleared so that -j of this make does not reach the
 # inner one.
@@ -15,7 +17,7 @@ build = @MAKEFLAGS= $(CMAKE) --build build/$(1) $(2) -j $(JOBS) -- --no-print-di
 
 .PHONY: all release demo check check-long check-32 interop asan tsan bench fuzz fuzz-merge fuzz-scan \
 	fuzz-safetensors coverage lint fmt bless install package static check-install clean help bootstrap \
-	bootstrap-dev bootstrap-32
+	bootstrap-dev bootstrap-32 bootstrap-python python python-check
 
 all: release
 
@@ -33,6 +35,13 @@ demo: release ## convert a real 89 MB checkpoint to verified shards; compare the
 check: bootstrap build/release/Makefile ## run all tests that need only this machine (about three minutes)
 	$(call build,release)
 	@tests/run --build build/release
+
+python: bootstrap-python ## the wheel of the Python package, in build/python
+	@scripts/python-wheel
+
+python-check: bootstrap-python ## test the wheel, without torch and numpy and with both; SDIST=--sdist: also its sources
+	@scripts/python-wheel
+	@tests/python/run $(SDIST)
 
 check-long: check build/asan/Makefile ## check, then all tests under sanitizers with every damaged file (hours)
 	@tests/run --build build/release --only fault --long
@@ -117,6 +126,9 @@ bootstrap-dev:
 
 bootstrap-32:
 	@scripts/bootstrap 32
+
+bootstrap-python:
+	@scripts/bootstrap python
 
 help: ## list the targets
 	@echo "make TARGET    (CMAKE=$(CMAKE) JOBS=$(JOBS) PREFIX=$(PREFIX))"

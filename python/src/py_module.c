@@ -1,0 +1,55 @@
+/* py_module.c: the extension module heft._heft: its functions and types. */
+#include "py_heft.h"
+
+static PyObject *version(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return PyUnicode_FromString(heft_version());
+}
+
+/* parse_bytes(text): a size as "5GB", in bytes. */
+static PyObject *parse_bytes(PyObject *module, PyObject *text)
+{
+    struct heft_error err = {0};
+    const char *p;
+    uint64_t bytes;
+
+    (void)module;
+    p = PyUnicode_AsUTF8AndSize(text, NULL);
+    if (!p)
+        return NULL;
+    return heft_parse_bytes(p, &bytes, &err) ? PyLong_FromUnsignedLongLong(bytes) : py_raise(&err);
+}
+
+static PyMethodDef functions[] = {
+    {"version", version, METH_NOARGS, "Version of libheft."},
+    {"command", py_command, METH_O, "Runs the command and ends the process."},
+    {"parse_bytes", parse_bytes, METH_O, "Size in bytes of a text such as '5GB'."},
+    {"split", PY_FAST(py_split), METH_FASTCALL, "split(sizes, storages, max_shard_size, pattern)"},
+    {NULL, NULL, 0, NULL},
+};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "heft._heft",
+                                        .m_doc = "libheft for Python.", .m_size = -1,
+                                        .m_methods = functions};
+
+static bool add_type(PyObject *module, const char *name, PyType_Spec *spec)
+{
+    PyObject *const type = PyType_FromSpec(spec);
+    const bool ok = type && PyModule_AddObjectRef(module, name, type) == 0;
+
+    Py_XDECREF(type);
+    return ok;
+}
+
+PyMODINIT_FUNC PyInit__heft(void);
+PyMODINIT_FUNC PyInit__heft(void)
+{
+    PyObject *const module = PyModule_Create(&definition);
+
+    if (module && py_error_ready() && add_type(module, "Encoding", &py_encoding_spec) &&
+        py_ids_ready())
+        return module;
+    Py_XDECREF(module);
+    return NULL;
+}
