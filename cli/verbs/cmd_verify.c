@@ -316,7 +316,7 @@ int cmd_verify(const struct options *options, struct out *out)
     struct heft_error err = {0};
     int status;
 
-    if (options->against && !(verdict.list = heft_digest_list_open(options->against, &err)))
+    if (options->against && !(verdict.list = heft_digest_list_open(options->against, NULL, &err)))
         return report_error(&err);
     status = verify(&verdict);
     heft_digest_list_close(verdict.list);

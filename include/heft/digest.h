@@ -31,6 +31,7 @@ extern "C" {
 #endif
 
 struct heft_checkpoint;
+struct heft_open_options;
 struct heft_finding;
 struct heft_rule;
 
@@ -101,8 +102,10 @@ struct heft_digest_list;
 /* Reads a list; "hub" is HEFT_LIST_HUB ("./hub" a file of that name). The list is untrusted:
  * HEFT_MALFORMED and HEFT_LIMIT (a line of 1 MiB, a list of 1 GiB) name the line and its offset,
  * HEFT_UNSAFE refuses a path that leaves the list's directory. Two digests of one name are
- * HEFT_MALFORMED. NULL on failure. */
-HEFT_API struct heft_digest_list *heft_digest_list_open(const char *path, struct heft_error *err);
+ * HEFT_MALFORMED. NULL on failure. options may be NULL; only its inputs are used. */
+HEFT_API struct heft_digest_list *heft_digest_list_open(const char *path,
+                                                        const struct heft_open_options *options,
+                                                        struct heft_error *err);
 HEFT_API enum heft_list_kind heft_digest_list_kind(const struct heft_digest_list *list);
 /* Number of digests; 0 for HEFT_LIST_HUB. */
 HEFT_API size_t heft_digest_list_count(const struct heft_digest_list *list);

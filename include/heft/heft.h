@@ -39,6 +39,7 @@
 #include "diff.h"
 #include "digest.h"
 #include "format.h"
+#include "inputs.h"
 #include "modules.h"
 #include "output_file.h"
 #include "split.h"
@@ -102,6 +103,8 @@ struct heft_open_options {
     size_t n_options;
     /* The path "-" is standard input, which is copied to a temporary file. */
     bool standard_input;
+    const struct heft_input *inputs; /* where paths lead, if not to the disk: inputs.h */
+    size_t n_inputs;
 };
 
 struct heft_checkpoint;
@@ -409,8 +412,9 @@ struct heft_scan_item {
  * nothing, opens no other file, needs no valid tensors, and reads no storages. If scanning stops
  * early, an item "refused" reports it, everything before is reported, *complete is false, and err
  * has the first reason. Returns false only if nothing could be scanned. A file of an unknown kind
- * has no items; heft_scan_tree reports which kinds were not judged. */
-HEFT_API bool heft_scan(const char *path, const struct heft_limits *limits,
+ * has no items; heft_scan_tree reports which kinds were not judged. Of the options only limits and
+ * inputs are used; they may be NULL. */
+HEFT_API bool heft_scan(const char *path, const struct heft_open_options *options,
                         void (*each)(void *ctx, const struct heft_scan_item *item), void *ctx,
                         bool *complete, struct heft_error *err);
 
@@ -437,8 +441,9 @@ struct heft_scan_visitor {
  *                 broken link, and everything that cannot be read are items "unread";
  *   a safetensors or PyTorch index (.json with a weight_map)   the index and the files it names.
  * Returns false if `path` itself cannot be read, if memory runs out, or if there are files but none
- * could be scanned; everything that was reported before remains valid. */
-HEFT_API bool heft_scan_tree(const char *path, const struct heft_limits *limits,
+ * could be scanned; everything that was reported before remains valid. The options are used as by
+ * heft_scan. */
+HEFT_API bool heft_scan_tree(const char *path, const struct heft_open_options *options,
                              const struct heft_scan_visitor *visitor, struct heft_error *err);
 
 /* ---- tracing a pickle --------------------------------------------------------------------- */
@@ -457,6 +462,8 @@ struct heft_trace_options {
     uint64_t from, to;
     bool state; /* report the state after each opcode: of a long part the first and last 8
                  * entries */
+    const struct heft_input *inputs; /* as in heft_open_options */
+    size_t n_inputs;
 };
 
 /* The pickle of the following steps. */

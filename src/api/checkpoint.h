@@ -4,8 +4,10 @@
 
 #include "core/model.h"
 #include "core/reader.h"
+#include "io/input_files.h"
 
 struct heft_checkpoint {
+    struct heft_input_files *inputs; /* the files of the model; NULL: those of the disk */
     struct heft_model model;
     struct heft_reader reader;
     struct heft_lock *lock;        /* guards the members maps and is_checked */
@@ -40,6 +42,7 @@ HEFT_CHECKED struct heft_checkpoint *heft_checkpoint_open(const char *const *pat
 /* Path of the first file of an input, in `mem` or `path` itself. NULL on failure. */
 HEFT_CHECKED const char *heft_checkpoint_locate(const char *path,
                                                 const struct heft_open_options *options,
+                                                const struct heft_files *files,
                                                 struct heft_arena *mem, struct heft_error *err);
 
 #endif

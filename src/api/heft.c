@@ -66,10 +66,10 @@ static bool take_options(struct heft_read_options *out, const struct heft_open_o
            heft_read_options_take(out, &heft_formats, given->options, given->n_options, mem, err);
 }
 
-struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_paths,
-                                             const struct heft_open_options *options,
-                                             const struct heft_open_request *request,
-                                             struct heft_error *err)
+static struct heft_checkpoint *open_paths(const char *const *paths, size_t n_paths,
+                                          const struct heft_open_options *options,
+                                          const struct heft_open_request *request,
+                                          const struct heft_files *files, struct heft_error *err)
 {
     static const struct heft_open_options usual = {0};
     const struct heft_open_options *o = options ? options : &usual;
@@ -82,8 +82,9 @@ struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_
     heft_model_init(&c->model, o->limits, &heft_formats);
     if (request)
         c->model.request = *request;
+    c->model.files = files;
     c->model.salvage = o->salvage;
-    c->model.standard_input = o->standard_input;
+    c->model.standard_input = o->standard_input && files == &heft_disk;
     if (take_options(&c->model.options, o, &c->model.mem, err) &&
         heft_registry_open(&c->model, paths, n_paths, o->format, err) &&
         heft_model_validate(&c->model, err) && find_shared(c, err) && list_files(c, err) &&
@@ -95,17 +96,47 @@ struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_
     return NULL;
 }
 
+/* Takes over the inputs, also on failure. */
+static struct heft_checkpoint *open_inputs(const char *const *paths, size_t n_paths,
+                                           const struct heft_open_options *options,
+                                           const struct heft_open_request *request,
+                                           struct heft_input_files *inputs, struct heft_error *err)
+{
+    struct heft_checkpoint *const c =
+        open_paths(paths, n_paths, options, request, heft_input_files_of(inputs), err);
+
+    if (c)
+        c->inputs = inputs;
+    else
+        heft_input_files_close(inputs);
+    return c;
+}
+
+struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_paths,
+                                             const struct heft_open_options *options,
+                                             const struct heft_open_request *request,
+                                             struct heft_error *err)
+{
+    struct heft_input_files *inputs = NULL;
+
+    if (request && request->files)
+        return open_paths(paths, n_paths, options, request, request->files, err);
+    if (options && !heft_input_files_take(&inputs, options->inputs, options->n_inputs, err))
+        return NULL;
+    return open_inputs(paths, n_paths, options, request, inputs, err);
+}
+
 const char *heft_checkpoint_locate(const char *path, const struct heft_open_options *options,
-                                   struct heft_arena *mem, struct heft_error *err)
+                                   const struct heft_files *files, struct heft_arena *mem,
+                                   struct heft_error *err)
 {
     struct heft_read_options given = {0};
     struct heft_located located;
 
     if (options && !take_options(&given, options, mem, err))
         return NULL;
-    return heft_locate(&heft_formats, &heft_disk, path, &given, mem, &located, err)
-               ? located.paths[0]
-               : NULL;
+    return heft_locate(&heft_formats, files, path, &given, mem, &located, err) ? located.paths[0]
+                                                                               : NULL;
 }
 
 struct heft_checkpoint *heft_open_many(const char *const *paths, size_t n_paths,
@@ -121,6 +152,50 @@ struct heft_checkpoint *heft_open(const char *path, const struct heft_open_optio
     return heft_open_many(&path, 1, options, err);
 }
 
+/* Takes over the inputs, also on failure. They are opened as a whole. */
+static struct heft_checkpoint *open_root(struct heft_input_files *inputs,
+                                         const struct heft_open_options *options,
+                                         struct heft_error *err)
+{
+    const char *const root = heft_input_files_root(inputs);
+
+    if (!options || options->n_inputs == 0)
+        return open_inputs(&root, 1, options, NULL, inputs, err);
+    heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+              "the options have inputs, too; give them to heft_open");
+    heft_input_files_close(inputs);
+    return NULL;
+}
+
+struct heft_checkpoint *heft_open_inputs(const struct heft_input *inputs, size_t n,
+                                         const struct heft_open_options *options,
+                                         struct heft_error *err)
+{
+    struct heft_input_files *const files = heft_input_files_new(inputs, n, err);
+
+    return files ? open_root(files, options, err) : NULL;
+}
+
+struct heft_checkpoint *heft_open_memory(const void *data, size_t n,
+                                         const struct heft_open_options *options,
+                                         struct heft_error *err)
+{
+    const struct heft_input in = {.name = "memory", .bytes = n, .data = data};
+
+    if (!heft_require_arg(data || n == 0, "bytes", err))
+        return NULL;
+    return heft_open_inputs(&in, 1, options, err);
+}
+
+struct heft_checkpoint *heft_open_fd(int fd, uint64_t offset, uint64_t bytes,
+                                     const struct heft_open_options *options,
+                                     struct heft_error *err)
+{
+    struct heft_input_files *const files = heft_input_files_fd(fd, offset, bytes, err);
+
+    return files ? open_root(files, options, err) : NULL;
+}
+
 void heft_close(struct heft_checkpoint *c)
 {
     if (!c)
@@ -134,6 +209,7 @@ void heft_close(struct heft_checkpoint *c)
     heft_reader_release(&c->reader);
     heft_lock_free(c->lock);
     heft_model_release(&c->model);
+    heft_input_files_close(c->inputs);
     heft_free(c);
 }
 

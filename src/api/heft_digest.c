@@ -169,7 +169,7 @@ static bool read_file(void *ctx, size_t item, struct heft_digest_worker *worker,
 {
     const struct heft_model_source *const file = file_of(ctx, item);
 
-    if (file->source.fd < 0)
+    if (file->is_missing)
         heft_fail(err, HEFT_IO, HEFT_NO_OFFSET, "the file is missing");
     else if (heft_digest_put_source(worker, &file->source, err))
         return true;
@@ -178,7 +178,7 @@ static bool read_file(void *ctx, size_t item, struct heft_digest_worker *worker,
 
 static bool is_pulled(void *ctx, size_t item)
 {
-    return file_of(ctx, item)->source.fd >= 0;
+    return !file_of(ctx, item)->is_missing;
 }
 
 static bool pull_file(void *ctx, size_t item, uint64_t off, uint8_t *dst, size_t n,
@@ -234,14 +234,15 @@ bool heft_digest_files(struct heft_checkpoint *c, const struct heft_digest_optio
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-static bool read_list(struct heft_digest_list *list, struct heft_error *err)
+static bool read_list(struct heft_digest_list *list, const struct heft_files *files,
+                      struct heft_error *err)
 {
     struct heft_source file;
     char *text;
     size_t n;
     bool ok;
 
-    if (!heft_source_open_file(&file, list->path, err))
+    if (!heft_files_open(files, &file, list->path, err))
         return false;
     if (file.size > MOST_LIST || !heft_size(file.size, &n)) {
         heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
@@ -256,7 +257,8 @@ static bool read_list(struct heft_digest_list *list, struct heft_error *err)
     return ok;
 }
 
-struct heft_digest_list *heft_digest_list_open(const char *path, struct heft_error *err)
+static struct heft_digest_list *open_list(const char *path, const struct heft_files *files,
+                                          struct heft_error *err)
 {
     struct heft_digest_list *list;
 
@@ -265,10 +267,24 @@ struct heft_digest_list *heft_digest_list_open(const char *path, struct heft_err
         return NULL;
     list->path = heft_arena_text(&list->mem, heft_str_of(path), err);
     list->kind = HEFT_LIST_HUB;
-    if (list->path && (strcmp(path, "hub") == 0 || read_list(list, err)))
+    if (list->path && (strcmp(path, "hub") == 0 || read_list(list, files, err)))
         return list;
     heft_digest_list_close(list);
     return NULL;
+}
+
+struct heft_digest_list *heft_digest_list_open(const char *path,
+                                               const struct heft_open_options *options,
+                                               struct heft_error *err)
+{
+    struct heft_input_files *inputs = NULL;
+    struct heft_digest_list *list;
+
+    if (options && !heft_input_files_take(&inputs, options->inputs, options->n_inputs, err))
+        return NULL;
+    list = open_list(path, heft_input_files_of(inputs), err);
+    heft_input_files_close(inputs);
+    return list;
 }
 
 enum heft_list_kind heft_digest_list_kind(const struct heft_digest_list *list)

@@ -17,8 +17,8 @@ static bool map_whole(struct heft_checkpoint *c, uint32_t source)
     if (!c->maps)
         c->maps = heft_calloc(c->model.n_sources + 1, sizeof *c->maps, &ignored);
     return c->maps &&
-           (c->maps[source].data ||
-            (s->size <= MOST_WHOLE && heft_source_map(s, 0, s->size, &c->maps[source], &ignored)));
+           (c->maps[source].data || (s->size <= MOST_WHOLE && !s->is_called &&
+                                     heft_source_map(s, 0, s->size, &c->maps[source], &ignored)));
 }
 
 /* The caller holds the lock. `at` is an offset in the source. */

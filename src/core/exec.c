@@ -395,8 +395,7 @@ static bool is_range(const struct heft_exec *x, const struct heft_exec_chunk *ch
     }
     s = &x->model->storages[op->u.copy.storage];
     source = &x->model->sources[s->source];
-    *fd = source->source.fd;
-    *off = s->off + op->u.copy.from + from;
+    *fd = heft_source_fd(&source->source, s->off + op->u.copy.from + from, off);
     return source->is_file && *fd >= 0;
 }
 

@@ -34,7 +34,8 @@ const char *heft_folder_join(const struct heft_folder *folder, const char *name,
                              struct heft_arena *mem, struct heft_error *err)
 {
     const char *path = folder->path;
-    const bool slash = path[strlen(path) - 1] == '/';
+    const size_t n = strlen(path);
+    const bool slash = n == 0 || path[n - 1] == '/';
 
     return heft_arena_printf(mem, err, "%s%s%s", path, slash ? "" : "/", name);
 }

@@ -147,6 +147,7 @@ struct heft_model_source {
     /* the file is a placeholder of a missing file: what it is, and how to fetch that file; NULL:
      * it is the file itself */
     const char *absent;
+    bool is_missing;  /* the file does not exist; the source is empty in its place */
     bool is_unpacked; /* unpacked by its format when it is read */
     /* the same bytes as the origin's: items added with this source get the origin's offsets */
     bool is_slice;
@@ -199,6 +200,7 @@ struct heft_attachment {
 struct heft_open_request {
     const void *kind; /* address of a constant of the format; NULL: nothing is asked */
     const void *data; /* struct of the format; must exist while files are opened */
+    const struct heft_files *files; /* what paths lead to; NULL: as the options say */
 };
 
 struct heft_note {

@@ -120,6 +120,22 @@ static bool open_as(struct heft_model *model, uint32_t index, const struct heft_
     return !values || heft_model_add_tree(model, index, values, err);
 }
 
+/* Replaces a source that only this process can read by a copy, for formats that need it. */
+static bool copy_called(struct heft_model *model, uint32_t index, const struct heft_format *format,
+                        struct heft_error *err)
+{
+    struct heft_source *const source = &model->sources[index].source;
+    struct heft_source copy;
+
+    if (!format || !format->needs_file || !source->is_called)
+        return true;
+    if (!heft_source_open_copy(&copy, source, err))
+        return false;
+    heft_source_close(source);
+    *source = copy;
+    return true;
+}
+
 bool heft_registry_open_source(struct heft_model *model, uint32_t index, const char *format,
                                struct heft_error *err)
 {
@@ -130,7 +146,7 @@ bool heft_registry_open_source(struct heft_model *model, uint32_t index, const c
         return heft_registry_refuse_reader(model->formats, format, err);
     if (!format)
         found = probe(model->formats, &model->sources[index], err);
-    ok = open_as(model, index, found, err);
+    ok = copy_called(model, index, found, err) && open_as(model, index, found, err);
     heft_model_drop_tail(model, index);
     return ok;
 }

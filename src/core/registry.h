@@ -97,6 +97,7 @@ struct heft_format {
     /* pattern of shard names, "model{suffix}.safetensors"; NULL: cannot be sharded */
     const char *pattern;
     bool one_tensor;  /* stores exactly one tensor (npy, raw) */
+    bool needs_file;  /* read in another process: not through callbacks of the program */
     bool keeps_blobs; /* stores blobs beside tensors */
     /* Options beside those that every input or target has; the last row has no name. NULL: none. The
      * user's values: for reading in the model (heft_read_options_get), for writing in the plan, in the

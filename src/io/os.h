@@ -23,6 +23,7 @@ struct heft_os {
     int (*create)(const char *path, uint32_t mode); /* a new file: O_EXCL | O_RDWR */
     int (*open_write)(const char *path);            /* an existing file: O_RDWR */
     int (*temp)(void);                              /* an unlinked temporary file in TMPDIR */
+    int (*duplicate)(int fd); /* closed in other programs, as all descriptors of heft */
     int (*close)(int fd);
     int (*stat_fd)(int fd, struct heft_os_stat *out);
     int (*stat_path)(const char *path, struct heft_os_stat *out);

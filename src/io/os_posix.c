@@ -83,6 +83,11 @@ static int os_open_write(const char *path)
     return open_retrying(path, O_RDWR | O_NOFOLLOW | O_NOCTTY, 0);
 }
 
+static int os_duplicate(int fd)
+{
+    return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
 static int os_close(int fd)
 {
     /* Never retried: on Linux the descriptor is closed after EINTR, and another thread may have
@@ -479,6 +484,7 @@ const struct heft_os heft_os_posix = {
     .create = os_create,
     .open_write = os_open_write,
     .temp = heft_os_temporary,
+    .duplicate = os_duplicate,
     .close = os_close,
     .stat_fd = os_stat_fd,
     .stat_path = os_stat_path,

@@ -14,8 +14,10 @@ static bool file_read(const struct heft_source *src, uint64_t off, void *dst, si
 {
     size_t got;
 
-    if (!heft_whole_read(src->fd, dst, n, off, &got, err))
+    if (!heft_whole_read(src->fd, dst, n, src->start + off, &got, err)) {
+        err->offset -= src->start;
         return heft_error_file(err, src->label);
+    }
     if (got == n)
         return true;
     heft_fail(err, HEFT_IO, off + got,
@@ -29,7 +31,8 @@ static void file_close(struct heft_source *src)
     (void)heft_os->close(src->fd); /* opened for reading: a failure loses nothing */
 }
 
-static const struct heft_source_ops file_ops = {file_read, file_close};
+static const struct heft_source_ops file_ops = {.read = file_read, .close = file_close};
+static const struct heft_source_ops part_ops = {.read = file_read};
 
 static bool check_file(int fd, uint64_t *size, struct heft_error *err)
 {
@@ -71,6 +74,13 @@ void heft_source_open_fd(struct heft_source *out, int fd, uint64_t size, const c
     *out = (struct heft_source){.ops = &file_ops, .size = size, .fd = fd, .label = label};
 }
 
+void heft_source_open_part(struct heft_source *out, int fd, uint64_t start, uint64_t size,
+                           const char *label)
+{
+    *out = (struct heft_source){
+        .ops = &part_ops, .size = size, .fd = fd, .start = start, .label = label};
+}
+
 /* ---- sources in memory --------------------------------------------------------------------- */
 
 static bool memory_read(const struct heft_source *src, uint64_t off, void *dst, size_t n,
@@ -82,7 +92,13 @@ static bool memory_read(const struct heft_source *src, uint64_t off, void *dst, 
     return true;
 }
 
-static const struct heft_source_ops memory_ops = {memory_read, NULL};
+static const void *memory_view(const struct heft_source *src, uint64_t off, size_t n)
+{
+    (void)n;
+    return (const uint8_t *)src->self + off;
+}
+
+static const struct heft_source_ops memory_ops = {.read = memory_read, .view = memory_view};
 
 void heft_source_open_memory(struct heft_source *out, struct heft_bytes bytes, const char *label)
 {
@@ -108,7 +124,7 @@ static bool slice_read(const struct heft_source *src, uint64_t off, void *dst, s
                            err); /* no overflow: the range was checked when the slice was opened */
 }
 
-static const struct heft_source_ops slice_ops = {slice_read, NULL};
+static const struct heft_source_ops slice_ops = {.read = slice_read};
 
 static bool is_slice(const struct heft_source *src)
 {
@@ -130,6 +146,9 @@ bool heft_source_open_slice(struct heft_source *out, const struct heft_source *p
         .base = parent->base + off,
         .size = len,
         .fd = parent->fd,
+        .start = parent->start,
+        .is_called = parent->is_called,
+        .is_slow = parent->is_slow,
         .label = label ? label : parent->label,
     };
     return true;
@@ -209,7 +228,7 @@ int heft_source_fd(const struct heft_source *src, uint64_t off, uint64_t *fd_off
 {
     if (src->fd < 0 || !src->ops)
         return -1;
-    *fd_off = src->base + off;
+    *fd_off = src->start + src->base + off;
     return src->fd;
 }
 
@@ -245,6 +264,7 @@ bool heft_source_map(const struct heft_source *src, uint64_t off, uint64_t n,
 {
     static const uint8_t nothing[1];
     const struct heft_source *root = is_slice(src) ? src->self : src;
+    const void *view;
     uint64_t at;
     size_t size;
     int fd;
@@ -260,11 +280,18 @@ bool heft_source_map(const struct heft_source *src, uint64_t off, uint64_t n,
         *out = (struct heft_mapping){nothing, NULL, 0};
         return true;
     }
-    if (fd >= 0)
-        return map_file(fd, at, size, out, err) || heft_error_file(err, root->label);
-    if (root->ops != &memory_ops)
-        return heft_fail(err, HEFT_UNSUPPORTED, off, "this source cannot be mapped");
-    *out = (struct heft_mapping){(const uint8_t *)root->self + src->base + off, NULL, size};
+    if (fd >= 0 && map_file(fd, at, size, out, err))
+        return true;
+    if (fd >= 0) {
+        err->offset -= src->start;
+        return heft_error_file(err, root->label);
+    }
+    view = root->ops->view ? root->ops->view(root, src->base + off, size) : NULL;
+    if (!view) {
+        heft_fail(err, HEFT_UNSUPPORTED, off, "cannot be mapped, only read");
+        return heft_error_file(err, root->label);
+    }
+    *out = (struct heft_mapping){view, NULL, size};
     return true;
 }
 
@@ -282,7 +309,7 @@ bool heft_source_check_end(const struct heft_source *src, uint64_t off, uint64_t
     else if (heft_within(at, n, st.size))
         return true;
     else
-        heft_fail(err, HEFT_IO, st.size,
+        heft_fail(err, HEFT_IO, st.size - heft_min_u64(st.size, src->start),
                   "the file shrank: it ends at %" PRIu64 ", %" PRIu64 " bytes expected at %" PRIu64,
                   st.size, n, at);
     return heft_error_file(err, is_slice(src) ? ((const struct heft_source *)src->self)->label

@@ -19,13 +19,18 @@ struct heft_source_ops {
     bool (*read)(const struct heft_source *src, uint64_t off, void *dst, size_t n,
                  struct heft_error *err);
     void (*close)(struct heft_source *src);
+    /* Address of these bytes as long as the source is open; NULL if there is none. May be NULL. */
+    const void *(*view)(const struct heft_source *src, uint64_t off, size_t n);
 };
 struct heft_source {
     const struct heft_source_ops *ops;
     void *self;
     uint64_t base; /* slice: offset in its parent */
     uint64_t size;
-    int fd; /* file: its descriptor; else -1 */
+    int fd;         /* file: its descriptor; else -1 */
+    uint64_t start; /* file: where in the file the source begins */
+    bool is_called; /* read by a callback of the program: not possible in another process */
+    bool is_slow;   /* each read takes long, whatever its length */
     const char *label;
 };
 
@@ -38,8 +43,14 @@ HEFT_CHECKED bool heft_source_open_stdin(struct heft_source *out, const char *la
 /* A FIFO or another file that can only be read sequentially, copied likewise. */
 HEFT_CHECKED bool heft_source_open_stream(struct heft_source *out, const char *path,
                                           struct heft_error *err);
+/* Copies another source into a temporary file without a name. */
+HEFT_CHECKED bool heft_source_open_copy(struct heft_source *out, const struct heft_source *from,
+                                        struct heft_error *err);
 /* Takes over an open descriptor of `size` bytes. */
 void heft_source_open_fd(struct heft_source *out, int fd, uint64_t size, const char *label);
+/* [start, start+size) of an open file, whose descriptor is borrowed. */
+void heft_source_open_part(struct heft_source *out, int fd, uint64_t start, uint64_t size,
+                           const char *label);
 /* Opens borrowed memory as a source. */
 void heft_source_open_memory(struct heft_source *out, struct heft_bytes bytes, const char *label);
 /* [off, off+len) of another source, which must outlive the slice. */
@@ -102,7 +113,7 @@ HEFT_CHECKED bool heft_spool_read(const struct heft_spool *spool, uint64_t at, v
                                   struct heft_error *err);
 
 /* A read-only mapping of [off, off+n), for API users who ask for a view. Only of sources with a
- * descriptor, or in memory (which is borrowed). If a file is truncated while it is mapped, reading
+ * descriptor, or with a view of their own (which is borrowed). If a file is truncated while it is mapped, reading
  * raises SIGBUS. */
 struct heft_mapping {
     const uint8_t *data;

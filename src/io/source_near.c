@@ -15,7 +15,7 @@ static bool near_read(const struct heft_source *src, uint64_t off, void *dst, si
     return true;
 }
 
-static const struct heft_source_ops near_ops = {near_read, NULL};
+static const struct heft_source_ops near_ops = {.read = near_read};
 
 bool heft_near_open(struct heft_near *near, const struct heft_source *below, struct heft_error *err)
 {

@@ -1,5 +1,5 @@
-/* source_stream.c: makes a sequential input seekable: copies it into a temporary file without a
- * name. */
+/* source_stream.c: copies of inputs in temporary files without names: of those that can only be read
+ * sequentially, and of those that another process could not read. */
 #include <errno.h>
 
 #include "io/os.h"
@@ -7,7 +7,9 @@
 #include "io/whole.h"
 
 #define PIECE ((size_t)256 << 10)
+#define LARGE ((size_t)1 << 20)
 #define WHAT  "what can be read but once"
+#define COPY  "a copy of the input"
 
 /* A signal with a handler is the only way to end a wait. */
 static bool fail_read(struct heft_error *err)
@@ -65,4 +67,34 @@ bool heft_source_open_stream(struct heft_source *out, const char *path, struct h
     ok = open_copy(out, from, path, err);
     (void)heft_os->close(from);
     return ok;
+}
+
+static bool copy_source(const struct heft_source *from, int to, struct heft_error *err)
+{
+    uint8_t *const piece = heft_alloc(LARGE, err);
+    bool ok = piece != NULL;
+    size_t n;
+
+    for (uint64_t at = 0; ok && at < from->size; at += n) {
+        n = (size_t)heft_min_u64(from->size - at, LARGE);
+        ok = heft_source_read(from, at, piece, n, err) &&
+             heft_temp_write(to, piece, n, at, COPY, err);
+    }
+    heft_free(piece);
+    return ok;
+}
+
+bool heft_source_open_copy(struct heft_source *out, const struct heft_source *from,
+                           struct heft_error *err)
+{
+    const int fd = heft_temp_open(COPY, err);
+
+    if (fd < 0)
+        return heft_error_file(err, from->label);
+    if (!copy_source(from, fd, err)) {
+        (void)heft_os->close(fd);
+        return heft_error_file(err, from->label);
+    }
+    heft_source_open_fd(out, fd, from->size, from->label);
+    return true;
 }

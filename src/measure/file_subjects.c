@@ -165,13 +165,14 @@ bool heft_file_subjects_compare(struct heft_file_subjects *subjects, struct heft
 
 /* ---- files of the checkpoint --------------------------------------------------------------- */
 
-static bool add_known(struct heft_known_files *known, const struct heft_model_source *file,
-                      struct heft_error *err)
+static bool add_known(struct heft_known_files *known, const struct heft_files *files,
+                      const struct heft_model_source *file, struct heft_error *err)
 {
     struct heft_os_stat st;
     uint32_t found;
 
-    if (heft_os->stat_fd(file->source.fd, &st) != 0) {
+    if ((files == &heft_disk ? heft_os->stat_fd(file->source.fd, &st)
+                             : files->ops->stat(files, file->path, &st)) != 0) {
         heft_fail_errno(err, "cannot be examined");
         return heft_error_file(err, file->path);
     }
@@ -195,8 +196,8 @@ bool heft_known_files_init(struct heft_known_files *known, const struct heft_com
     if (!known->ids || !known->files)
         return false;
     for (size_t i = 0; i < model->n_sources; i++)
-        if (model->sources[i].is_file && model->sources[i].source.fd >= 0 &&
-            !add_known(known, &model->sources[i], err))
+        if (model->sources[i].is_file && !model->sources[i].is_missing &&
+            !add_known(known, c->files, &model->sources[i], err))
             return false;
     return true;
 }

@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "scan/scan.h"
 #include "heft/heft.h"
+#include "io/input_files.h"
 #include "io/os.h"
 #include "core/registry.h"
 
@@ -25,7 +26,8 @@ static bool open_input(const struct heft_files *files, struct heft_source *out, 
 {
     bool ok;
 
-    if (strcmp(path, "-") == 0 && heft_files_kind(files, path) == HEFT_PATH_NONE)
+    if (files == &heft_disk && strcmp(path, "-") == 0 &&
+        heft_files_kind(files, path) == HEFT_PATH_NONE)
         ok = heft_source_open_stdin(out, "standard input", err);
     else if (heft_files_kind(files, path) == HEFT_PATH_OTHER)
         ok = heft_source_open_stream(out, path, err);
@@ -34,22 +36,36 @@ static bool open_input(const struct heft_files *files, struct heft_source *out, 
     return ok || heft_error_file(err, path);
 }
 
-bool heft_scan(const char *path, const struct heft_limits *limits,
-               void (*each)(void *ctx, const struct heft_scan_item *item), void *ctx,
-               bool *complete, struct heft_error *err)
+static bool scan_file(const struct heft_files *files, const char *path,
+                      const struct heft_limits *limits,
+                      void (*each)(void *ctx, const struct heft_scan_item *item), void *ctx,
+                      bool *complete, struct heft_error *err)
 {
-    if (!heft_require_arg(path && each && complete, "an argument", err))
-        return false;
-    const struct heft_limits whole = heft_limits_complete(limits);
     struct heft_source source;
     bool ok;
 
-    if (!open_input(&heft_disk, &source, path, err))
+    if (!open_input(files, &source, path, err))
         return false;
-    ok = heft_scan_file(&source, source.label, &whole, each, ctx, complete, err);
+    ok = heft_scan_file(&source, source.label, limits, each, ctx, complete, err);
     if (!ok || !*complete)
         heft_error_file(err, path);
     heft_source_close(&source);
+    return ok;
+}
+
+bool heft_scan(const char *path, const struct heft_open_options *options,
+               void (*each)(void *ctx, const struct heft_scan_item *item), void *ctx,
+               bool *complete, struct heft_error *err)
+{
+    const struct heft_limits whole = heft_limits_complete(options ? options->limits : NULL);
+    struct heft_input_files *inputs = NULL;
+    bool ok;
+
+    if (options && !heft_input_files_take(&inputs, options->inputs, options->n_inputs, err))
+        return false;
+    ok = heft_require_arg(path && each && complete, "an argument", err) &&
+         scan_file(heft_input_files_of(inputs), path, &whole, each, ctx, complete, err);
+    heft_input_files_close(inputs);
     return ok;
 }
 
@@ -358,20 +374,32 @@ static bool scan_input(struct walk *w, const char *path, struct heft_error *err)
     return ok;
 }
 
-bool heft_scan_tree(const char *path, const struct heft_limits *limits,
-                    const struct heft_scan_visitor *visitor, struct heft_error *err)
+static bool scan_tree(const struct heft_files *files, const char *path,
+                      const struct heft_limits *limits, const struct heft_scan_visitor *visitor,
+                      struct heft_error *err)
 {
-    if (!heft_require_arg(path && visitor, "an argument", err))
-        return false;
-    struct walk w = {
-        .files = &heft_disk, .visitor = visitor, .limits = heft_limits_complete(limits)};
-    bool ok;
+    struct walk w = {.files = files, .visitor = visitor, .limits = heft_limits_complete(limits)};
+    bool ok = scan_input(&w, path, err);
 
-    ok = scan_input(&w, path, err);
     if (ok && w.judged == 0 && w.failed > 0) {
         *err = w.first;
         ok = false;
     }
     release_walk(&w);
     return ok || heft_error_file(err, path);
+}
+
+bool heft_scan_tree(const char *path, const struct heft_open_options *options,
+                    const struct heft_scan_visitor *visitor, struct heft_error *err)
+{
+    struct heft_input_files *inputs = NULL;
+    bool ok;
+
+    if (options && !heft_input_files_take(&inputs, options->inputs, options->n_inputs, err))
+        return false;
+    ok = heft_require_arg(path && visitor, "an argument", err) &&
+         scan_tree(heft_input_files_of(inputs), path, options ? options->limits : NULL, visitor,
+                   err);
+    heft_input_files_close(inputs);
+    return ok;
 }

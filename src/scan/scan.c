@@ -140,7 +140,7 @@ static bool read_watched(const struct heft_source *src, uint64_t off, void *dst,
     return false;
 }
 
-static const struct heft_source_ops watched_ops = {read_watched, NULL};
+static const struct heft_source_ops watched_ops = {.read = read_watched};
 
 static struct heft_source watch(struct watched *w)
 {

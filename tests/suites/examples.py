@@ -8,7 +8,8 @@ from .common import GOLDEN, ROOT, Fail, golden_inputs, must_succeed, text_of
 
 ONLY_PLAIN = True
 
-EXAMPLES = ("list", "load_tensor", "convert_progress", "split_items", "tokens")
+EXAMPLES = ("list", "load_tensor", "convert_progress", "split_items", "tokens",
+            "read_ranges")
 CMAKE_PROJECT = """\
 cmake_minimum_required(VERSION 3.25)
 project(stranger C)
@@ -211,6 +212,9 @@ def run_examples(ctx, programs, libraries):
     if unlisted:
         raise Fail(f"list does not show {unlisted[0]}:\n{listed}")
     must_succeed(ctx, [programs / "load_tensor", path, tensors[0]["name"]], env=env)
+    ranges = text_of(must_succeed(ctx, [programs / "read_ranges", path], env=env).stdout)
+    if not 1 <= ranges.count("bytes=") <= 8 or any(t["name"] not in ranges for t in tensors):
+        raise Fail(f"read_ranges says {ranges!r}")
     split = text_of(must_succeed(ctx, [programs / "split_items", path, "1"], env=env).stdout)
     if not split.startswith("model-00001-of-0") or any(t["name"] not in split for t in tensors):
         raise Fail(f"split_items says {split!r}")

@@ -64,6 +64,11 @@ static int fault_temp(void)
     return strikes("temp") ? -1 : hold(heft_os_posix.temp());
 }
 
+static int fault_duplicate(int fd)
+{
+    return strikes("duplicate") ? -1 : hold(heft_os_posix.duplicate(fd));
+}
+
 static int fault_close(int fd)
 {
     const bool fails = strikes("close");
@@ -221,6 +226,7 @@ static const struct heft_os table = {
     .create = fault_create,
     .open_write = fault_open_write,
     .temp = fault_temp,
+    .duplicate = fault_duplicate,
     .close = fault_close,
     .stat_fd = fault_stat_fd,
     .stat_path = fault_stat_path,

@@ -430,7 +430,7 @@ static void read_path(struct exercise *e)
     struct heft_error err = {0};
     bool is_index;
 
-    if (!heft_scan_tree(e->path, e->limits, &scan, &err))
+    if (!heft_scan_tree(e->path, &walk, &scan, &err))
         expect_error(e, "heft_scan_tree", &err);
     if (!heft_trace(e->path, &trace, &watcher, &total, &err))
         expect_error(e, "heft_trace", &err);

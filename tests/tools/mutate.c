@@ -38,6 +38,7 @@ static const struct heft_limits small_limits = {
     .expansion = 1 << 16,
     .view = 16 << 20,
 };
+static const struct heft_open_options small_options = {.limits = &small_limits};
 
 struct mutation {
     const struct mutate_options *options;
@@ -86,7 +87,7 @@ static void scan_file(struct mutation *m, struct heft_error *err)
 {
     bool complete;
 
-    if (heft_scan(m->options->at, &small_limits, take_item, m, &complete, err) && complete)
+    if (heft_scan(m->options->at, &small_options, take_item, m, &complete, err) && complete)
         *err = (struct heft_error){0};
 }
 

@@ -80,7 +80,7 @@ static void print_vocab(const char *path)
 static void print_list(const char *path)
 {
     struct heft_error err = {0};
-    struct heft_digest_list *list = heft_digest_list_open(path, &err);
+    struct heft_digest_list *list = heft_digest_list_open(path, NULL, &err);
 
     if (list) {
         printf("ok %zu\n", heft_digest_list_count(list));

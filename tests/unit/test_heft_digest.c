@@ -149,7 +149,7 @@ static bool compare_opened(struct heft_checkpoint *c, const char *model, const c
                            struct findings *f, struct heft_error *err)
 {
     const struct heft_compare_options options = {.threads = 2, .compared = &f->compared};
-    struct heft_digest_list *list = heft_digest_list_open(list_path, err);
+    struct heft_digest_list *list = heft_digest_list_open(list_path, NULL, err);
     const bool ok = list && heft_compare_digests(c, &model, 1, list, &options, count, f, err);
 
     heft_digest_list_close(list);

@@ -162,6 +162,9 @@ static void without_a_checkpoint(void **state)
 
     (void)state;
     REFUSES(heft_open(NULL, NULL, &err));
+    REFUSES(heft_open_inputs(NULL, 1, NULL, &err));
+    REFUSES(heft_open_memory(NULL, 1, NULL, &err));
+    REFUSES(heft_open_fd(-1, 0, 1, NULL, &err));
     REFUSES(heft_open_many(NULL, 1, NULL, &err));
     REFUSES(heft_open_many((const char *const[]){GOLDEN "x", NULL}, 2, NULL, &err));
     REFUSES(heft_storage_use(NULL, &bytes, &used, &err));
@@ -360,7 +363,7 @@ static void digests_and_lists(void **state)
     static const char *const inputs[] = {NULL};
     const struct heft_digest_options rules = {.n_rules = 1};
     struct heft_checkpoint *c = heft_open(GOLDEN "torch/linear.pt", NULL, &err);
-    struct heft_digest_list *list = heft_digest_list_open("hub", &err);
+    struct heft_digest_list *list = heft_digest_list_open("hub", NULL, &err);
 
     (void)state;
     assert_non_null(c);
@@ -370,7 +373,7 @@ static void digests_and_lists(void **state)
     REFUSES(heft_digest_tensors(c, &rules, each_digest, NULL, &err));
     REFUSES(heft_digest_files(NULL, NULL, each_digest, NULL, &err));
     REFUSES(heft_digest_files(c, NULL, NULL, NULL, &err));
-    REFUSES(heft_digest_list_open(NULL, &err));
+    REFUSES(heft_digest_list_open(NULL, NULL, &err));
     REFUSES(heft_compare_digests(c, NULL, 0, NULL, NULL, each_finding, NULL, &err));
     REFUSES(heft_compare_digests(c, NULL, 0, list, NULL, NULL, NULL, &err));
     REFUSES(heft_compare_digests(c, NULL, 1, list, NULL, each_finding, NULL, &err));

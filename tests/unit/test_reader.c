@@ -296,7 +296,7 @@ static bool count_read(const struct heft_source *src, uint64_t off, void *dst, s
     return true;
 }
 
-static const struct heft_source_ops count_ops = {count_read, NULL};
+static const struct heft_source_ops count_ops = {.read = count_read};
 
 /* Adds a storage whose source counts its reads. */
 static uint32_t add_counted(struct bench *b, struct count *count)

@@ -33,7 +33,7 @@ static bool read_counted(const struct heft_source *src, uint64_t off, void *dst,
 
 static struct heft_source open_counted(struct counted *c)
 {
-    static const struct heft_source_ops ops = {read_counted, NULL};
+    static const struct heft_source_ops ops = {.read = read_counted};
 
     *c = (struct counted){.reads = 0};
     return (struct heft_source){.ops = &ops, .self = c, .size = SIZE, .fd = -1, .label = "sample"};

@@ -120,11 +120,11 @@ static void requests_to_other_formats_are_ignored(void **state)
     struct opened o;
 
     (void)state;
-    begin(&o, (struct heft_open_request){&other_kind, "text that is no request"});
+    begin(&o, (struct heft_open_request){.kind = &other_kind, .data = "text that is no request"});
     assert_true(add_file(&o, "a.pt"));
     assert_int_equal(o.model.n_rows, 2);
     end(&o);
-    begin(&o, (struct heft_open_request){NULL, NULL});
+    begin(&o, (struct heft_open_request){0});
     assert_true(add_file(&o, "a.pt"));
     assert_int_equal(o.model.n_rows, 2);
     end(&o);

@@ -355,7 +355,7 @@ static void far_put_end(struct far *far, uint64_t directory)
 
 static void records_beyond_four_gigabytes(void **state)
 {
-    static const struct heft_source_ops ops = {far_read, NULL};
+    static const struct heft_source_ops ops = {.read = far_read};
     struct far far = {0};
     struct bench b = {0};
 

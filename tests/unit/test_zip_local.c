@@ -34,7 +34,7 @@ static bool read_counted(const struct heft_source *src, uint64_t off, void *dst,
 
 static bool open_counted(struct bench *b, struct counted *c)
 {
-    static const struct heft_source_ops ops = {read_counted, NULL};
+    static const struct heft_source_ops ops = {.read = read_counted};
 
     *c = (struct counted){.b = b};
     b->src =

@@ -144,6 +144,7 @@ const struct heft_format heft_format_h5 = {
     .name = "h5",
     .summary = "HDF5 weights, as Keras and h5py write them (.h5, .weights.h5)",
     .has_path_names = true,
+    .needs_file = true,
     .synonyms = synonyms,
     .names = names,
     .probe = probe,

@@ -296,6 +296,7 @@ const struct heft_format heft_format_keras = {
     .name = "keras",
     .summary = "models of Keras 3 (.keras)",
     .has_path_names = true,
+    .needs_file = true,
     .names = names,
     .not_written = not_written,
     .probe = probe,

@@ -73,7 +73,7 @@ static void close_unpacker(struct heft_source *src)
     u->module->close(u->file);
 }
 
-static const struct heft_source_ops unpacker_ops = {read_unpacked, close_unpacker};
+static const struct heft_source_ops unpacker_ops = {.read = read_unpacked, .close = close_unpacker};
 
 /* ---- storages ---------------------------------------------------------------------------- */
 

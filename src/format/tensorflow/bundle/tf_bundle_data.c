@@ -67,6 +67,7 @@ static bool open_shard(struct heft_tf_bundle *b, struct heft_tf_shard *shard)
     if (!ok)
         return false;
     b->model->sources[shard->source].pads = true;
+    b->model->sources[shard->source].is_missing = !shard->is_there;
     file = &b->model->sources[shard->source];
     if (is_pointer(&file->source))
         file->absent = "a Git LFS pointer: fetch it with git lfs pull";

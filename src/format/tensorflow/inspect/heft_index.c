@@ -5,8 +5,10 @@
 #include "core/registry.h"
 #include "format/tensorflow/bundle/tf_tell.h"
 #include "heft/heft.h"
+#include "io/input_files.h"
 
 struct walk {
+    const struct heft_files *files;
     struct heft_arena mem;
     struct heft_source source;
     struct heft_sstable table;
@@ -35,9 +37,10 @@ static bool leads_on(const char *name)
 static const char *find_index(struct walk *w, const char *path,
                               const struct heft_open_options *options, struct heft_error *err)
 {
+    const struct heft_open_request request = {.files = w->files};
     struct heft_open_options how = options ? *options : (struct heft_open_options){0};
     how.n_options = 0;
-    struct heft_checkpoint *c = heft_checkpoint_open(&path, 1, &how, NULL, err);
+    struct heft_checkpoint *c = heft_checkpoint_open(&path, 1, &how, &request, err);
     const char *found = c ? path : NULL;
 
     for (size_t i = 0; c && i < c->model.n_sources; i++)
@@ -52,7 +55,7 @@ static const char *find_index(struct walk *w, const char *path,
 static const char *find_table(struct walk *w, const char *given,
                               const struct heft_open_options *options, struct heft_error *err)
 {
-    const char *path = heft_checkpoint_locate(given, options, &w->mem, err);
+    const char *path = heft_checkpoint_locate(given, options, w->files, &w->mem, err);
 
     if (!path)
         return NULL;
@@ -111,24 +114,39 @@ static bool walk_table(struct walk *w, heft_index_fn *each, void *ctx, struct he
     return ok;
 }
 
-bool heft_index_walk(const char *path, const struct heft_open_options *options, heft_index_fn *each,
-                     void *ctx, bool *is_index, struct heft_error *err)
+static bool walk_path(struct walk *w, const char *path, const struct heft_open_options *options,
+                      heft_index_fn *each, void *ctx, bool *is_index, struct heft_error *err)
 {
-    if (!heft_require_arg(path && each && is_index, "an argument", err))
-        return false;
-    struct walk w = {0};
-    const char *table = find_table(&w, path, options, err);
-    bool ok = table && heft_files_open(&heft_disk, &w.source, table, err);
+    const char *table = find_table(w, path, options, err);
+    bool ok = table && heft_files_open(w->files, &w->source, table, err);
 
-    *is_index = false;
     if (ok) {
-        ok = is_sstable(&w, is_index, err) && (!*is_index || walk_table(&w, each, ctx, err));
-        heft_source_close(&w.source);
+        ok = is_sstable(w, is_index, err) && (!*is_index || walk_table(w, each, ctx, err));
+        heft_source_close(&w->source);
     }
     if (!ok)
         heft_error_file(err, table ? table : path);
-    heft_tf_teller_release(&w.teller);
-    heft_buf_release(&w.text);
-    heft_arena_release(&w.mem);
+    heft_tf_teller_release(&w->teller);
+    heft_buf_release(&w->text);
+    heft_arena_release(&w->mem);
+    return ok;
+}
+
+bool heft_index_walk(const char *path, const struct heft_open_options *options, heft_index_fn *each,
+                     void *ctx, bool *is_index, struct heft_error *err)
+{
+    struct heft_input_files *inputs = NULL;
+    struct walk w = {0};
+    bool ok;
+
+    if (options && !heft_input_files_take(&inputs, options->inputs, options->n_inputs, err))
+        return false;
+    w.files = heft_input_files_of(inputs);
+    ok = heft_require_arg(path && each && is_index, "an argument", err);
+    if (ok) {
+        *is_index = false;
+        ok = walk_path(&w, path, options, each, ctx, is_index, err);
+    }
+    heft_input_files_close(inputs);
     return ok;
 }

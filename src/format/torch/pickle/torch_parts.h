@@ -65,7 +65,7 @@ extern const char heft_torch_request_kind;
 /* The value of model->request for it. */
 static inline struct heft_open_request heft_torch_ask(const struct heft_torch_request *request)
 {
-    return (struct heft_open_request){&heft_torch_request_kind, request};
+    return (struct heft_open_request){.kind = &heft_torch_request_kind, .data = request};
 }
 
 struct heft_torch;

@@ -8,6 +8,7 @@
 #include "format/torch/pickle/torch_provenance.h"
 #include "format/torch/trace/torch_trace.h"
 #include "heft/heft.h"
+#include "io/input_files.h"
 
 /* Default limit on opcodes: lower than for opening, since a printed line costs more than an
  * opcode. */
@@ -28,8 +29,9 @@ static struct heft_checkpoint *open_with_provenance(const char *path, const stru
     const struct heft_open_options options = {.format = tr->options->format,
                                               .limits = tr->options->limits};
     const struct heft_torch_request wanted = {.provenance = provenance};
-    const struct heft_open_request request = heft_torch_ask(&wanted);
+    struct heft_open_request request = heft_torch_ask(&wanted);
 
+    request.files = tr->files;
     return heft_checkpoint_open(&path, 1, &options, &request, err);
 }
 
@@ -161,36 +163,59 @@ static bool check_zip(const struct heft_source *source, bool *is_zip, struct hef
     return true;
 }
 
+static bool trace_source(struct heft_tracer *tr, struct heft_source *source, const char *path)
+{
+    bool is_zip;
+
+    source->label = path;
+    return check_zip(source, &is_zip, tr->err) && (is_zip || find_places(tr, path)) &&
+           heft_torch_trace(tr) &&
+           (tr->is_stopped || tr->options->to || walk_tensors(tr, path, tr->err));
+}
+
+static bool trace_path(const char *path, const struct heft_trace_options *options,
+                       const struct heft_files *files, const struct heft_trace_watcher *watcher,
+                       struct heft_trace_total *total, struct heft_error *err)
+{
+    struct heft_source source;
+    struct heft_limits limits = heft_limits_complete(options->limits);
+    struct heft_tracer tr = {.src = &source,
+                             .limits = &limits,
+                             .files = files,
+                             .options = options,
+                             .watcher = watcher,
+                             .total = total,
+                             .err = err};
+    bool ok;
+
+    if (!options->limits || !options->limits->opcodes)
+        limits.opcodes = heft_min_u64(limits.opcodes, MOST_OPCODES);
+    if (!heft_files_open(files, &source, path, err))
+        return false;
+    ok = trace_source(&tr, &source, path);
+    heft_tracer_release(&tr);
+    heft_source_close(&source);
+    return ok;
+}
+
 bool heft_trace(const char *path, const struct heft_trace_options *options,
                 const struct heft_trace_watcher *watcher, struct heft_trace_total *total,
                 struct heft_error *err)
 {
-    if (!heft_require_arg(path && watcher && total, "an argument", err))
-        return false;
     static const struct heft_trace_options usual = {0};
-    struct heft_source source;
-    struct heft_limits limits;
-    struct heft_tracer tr = {.src = &source,
-                             .limits = &limits,
-                             .options = options ? options : &usual,
-                             .watcher = watcher,
-                             .total = total,
-                             .err = err};
-    bool ok, is_zip;
+    const struct heft_trace_options *const o = options ? options : &usual;
+    struct heft_input_files *inputs;
+    bool ok;
 
-    *total = (struct heft_trace_total){0};
-    heft_error_begin(err);
-    if (!heft_files_open(&heft_disk, &source, path, err))
-        return heft_error_file(err, path);
-    limits = heft_limits_complete(tr.options->limits);
-    if (!tr.options->limits || !tr.options->limits->opcodes)
-        limits.opcodes = heft_min_u64(limits.opcodes, MOST_OPCODES);
-    source.label = path;
-    ok = check_zip(&source, &is_zip, err) && (is_zip || find_places(&tr, path)) &&
-         heft_torch_trace(&tr) && (tr.is_stopped || tr.options->to || walk_tensors(&tr, path, err));
-    if (!ok)
-        heft_error_file(err, path);
-    heft_tracer_release(&tr);
-    heft_source_close(&source);
+    if (!heft_input_files_take(&inputs, o->inputs, o->n_inputs, err))
+        return false;
+    ok = heft_require_arg(path && watcher && total, "an argument", err);
+    if (ok) {
+        *total = (struct heft_trace_total){0};
+        heft_error_begin(err);
+        ok = trace_path(path, o, heft_input_files_of(inputs), watcher, total, err) ||
+             heft_error_file(err, path);
+    }
+    heft_input_files_close(inputs);
     return ok;
 }

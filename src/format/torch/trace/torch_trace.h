@@ -39,6 +39,7 @@ enum { HEFT_TRACE_KNOWN = 64 };
 
 struct heft_tracer {
     const struct heft_source *src;
+    const struct heft_files *files;
     const struct heft_limits *limits; /* with defaults filled in */
     const struct heft_trace_options *options;
     const struct heft_trace_watcher *watcher;
