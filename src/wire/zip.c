@@ -13,7 +13,8 @@
 enum { MOST_TIMES = 64 }; /* decompressed bytes of all records for each byte of the archive … */
 #define ALWAYS (UINT64_C(4) << 30) /* … or this many, which take some seconds to inflate */
 
-static const struct heft_zip_limits defaults = {1000000, 256 << 20, 1100, 0, false};
+static const struct heft_zip_limits defaults = {
+    .entries = 1000000, .directory = 256 << 20, .ratio = 1100};
 
 /* State while an archive is opened; owned memory is on the heap. */
 struct opening {
@@ -254,6 +255,7 @@ static bool read_directory(struct opening *o, const struct heft_zip_end *end)
 {
     const size_t size = (size_t)end->size, n = (size_t)end->entries;
     const size_t letters = size - n * CENTRAL;
+    const bool leaves = o->limits.may_leave_unread && o->tail.src->is_slow;
     bool done = heft_zip_names_init(&o->known, letters, n, o->limits.labels, o->err);
 
     o->letters = letters;
@@ -262,7 +264,9 @@ static bool read_directory(struct opening *o, const struct heft_zip_end *end)
     o->names = heft_arena_alloc(o->for_names, letters + n, o->err);
     if (end->directory < o->tail.at)
         o->piece = heft_alloc((size_t)heft_min_u64(size, PIECE), o->err);
-    done = done && o->places && o->zip->entries && o->names &&
+    if (leaves)
+        o->zip->unread = heft_arena_alloc(o->arena, n * sizeof *o->zip->unread, o->err);
+    done = done && o->places && o->zip->entries && o->names && (!leaves || o->zip->unread) &&
            (o->piece || end->directory >= o->tail.at) && read_entries(o, end);
     heft_free(o->piece);
     return done;

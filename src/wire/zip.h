@@ -38,6 +38,12 @@ struct heft_zip_entry {
     uint8_t fault;  /* enum heft_zip_fault */
 };
 
+struct heft_zip_unread {
+    uint64_t limit;       /* begin of the next record or of the directory */
+    uint32_t index, next; /* of its entry and of the next one; the last has no next: count */
+    uint16_t flags;       /* in the directory */
+};
+
 struct heft_zip {
     struct heft_zip_entry *entries; /* in the order of the directory */
     size_t count;
@@ -47,6 +53,10 @@ struct heft_zip {
     uint64_t trailing; /* bytes after the end record and its comment (torch tolerates up to
                           65557): reported */
     bool zip64;
+    /* Records whose local headers were not read (limits.may_leave_unread), in the order of the file:
+     * their payloads are where the directory puts them. */
+    struct heft_zip_unread *unread;
+    size_t n_unread;
     bool walked; /* from heft_zip_salvage, without the directory: it and its tail are empty, and
                     begin at the end of the last record found */
 };
@@ -60,6 +70,9 @@ struct heft_zip_limits {
     uint64_t unpacked;
     bool labels; /* names are not paths and are case-sensitive: any text without NUL, each
                      unique; code page 437 unless flagged as UTF-8 */
+    /* Local headers of a slow source are left unread where payloads can be found without them. The
+     * caller must use heft_zip_compare_later. */
+    bool may_leave_unread;
 };
 /* For an archive in an input of that many bytes. */
 struct heft_zip_limits heft_zip_limits_of(const struct heft_limits *limits, uint64_t file_bytes);
@@ -74,6 +87,12 @@ HEFT_CHECKED bool heft_zip_open_apart(struct heft_zip *out, const struct heft_so
                                       struct heft_bytes tail, const struct heft_zip_limits *limits,
                                       struct heft_arena *arena, struct heft_arena *names,
                                       struct heft_error *err);
+/* zip_unread.c. Replaces the source of an archive by one that compares the local header of a record
+ * that was left unread when the first of its payload is read: then HEFT_MALFORMED as from
+ * heft_zip_open. Nothing changes if none was left. Entries are copied; names must exist as long as
+ * the source. The source below is closed with it. */
+HEFT_CHECKED bool heft_zip_compare_later(const struct heft_zip *zip, struct heft_source *src,
+                                         struct heft_arena *arena, struct heft_error *err);
 /* Opens an archive that may be truncated or damaged. If the directory is intact, payloads with
  * damaged local headers are found by the data after them. Otherwise walks from one local header to
  * the next, from the begin of the file to the first place where none follows: only the last record

@@ -272,6 +272,42 @@ static bool prepare_room(struct locals *l)
     return l->room && heft_near_open(&l->near, l->src, l->err);
 }
 
+static void close_locals(struct locals *l)
+{
+    heft_near_close(&l->near);
+    heft_free(l->room);
+    heft_free(l->extra);
+}
+
+bool heft_zip_check_local(const struct heft_source *src, struct heft_zip_entry *entry,
+                          const struct heft_zip_entry *next, unsigned flags, uint64_t limit,
+                          struct heft_error *err)
+{
+    const struct heft_zip one = {.entries = entry, .count = 1, .directory = limit};
+    const struct heft_zip_place place = {.header = entry->header};
+    struct locals l = {.zip = &one, .places = &place, .src = src, .err = err};
+    struct local h = {.e = entry, .limit = limit, .flags = flags};
+    const bool ok = prepare_room(&l) && do_local(&l, &h, next, entry);
+
+    close_locals(&l);
+    return ok;
+}
+
+/* Whether the local header of places[i] is not needed now. */
+static bool leave_unread(struct heft_zip *zip, const struct heft_zip_place *places, size_t i,
+                         const struct local *h)
+{
+    const size_t next = i + 1 < zip->count ? places[i + 1].index : zip->count;
+
+    if (!zip->unread || !heft_zip_find_payload(&zip->entries[places[i].index], h->flags, h->limit))
+        return false;
+    zip->unread[zip->n_unread++] = (struct heft_zip_unread){.limit = h->limit,
+                                                            .index = places[i].index,
+                                                            .next = (uint32_t)next,
+                                                            .flags = places[i].flags};
+    return true;
+}
+
 /* Like do_local, for an archive that may be damaged: an invalid header is not an error. */
 static bool mend_local(struct locals *l, struct local *h, const struct heft_zip_entry *next,
                        struct heft_zip_entry *entry)
@@ -305,12 +341,11 @@ bool heft_zip_locals(struct heft_zip *zip, const struct heft_source *src,
                           .limit = last ? zip->directory : places[i + 1].header,
                           .flags = places[i].flags};
 
-        done = (mending ? mend_local : do_local)(
-            &l, &h, last ? NULL : &zip->entries[places[i + 1].index], entry);
+        done = leave_unread(zip, places, i, &h) ||
+               (mending ? mend_local : do_local)(
+                   &l, &h, last ? NULL : &zip->entries[places[i + 1].index], entry);
     }
-    heft_near_close(&l.near);
-    heft_free(l.room);
-    heft_free(l.extra);
+    close_locals(&l);
     return done;
 }
 

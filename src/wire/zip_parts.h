@@ -37,6 +37,13 @@ struct heft_zip_place {
 HEFT_CHECKED bool heft_zip_locals(struct heft_zip *zip, const struct heft_source *src,
                                   struct heft_zip_place *places, bool mending,
                                   struct heft_error *err);
+/* Reads and checks the local header of one record; sets data and end of the entry. */
+HEFT_CHECKED bool heft_zip_check_local(const struct heft_source *src, struct heft_zip_entry *entry,
+                                       const struct heft_zip_entry *next, unsigned flags,
+                                       uint64_t limit, struct heft_error *err);
+/* zip_unread.c. Sets data and end of an entry whose payload is known to begin at a multiple of 64
+ * without its local header; false if it must be read. */
+bool heft_zip_find_payload(struct heft_zip_entry *entry, unsigned flags, uint64_t limit);
 /* True if the descriptor of `length` bytes at p matches the directory. */
 bool heft_zip_is_descriptor(const uint8_t *p, unsigned length, const struct heft_zip_entry *entry);
 

@@ -226,13 +226,13 @@ static bool read_directory(struct heft_torch_zip *z, struct heft_torch_kept *kep
                            struct heft_error *err)
 {
     const struct heft_source *const source = &z->model->sources[z->source].source;
-    const struct heft_zip_limits limits =
-        heft_zip_limits_of(&z->model->limits, z->model->file_bytes);
+    struct heft_zip_limits limits = heft_zip_limits_of(&z->model->limits, z->model->file_bytes);
     struct heft_arena *const names = kept ? &z->scratch : &z->model->mem;
     struct heft_error why = {0};
 
     if (z->model->salvage)
         return heft_zip_salvage(&z->zip, source, &limits, names, &why, err);
+    limits.may_leave_unread = !z->model->sources[z->source].is_slice; /* storages are in the file */
     return heft_zip_open_apart(&z->zip, source, heft_model_tail(z->model, z->source), &limits,
                                &z->scratch, names, err);
 }
@@ -281,7 +281,8 @@ bool heft_torch_open_one(struct heft_torch_zip *z, struct heft_model *model, uin
     for (size_t i = 0; kept && i < z->zip.count; i++)
         if (!keep_name(kept, &model->mem, &z->zip.entries[i].name, err))
             return false;
-    return find_pickle(z, err) && map_records(z, err) && keep_root(z, err);
+    return heft_zip_compare_later(&z->zip, &model->sources[source].source, &model->mem, err) &&
+           find_pickle(z, err) && map_records(z, err) && keep_root(z, err);
 }
 
 void heft_torch_release_kept(struct heft_torch_kept *kept)
