@@ -41,7 +41,7 @@ static int64_t peak(void)
 static uint64_t walk(const struct heft_checkpoint *c)
 {
     uint64_t sum = 0;
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
 
     for (size_t i = 0; heft_tensor_at(c, i, &t); i++) {
         sum += (unsigned char)t.name[0] + (uint64_t)t.dtype;

@@ -33,7 +33,7 @@ static bool show_progress(void *ctx, uint64_t done, uint64_t total)
 
 static bool run(struct heft_conversion *conversion, struct heft_error *err)
 {
-    struct heft_planned planned;
+    struct heft_planned planned = HEFT_INIT(struct heft_planned);
     uint64_t overflowed = 0;
 
     heft_convert_summary(conversion, &planned);
@@ -50,7 +50,7 @@ static bool run(struct heft_conversion *conversion, struct heft_error *err)
 int main(int argc, char **argv)
 {
     struct heft_error err = {0};
-    struct heft_convert_options options = {0};
+    struct heft_convert_options options = HEFT_INIT(struct heft_convert_options);
     struct heft_conversion *conversion;
     struct heft_checkpoint *c;
     unsigned shown = UINT32_MAX;

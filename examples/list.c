@@ -20,7 +20,7 @@ int main(int argc, char **argv)
 {
     struct heft_error err = {0};
     struct heft_checkpoint *c;
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
     char line[1024];
 
     if (argc != 2) {

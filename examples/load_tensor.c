@@ -36,7 +36,7 @@ static void print_summary(const char *name, const float *values, size_t n)
 static int load(struct heft_checkpoint *c, const char *name)
 {
     struct heft_error err = {0};
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
     size_t index;
     void *data;
 

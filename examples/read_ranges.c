@@ -42,7 +42,7 @@ int main(int argc, char **argv)
     struct heft_error err = {0};
     struct heft_input in = {.read = read_range, .close = close_file, .is_slow = true};
     struct heft_checkpoint *c;
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
     struct stat st;
     char line[1024];
     int fd;

@@ -10,7 +10,7 @@
 
 static bool size_of(void *ctx, size_t item, uint64_t *bytes, struct heft_error *err)
 {
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
 
     (void)err;
     if (heft_tensor_at(ctx, item, &t))
@@ -20,15 +20,15 @@ static bool size_of(void *ctx, size_t item, uint64_t *bytes, struct heft_error *
 
 static uint64_t storage_of(void *ctx, size_t item)
 {
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
 
     return heft_tensor_at(ctx, item, &t) && t.storage >= 0 ? (uint64_t)t.storage : UINT64_MAX;
 }
 
 static void print_files(const struct heft_split_plan *plan, struct heft_checkpoint *c)
 {
-    struct heft_split_file file;
-    struct heft_tensor t;
+    struct heft_split_file file = HEFT_INIT(struct heft_split_file);
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
 
     for (size_t f = 0; heft_split_file_at(plan, f, &file); f++)
         for (size_t i = 0; i < file.n; i++)
@@ -38,7 +38,7 @@ static void print_files(const struct heft_split_plan *plan, struct heft_checkpoi
 
 int main(int argc, char **argv)
 {
-    struct heft_split_items items = {.size = size_of, .storage = storage_of};
+    struct heft_split_items items = {.size = sizeof items, .bytes = size_of, .storage = storage_of};
     struct heft_split_plan *plan = NULL;
     struct heft_checkpoint *c = NULL;
     struct heft_error err = {0};

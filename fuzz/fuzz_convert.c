@@ -12,7 +12,8 @@ static void convert(const struct heft_model *model, const struct heft_format *fo
 {
     static const struct heft_option drop = {"drop-metadata", NULL};
     char *const folder = heft_scratch_new(), *const output = heft_scratch_path(folder, "out");
-    const struct heft_convert_options options = {.output = output,
+    const struct heft_convert_options options = {.size = sizeof options,
+                                                 .output = output,
                                                  .to = format->name,
                                                  .format_options = &drop,
                                                  .n_format_options = 1,

@@ -86,7 +86,7 @@ static void expect_arrays(const char *path)
 /* Streams and arrays of ids: the sampler reads all formats but ids and npz of other arrays. */
 static void expect_ids(const char *path, unsigned width, uint64_t tokens)
 {
-    const struct heft_sampler_options how = {.width = width};
+    const struct heft_sampler_options how = {.size = sizeof how, .width = width};
     struct heft_error err = {0};
     struct heft_sampler *const s = heft_sampler_open(&path, 1, &how, &err);
 
@@ -98,7 +98,7 @@ static void expect_ids(const char *path, unsigned width, uint64_t tokens)
 static void expect_output(const struct heft_encoding *e, const char *format)
 {
     const char *const path = heft_encode_output(e, 0);
-    struct heft_encode_summary sum;
+    struct heft_encode_summary sum = HEFT_INIT(struct heft_encode_summary);
 
     heft_encode_summarize(e, &sum);
     if (!format)
@@ -116,7 +116,8 @@ static void encode(const char *folder, uint8_t how)
     char *const paths[] = {heft_scratch_path(folder, "in.npz"),
                            heft_scratch_path(folder, "in.txt")};
     char *const output = heft_scratch_path(folder, "x");
-    const struct heft_encode_options options = {.output = format ? output : NULL,
+    const struct heft_encode_options options = {.size = sizeof options,
+                                                .output = format ? output : NULL,
                                                 .format = format,
                                                 .width = how >> 3 & 3 ? (how >> 3 & 1) * 2 + 2U : 0,
                                                 .no_sync = true,

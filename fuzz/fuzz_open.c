@@ -16,8 +16,8 @@ static void plan_all(const struct heft_model *model)
     const struct heft_format *format;
 
     for (size_t i = 0; (format = heft_registry_at(&heft_formats, i)) != NULL; i++) {
-        const struct heft_convert_options options = {.output = "/nonexistent/out",
-                                                     .to = format->name};
+        const struct heft_convert_options options = {
+            .size = sizeof options, .output = "/nonexistent/out", .to = format->name};
         struct heft_error err = {0};
         struct heft_conversion conversion;
 

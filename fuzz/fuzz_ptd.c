@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
  * error. */
 static void plan_again(const struct heft_model *model)
 {
-    static const struct heft_convert_options options = {.output = "out"};
+    static const struct heft_convert_options options = {.size = sizeof options, .output = "out"};
     struct heft_arena mem = {0};
     struct heft_error err = {0};
     struct heft_plan plan = {.model = model, .mem = &mem};

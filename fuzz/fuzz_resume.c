@@ -137,6 +137,7 @@ static bool encode(const struct kind *kind, bool resume, struct heft_error *err)
 {
     const char *const inputs[] = {set.input};
     const struct heft_encode_options how = {
+        .size = sizeof how,
         .output = set.output,
         .format = kind->format,
         .combine = 50000,
@@ -150,7 +151,7 @@ static bool encode(const struct kind *kind, bool resume, struct heft_error *err)
     };
     struct heft_encoding *const e = heft_encode_plan(set.v, inputs, 1, &how, err);
     const bool ok = e && heft_encode_run(e, err);
-    struct heft_encode_summary sum = {0};
+    struct heft_encode_summary sum = HEFT_INIT(struct heft_encode_summary);
 
     if (ok)
         heft_encode_summarize(e, &sum);

@@ -33,7 +33,7 @@ static void read_kept(const struct heft_conversion *c)
 static void convert_it(const struct heft_model *model)
 {
     const struct heft_convert_options how = {
-        .output = "never-written.safetensors", .threads = 1, .salvage = true};
+        .size = sizeof how, .output = "never-written.safetensors", .threads = 1, .salvage = true};
     struct heft_error err = {0};
     struct heft_conversion c;
 

@@ -42,7 +42,7 @@ static void rename_all(const struct heft_model *model)
 {
     const struct heft_rule rule = {HEFT_RULE_RENAME, "^a/", "another/"};
     const struct heft_convert_options options = {
-        .output = "/nowhere/x", .to = "tf", .rules = &rule, .n_rules = 1};
+        .size = sizeof options, .output = "/nowhere/x", .to = "tf", .rules = &rule, .n_rules = 1};
     struct heft_error err = {0};
     struct heft_conversion c;
 

@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const struct heft_limits limits = {.tensors = 1000, .nodes = 100000};
+static const struct heft_limits limits = {.size = sizeof limits, .tensors = 1000, .nodes = 100000};
 
 /* Bundle of "a" and "b" of one float each, and the objects that own them. */
 static const uint8_t bundle[] = {

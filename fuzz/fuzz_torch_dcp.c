@@ -14,8 +14,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MOST_READ 4096
 
-static const struct heft_limits limits = {
-    .pickle = 1 << 20, .opcodes = 100000, .nodes = 100000, .view = 1 << 20, .tensors = 1000};
+static const struct heft_limits limits = {.size = sizeof limits,
+                                          .pickle = 1 << 20,
+                                          .opcodes = 100000,
+                                          .nodes = 100000,
+                                          .view = 1 << 20,
+                                          .tensors = 1000};
 
 static void check_items(const struct heft_dcp *dcp)
 {

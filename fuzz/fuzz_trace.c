@@ -63,12 +63,16 @@ static bool take_entry(void *ctx, const struct heft_trace_entry *entry)
 
 static void walk(struct heft_bytes file, bool with_state)
 {
-    static const struct heft_limits limits = {
-        .pickle = 1 << 20, .opcodes = 20000, .nodes = 100000, .entries = 1000};
-    const struct heft_trace_options options = {.state = with_state};
+    static const struct heft_limits limits = {.size = sizeof limits,
+                                              .pickle = 1 << 20,
+                                              .opcodes = 20000,
+                                              .nodes = 100000,
+                                              .entries = 1000};
+    const struct heft_trace_options options = {.size = sizeof options, .state = with_state};
     struct seen seen = {0};
-    const struct heft_trace_watcher watcher = {&seen, take_pickle, take_step, take_entry, NULL};
-    struct heft_trace_total total = {0};
+    const struct heft_trace_watcher watcher = {sizeof watcher, &seen,      take_pickle,
+                                               take_step,      take_entry, NULL};
+    struct heft_trace_total total = HEFT_INIT(struct heft_trace_total);
     struct heft_error err = {0};
     struct heft_model model;
     struct heft_source source;

@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct heft_bytes ids = {zero ? data + 1 : NULL, zero ? (size_t)(zero - data) - 1 : 0};
     const struct heft_bytes text = {zero ? zero + 1 : data, zero ? size - ids.n - 2 : size};
     struct heft_error err = {0};
-    const struct heft_vocab_options how = {.pattern = size % 2 ? "gpt2" : NULL};
+    const struct heft_vocab_options how = {.size = sizeof how, .pattern = size % 2 ? "gpt2" : NULL};
     struct heft_vocab *v = heft_vocab_from(text, ids, &how, &err);
 
     expect_outcome(v != NULL, &err);

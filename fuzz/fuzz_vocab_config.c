@@ -11,7 +11,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const struct heft_vocab_options how = {.pattern = size && data[0] & 4 ? "gpt2" : NULL};
+    const struct heft_vocab_options how = {.size = sizeof how,
+                                           .pattern = size && data[0] & 4 ? "gpt2" : NULL};
     const bool is_pair = size && data[0] & 2;
     struct heft_error err = {0};
     struct heft_vocab v = {0};

@@ -96,8 +96,12 @@ static inline void verify_all(const struct heft_format *format, const struct hef
 
 static inline const struct heft_limits *open_limits(void)
 {
-    static const struct heft_limits limits = {
-        .pickle = 1 << 20, .opcodes = 100000, .nodes = 100000, .entries = 1000, .expansion = 10000};
+    static const struct heft_limits limits = {.size = sizeof limits,
+                                              .pickle = 1 << 20,
+                                              .opcodes = 100000,
+                                              .nodes = 100000,
+                                              .entries = 1000,
+                                              .expansion = 10000};
 
     return &limits;
 }

@@ -33,7 +33,8 @@ static inline void see_item(void *ctx, const struct heft_scan_item *item)
  * if the file has none. */
 static inline struct scan_seen scan_bytes(const char *name, struct heft_bytes bytes)
 {
-    const struct heft_limits limits = {.pickle = 1 << 20, .nodes = 1 << 16, .entries = 1000};
+    const struct heft_limits limits = {
+        .size = sizeof limits, .pickle = 1 << 20, .nodes = 1 << 16, .entries = 1000};
     struct scan_seen seen = {.size = bytes.n};
     struct heft_scan_kind kind = {0};
     struct heft_error err = {0};

@@ -27,7 +27,7 @@ static bool chooses_right(const struct option_spec *o)
 
 static void put_formats(struct out *out, bool read)
 {
-    struct heft_format_info info;
+    struct heft_format_info info = HEFT_INIT(struct heft_format_info);
     for (size_t i = 0, n = 0; heft_format_at(i, &info); i++)
         if (read ? info.reads : info.writes) {
             out_text(out, n++ ? " " : "");

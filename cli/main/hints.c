@@ -92,7 +92,7 @@ static size_t put_format_option(char *out, size_t room, const char *text)
 {
     static const char said[] = "option ";
     const size_t begin = sizeof said - 1;
-    struct heft_format_option o;
+    struct heft_format_option o = HEFT_INIT(struct heft_format_option);
     size_t n;
 
     if (strncmp(text, said, begin) != 0)

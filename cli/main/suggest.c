@@ -60,7 +60,7 @@ size_t near_tensors(const struct heft_checkpoint *c, const char *name, size_t ne
 {
     unsigned best[MAX_NEAR];
     const size_t n = strlen(name);
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
     size_t found = 0;
 
     if (!n || n > MAX_NAME)

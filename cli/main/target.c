@@ -8,7 +8,7 @@
 
 bool target_open(struct target *target, const struct options *options, struct heft_error *err)
 {
-    const struct heft_output_options how = {options->overwrite, options->no_sync};
+    const struct heft_output_options how = {sizeof how, options->overwrite, options->no_sync};
 
     *target = (struct target){.options = options};
     progress_catch(); /* so that a signal does not leave the temporary file behind */

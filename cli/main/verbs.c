@@ -522,7 +522,7 @@ const struct verb verbs[] = {
 bool format_option_find(const char *name, size_t n, enum heft_option_use use,
                         struct heft_format_option *out)
 {
-    struct heft_format_info format;
+    struct heft_format_info format = HEFT_INIT(struct heft_format_info);
 
     for (size_t f = 0; heft_format_at(f, &format); f++)
         for (size_t i = 0; heft_format_option_at(format.name, i, out); i++)
@@ -534,8 +534,8 @@ bool format_option_find(const char *name, size_t n, enum heft_option_use use,
 /* Whether one of the first n formats has the option for reading. */
 static bool is_read_by(const char *name, size_t n)
 {
-    struct heft_format_info format;
-    struct heft_format_option o;
+    struct heft_format_info format = HEFT_INIT(struct heft_format_info);
+    struct heft_format_option o = HEFT_INIT(struct heft_format_option);
 
     for (size_t f = 0; f < n && heft_format_at(f, &format); f++)
         for (size_t i = 0; heft_format_option_at(format.name, i, &o); i++)
@@ -556,8 +556,8 @@ static bool is_listed(const struct heft_format_option *o, size_t f)
 static bool find_format_option(enum heft_option_use use, size_t *left, struct option_spec *out)
 {
     const enum option_kind kind = use == HEFT_OPTION_READS ? OPTION_READS : OPTION_WRITES;
-    struct heft_format_info format;
-    struct heft_format_option o;
+    struct heft_format_info format = HEFT_INIT(struct heft_format_info);
+    struct heft_format_option o = HEFT_INIT(struct heft_format_option);
 
     for (size_t f = 0; heft_format_at(f, &format); f++)
         for (size_t i = 0; heft_format_option_at(format.name, i, &o); i++) {

@@ -62,7 +62,7 @@ bool each_danger(const struct heft_checkpoint *c,
                  void (*each)(void *ctx, const struct heft_finding *finding), void *ctx,
                  struct heft_error *err)
 {
-    struct heft_file file;
+    struct heft_file file = HEFT_INIT(struct heft_file);
 
     for (size_t i = 0; may_execute(heft_format(c)) && heft_file_at(c, i, &file); i++) {
         struct heft_error why = {0}; /* of a damaged file: scan itself reports it */
@@ -77,7 +77,8 @@ bool each_danger(const struct heft_checkpoint *c,
             return false;
         }
         if (first.found)
-            each(ctx, &(struct heft_finding){HEFT_NOTE, file.path, first.offset, first.text});
+            each(ctx, &(struct heft_finding){sizeof(struct heft_finding), HEFT_NOTE, file.path,
+                                             first.offset, first.text});
     }
     return true;
 }

@@ -12,14 +12,14 @@ static const char *const kinds[] = {"metadata", "ties", "values"};
 
 static const char *path_of(const struct heft_checkpoint *c, const struct heft_difference *d)
 {
-    struct heft_file file = {"", 0};
+    struct heft_file file = {sizeof file, "", 0};
     (void)heft_file_at(c, d->file, &file);
     return file.path;
 }
 
 bool json_differing(struct out *out, const struct heft_checkpoint *c)
 {
-    struct heft_difference d;
+    struct heft_difference d = HEFT_INIT(struct heft_difference);
     bool fine = true;
     size_t listed = 0;
 
@@ -65,7 +65,7 @@ void print_differing(struct out *out, const struct heft_checkpoint *c, const cha
                      size_t width, bool all)
 {
     const size_t n = heft_difference_count(c);
-    struct heft_difference d;
+    struct heft_difference d = HEFT_INIT(struct heft_difference);
     size_t i = 0;
 
     for (; (all || i < MAX_LINES) && heft_difference_at(c, i, &d); i++) {
@@ -95,7 +95,7 @@ static bool is_at(const struct heft_difference *d, const char *path)
 void report_differing(const struct options *options, const struct heft_checkpoint *c,
                       const char *path)
 {
-    struct heft_difference d;
+    struct heft_difference d = HEFT_INIT(struct heft_difference);
 
     for (size_t i = 0; heft_difference_at(c, i, &d); i++)
         if (is_at(&d, path))

@@ -107,7 +107,7 @@ static void next_run(struct runs *runs)
 static bool choose_dtype(const struct edge_request *request, enum heft_dtype *dtype,
                          struct heft_error *err)
 {
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
 
     if (!heft_tensor_at(request->c, request->index, &t))
         return usage_error(err, "no such tensor");
@@ -222,7 +222,7 @@ static size_t run_ranges(const struct reading *r, struct heft_range *ranges)
 {
     const struct edge_request *const q = r->request;
     const struct runs *const runs = &r->runs;
-    struct heft_tensor t = {.rank = 0};
+    struct heft_tensor t = {.size = sizeof t, .rank = 0};
     unsigned axis = 0;
 
     (void)heft_tensor_at(q->c, q->index, &t);
@@ -246,8 +246,8 @@ static size_t run_ranges(const struct reading *r, struct heft_range *ranges)
 static bool is_seekable(const struct edge_request *request)
 {
     const size_t parts = heft_tensor_part_count(request->c, request->index);
-    struct heft_tensor_part part;
-    struct heft_tensor t;
+    struct heft_tensor_part part = HEFT_INIT(struct heft_tensor_part);
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
 
     for (size_t k = 0; k < parts; k++)
         if (heft_tensor_part_at(request->c, request->index, k, &part) &&

@@ -25,7 +25,7 @@ struct place {
 static void json_place(struct out *out, const struct rows *rows, const struct place *p,
                        unsigned rank, bool with_path)
 {
-    struct heft_file file = {"", 0};
+    struct heft_file file = {sizeof file, "", 0};
     json_member_u64(out, "file", p->file);
     if (with_path && heft_file_at(rows->c, p->file, &file))
         json_member_text(out, "path", file.path);
@@ -49,7 +49,7 @@ static void json_place(struct out *out, const struct rows *rows, const struct pl
 static void json_parts(struct out *out, const struct rows *rows, size_t k, unsigned rank,
                        bool with_path)
 {
-    struct heft_tensor_part part;
+    struct heft_tensor_part part = HEFT_INIT(struct heft_tensor_part);
     json_key(out, "parts");
     json_open(out, '[');
     for (size_t i = 0; rows_part_at(rows, k, i, &part); i++) {
@@ -88,7 +88,7 @@ void json_tensor(struct out *out, const struct rows *rows, size_t k, const struc
 
 void json_tensors(struct out *out, const struct rows *rows)
 {
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
 
     json_key(out, "tensors");
     json_open(out, '[');
@@ -101,7 +101,7 @@ void json_tensors(struct out *out, const struct rows *rows)
 
 void json_segments(struct out *out, const struct heft_map *map)
 {
-    struct heft_segment segment;
+    struct heft_segment segment = HEFT_INIT(struct heft_segment);
 
     json_key(out, "segments");
     json_open(out, '[');

@@ -38,9 +38,9 @@ static void print_missing(const struct heft_file *file, uint64_t expected, bool 
 
 bool salvage_report(const struct heft_checkpoint *c, const struct heft_conversion *conversion)
 {
-    struct heft_finding damage;
-    struct heft_unread lost;
-    struct heft_file file;
+    struct heft_finding damage = HEFT_INIT(struct heft_finding);
+    struct heft_unread lost = HEFT_INIT(struct heft_unread);
+    struct heft_file file = HEFT_INIT(struct heft_file);
     uint64_t expected;
     size_t n_lost = 0, n_damages = 0;
     bool at_least;
@@ -59,8 +59,8 @@ void salvage_json(struct out *out, const struct heft_checkpoint *c,
                   const struct heft_conversion *conversion)
 {
     uint64_t expected, missing = 0;
-    struct heft_unread lost;
-    struct heft_file file;
+    struct heft_unread lost = HEFT_INIT(struct heft_unread);
+    struct heft_file file = HEFT_INIT(struct heft_file);
     bool at_least;
 
     json_key(out, "lost");

@@ -51,7 +51,7 @@ static void put_tensor(struct writer *w, const struct heft_module *m, size_t beg
 {
     struct out *const out = w->out;
     const char *dtype;
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
 
     if (!heft_tensor_at(w->view->c, m->tensor, &t))
         return;
@@ -76,7 +76,7 @@ static bool is_own_tensor(const struct heft_module *m)
 /* Writes the list of the tensors that are members of a node, and opens that of its modules. */
 static void open_lists(struct writer *w, const struct heft_module *m)
 {
-    struct heft_module child;
+    struct heft_module child = HEFT_INIT(struct heft_module);
 
     json_key(w->out, "tensors");
     json_open(w->out, '[');
@@ -179,7 +179,7 @@ static bool is_written(struct writer *w, const struct heft_module *m, uint64_t b
 void json_modules(struct out *out, const struct module_view *view)
 {
     struct writer w = {out, view};
-    struct heft_module m;
+    struct heft_module m = HEFT_INIT(struct heft_module);
     uint64_t before = 0;
 
     (void)heft_modules_at(view->modules, 0, &m);

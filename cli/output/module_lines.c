@@ -55,7 +55,7 @@ struct line {
 /* Whether a module is printed in the line of its only member. */
 static bool is_joined(const struct module_view *view, const struct heft_module *m, uint64_t end)
 {
-    struct heft_module child;
+    struct heft_module child = HEFT_INIT(struct heft_module);
 
     return m->tensor == HEFT_NO_MODULE && m->count == 1 && m->parent != HEFT_NO_MODULE &&
            end < view->depth && heft_modules_at(view->modules, m->first_child, &child) &&
@@ -67,8 +67,9 @@ typedef void line_fn(void *ctx, const struct line *line);
 /* Calls each() for every line. */
 static void each_line(const struct module_view *view, line_fn *each, void *ctx)
 {
-    struct line line = {.view = view};
-    struct heft_module m;
+    struct line line = {
+        .view = view, .m = HEFT_INIT(struct heft_module), .above = HEFT_INIT(struct heft_module)};
+    struct heft_module m = HEFT_INIT(struct heft_module);
     uint64_t end;
 
     (void)heft_modules_at(view->modules, 0, &m);
@@ -154,7 +155,7 @@ static bool is_index(const char *name, size_t len, char separator)
 static size_t put_joined(struct out *out, const struct line *line)
 {
     const struct heft_module *const m = &line->above;
-    struct heft_module owner;
+    struct heft_module owner = HEFT_INIT(struct heft_module);
     size_t width = 0;
 
     if (is_index(m->name, m->name_len, m->separator) &&
@@ -248,7 +249,7 @@ static bool is_complete(const struct line *line)
 
 static void put_tensor(struct out *out, const struct line *line)
 {
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
 
     if (!is_complete(line) || !heft_tensor_at(line->view->c, line->m.tensor, &t))
         return;
@@ -298,8 +299,8 @@ static void put_count(struct out *out, uint64_t n, const char *one)
 
 static void print_totals(struct out *out, const struct module_view *view)
 {
-    struct heft_modules_sum tied;
-    struct heft_module root;
+    struct heft_modules_sum tied = HEFT_INIT(struct heft_modules_sum);
+    struct heft_module root = HEFT_INIT(struct heft_module);
 
     (void)heft_modules_at(view->modules, 0, &root);
     heft_modules_tied(view->modules, &tied);

@@ -35,21 +35,21 @@ void report_note(const struct options *options, const char *format, ...)
 
 void report_unread(const struct options *options, const struct heft_checkpoint *c)
 {
-    struct heft_unread unread;
+    struct heft_unread unread = HEFT_INIT(struct heft_unread);
     for (size_t i = 0; heft_unread_at(c, i, &unread); i++)
         report_note(options, "%s cannot be read: %s", unread.name, unread.reason);
 }
 
 void report_lacks(const struct options *options, const struct heft_checkpoint *c)
 {
-    struct heft_finding lack;
+    struct heft_finding lack = HEFT_INIT(struct heft_finding);
     for (size_t i = 0; heft_lack_at(c, i, &lack); i++)
         report_note(options, "%s: %s", lack.file ? lack.file : "", lack.text);
 }
 
 void report_left(const struct options *options, const struct heft_checkpoint *c)
 {
-    struct heft_finding left;
+    struct heft_finding left = HEFT_INIT(struct heft_finding);
     for (size_t i = 0; heft_left_at(c, i, &left); i++)
         report_note(options, "%s: offset 0x%" PRIx64 ": %s", left.file, left.offset, left.text);
 }
@@ -134,8 +134,9 @@ static bool note_idle(const struct options *options, const struct heft_checkpoin
 struct heft_checkpoint *open_inputs(const struct options *options, size_t leave,
                                     struct heft_error *err)
 {
-    const struct heft_limits limits = {.unpacked = options->max_unpacked};
+    const struct heft_limits limits = {.size = sizeof limits, .unpacked = options->max_unpacked};
     const struct heft_open_options how = {
+        .size = sizeof how,
         .format = options->from,
         .limits = &limits,
         .salvage = options->salvage,

@@ -106,7 +106,7 @@ static bool sort_rows(struct rows *rows, const char *sort, struct heft_error *er
     union sort_key *const keys = malloc((rows->n + 1) * sizeof *keys);
     uint32_t *const spare = malloc(2 * (rows->n + 1) * sizeof *spare);
     uint32_t *sorted, *other;
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
     if (!keys || !spare) {
         free(keys);
         free(spare);
@@ -148,7 +148,7 @@ static bool pick_rows(struct rows *rows, const struct options *options, struct h
 static bool measure_paths(struct rows *rows, struct heft_error *err)
 {
     const size_t count = heft_file_count(rows->c);
-    struct heft_file file;
+    struct heft_file file = HEFT_INIT(struct heft_file);
     rows->paths = calloc(count + 1, sizeof *rows->paths);
     if (!rows->paths)
         return no_memory(err, "the list of tensors");
@@ -204,7 +204,7 @@ size_t rows_put_path(struct out *out, const struct rows *rows, size_t file)
 
 void json_files(struct out *out, const struct heft_checkpoint *c)
 {
-    struct heft_file file;
+    struct heft_file file = HEFT_INIT(struct heft_file);
     json_key(out, "files");
     json_open(out, '[');
     for (size_t i = 0; heft_file_at(c, i, &file); i++) {

@@ -70,7 +70,7 @@ static bool put_string(void *ctx, const char *text, size_t n)
 
 bool json_strings(struct out *out, struct heft_checkpoint *c, size_t index, struct heft_error *err)
 {
-    struct writer w = {.out = out};
+    struct writer w = {.out = out, .tensor = HEFT_INIT(struct heft_tensor)};
     /* The error of the output is reported when it is closed. */
     if (!heft_tensor_at(c, index, &w.tensor) ||
         (!heft_tensor_strings(c, index, put_string, &w, err) && err->code != HEFT_CANCELLED))

@@ -31,8 +31,8 @@ static void report_notes(const struct options *options, const struct heft_conver
 static void plan_text(struct out *out, const struct heft_conversion *conversion,
                       const struct rule_report *rules)
 {
-    struct heft_planned_tensor t;
-    struct heft_file file;
+    struct heft_planned_tensor t = HEFT_INIT(struct heft_planned_tensor);
+    struct heft_file file = HEFT_INIT(struct heft_file);
     size_t k = 0;
 
     for (size_t f = 0; heft_convert_file(conversion, f, &file); f++) {
@@ -62,8 +62,8 @@ static void plan_text(struct out *out, const struct heft_conversion *conversion,
 /* Writes filename_to_tensors; the tensors are ordered by file. */
 static void json_by_file(struct out *out, const struct heft_conversion *conversion)
 {
-    struct heft_planned_tensor t;
-    struct heft_file file;
+    struct heft_planned_tensor t = HEFT_INIT(struct heft_planned_tensor);
+    struct heft_file file = HEFT_INIT(struct heft_file);
     size_t open = SIZE_MAX;
 
     json_key(out, "filename_to_tensors");
@@ -85,8 +85,8 @@ static void json_by_file(struct out *out, const struct heft_conversion *conversi
 
 static void json_by_tensor(struct out *out, const struct heft_conversion *conversion)
 {
-    struct heft_planned_tensor t;
-    struct heft_file file;
+    struct heft_planned_tensor t = HEFT_INIT(struct heft_planned_tensor);
+    struct heft_file file = HEFT_INIT(struct heft_file);
 
     json_key(out, "tensor_to_filename");
     json_open(out, '{');
@@ -101,7 +101,7 @@ static void json_by_tensor(struct out *out, const struct heft_conversion *conver
 static void plan_json(struct out *out, const struct heft_conversion *conversion,
                       const struct rule_report *rules)
 {
-    struct heft_planned planned;
+    struct heft_planned planned = HEFT_INIT(struct heft_planned);
     heft_convert_summary(conversion, &planned);
     json_open(out, '{');
     json_member_u64(out, "heft", 1);
@@ -121,7 +121,7 @@ static void plan_json(struct out *out, const struct heft_conversion *conversion,
 
 static void print_text(struct out *out, const struct heft_conversion *conversion)
 {
-    struct heft_file file;
+    struct heft_file file = HEFT_INIT(struct heft_file);
     for (size_t i = 0; heft_convert_file(conversion, i, &file); i++) {
         (void)out_name(out, file.path, strlen(file.path));
         out_char(out, '\n');
@@ -133,8 +133,8 @@ static void print_json(const struct options *options, struct out *out,
                        const struct progress *progress, const struct rule_report *rules,
                        bool written)
 {
-    struct heft_planned planned;
-    struct heft_file file;
+    struct heft_planned planned = HEFT_INIT(struct heft_planned);
+    struct heft_file file = HEFT_INIT(struct heft_file);
     heft_convert_summary(conversion, &planned);
     json_open(out, '{');
     json_member_u64(out, "heft", 1);
@@ -158,7 +158,7 @@ static void print_json(const struct options *options, struct out *out,
 /* Deletes an output that differs from its source. */
 static void remove_files(const struct heft_conversion *conversion)
 {
-    struct heft_file file;
+    struct heft_file file = HEFT_INIT(struct heft_file);
     for (size_t i = 0; heft_convert_file(conversion, i, &file); i++)
         (void)unlink(file.path);
 }
@@ -166,7 +166,7 @@ static void remove_files(const struct heft_conversion *conversion)
 static bool verify_output(const struct options *options, struct heft_conversion *conversion,
                           struct heft_error *err)
 {
-    struct heft_planned planned;
+    struct heft_planned planned = HEFT_INIT(struct heft_planned);
     if (!options->verify)
         return true;
     if (heft_convert_check(conversion, err)) {
@@ -187,9 +187,9 @@ static bool verify_output(const struct options *options, struct heft_conversion 
 /* Whether --salvage recovered nothing: then no file is written. */
 static bool is_empty(const struct heft_checkpoint *c, const struct heft_conversion *conversion)
 {
-    struct heft_planned planned;
-    struct heft_unread lost;
-    struct heft_finding damage;
+    struct heft_planned planned = HEFT_INIT(struct heft_planned);
+    struct heft_unread lost = HEFT_INIT(struct heft_unread);
+    struct heft_finding damage = HEFT_INIT(struct heft_finding);
     uint64_t expected;
     bool missing = false, at_least;
     heft_convert_summary(conversion, &planned);
@@ -234,7 +234,7 @@ static bool run_conversion(const struct options *options, struct out *out,
 
 static bool format_writes_option(const char *format, const char *name)
 {
-    struct heft_format_option o;
+    struct heft_format_option o = HEFT_INIT(struct heft_format_option);
 
     for (size_t i = 0; heft_format_option_at(format, i, &o); i++)
         if (o.use == HEFT_OPTION_WRITES && strcmp(o.name, name) == 0)
@@ -247,7 +247,7 @@ static bool format_writes_option(const char *format, const char *name)
 static void share_options(struct options *options)
 {
     const size_t n = options->n_read_options;
-    struct heft_format_option o;
+    struct heft_format_option o = HEFT_INIT(struct heft_format_option);
 
     options->n_read_options = 0;
     for (size_t i = 0; i < n; i++) {
@@ -266,6 +266,7 @@ static bool convert_inputs(const struct options *options, struct out *out,
                            struct heft_error *err)
 {
     const struct heft_convert_options how = {
+        .size = sizeof how,
         .output = options->output,
         .to = options->to,
         .format_options = options->format_options,

@@ -23,7 +23,8 @@ static bool each_text(void *ctx, const char *text, size_t n)
 static bool decode_all(const struct options *options, const struct heft_vocab *v, struct out *out,
                        struct heft_error *err)
 {
-    const struct heft_decode_options how = {.width = !options->id_dtype                  ? 0
+    const struct heft_decode_options how = {.size = sizeof how,
+                                            .width = !options->id_dtype                  ? 0
                                                      : !strcmp(options->id_dtype, "u16") ? 2
                                                                                          : 4};
 

@@ -335,9 +335,11 @@ static bool compare(struct comparison *c, struct heft_checkpoint *a, struct heft
                     struct heft_error *err)
 {
     const struct options *const options = c->options;
-    const struct heft_diff_visitor visitor = {each_tensor, each_pair, each_value, c};
+    const struct heft_diff_visitor visitor = {sizeof visitor, each_tensor, each_pair, each_value,
+                                              c};
     struct progress progress;
     struct heft_diff_options how = {
+        .size = sizeof how,
         .structure = options->structure,
         .has_tolerance = options->atol || options->rtol,
         .metadata = options->metadata,
@@ -395,7 +397,8 @@ static int report_failure(struct comparison *c, const struct heft_error *err)
 
 int cmd_diff(const struct options *options, struct out *out)
 {
-    struct comparison c = {.options = options, .out = out};
+    struct comparison c = {
+        .options = options, .out = out, .result = HEFT_INIT(struct heft_diff_result)};
     struct heft_error err = {0};
     struct heft_checkpoint *const a = open_one(options, 0, &err);
     struct heft_checkpoint *const b = a ? open_one(options, 1, &err) : NULL;

@@ -102,7 +102,7 @@ static bool end_line(const struct printer *p)
 static bool put_line(void *ctx, const struct heft_digest *d)
 {
     const struct printer *const p = ctx;
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
 
     put_digest(p->out, d->sha256, d->name + p->cut, d->name_len - p->cut);
     out_text(p->out, "  ");
@@ -142,8 +142,8 @@ static void json_sha256(struct out *out, const struct heft_digest *d)
 static bool put_json(void *ctx, const struct heft_digest *d)
 {
     const struct printer *const p = ctx;
-    struct heft_tensor t;
-    struct heft_blob blob;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
+    struct heft_blob blob = HEFT_INIT(struct heft_blob);
 
     json_line(p->out);
     json_open(p->out, '{');
@@ -208,6 +208,7 @@ static bool digest(const struct options *options, struct out *out, struct heft_c
     struct rule_report rules = {.options = options};
     struct progress progress;
     const struct heft_digest_options how = {
+        .size = sizeof how,
         .root = options->root,
         .rules = options->rules,
         .n_rules = options->n_rules,

@@ -72,6 +72,7 @@ static struct heft_encoding *make_plan(const struct options *options, struct out
                                        struct out *rejects, struct heft_error *err)
 {
     struct heft_encode_options how = {
+        .size = sizeof how,
         .output = options->output,
         .format = options->format,
         .encoding = options->encoding,
@@ -149,7 +150,7 @@ static void note_textless(const struct options *options)
 /* Notes on texts that may not be what the user meant to encode. */
 static void note_run(const struct options *options, const struct heft_encoding *e)
 {
-    struct heft_encode_summary sum;
+    struct heft_encode_summary sum = HEFT_INIT(struct heft_encode_summary);
 
     heft_encode_summarize(e, &sum);
     if (sum.inputs > 0 && sum.documents == 0)
@@ -273,7 +274,7 @@ static void print_plan(struct out *out, const struct heft_encoding *e, bool json
 static void print_written(const struct options *options, struct out *out,
                           const struct heft_encoding *e, const struct progress *progress)
 {
-    struct heft_encode_summary sum;
+    struct heft_encode_summary sum = HEFT_INIT(struct heft_encode_summary);
 
     heft_encode_summarize(e, &sum);
     if (options->val_fraction && strtod(options->val_fraction, NULL) > 0 && sum.val_tokens == 0)
@@ -409,7 +410,7 @@ static void note_each(const struct options *options, struct out *out, const stru
 static void print_count_json(const struct options *options, struct out *out,
                              const struct heft_encoding *e)
 {
-    struct heft_encode_summary sum;
+    struct heft_encode_summary sum = HEFT_INIT(struct heft_encode_summary);
 
     heft_encode_summarize(e, &sum);
     json_open(out, '{');
@@ -429,7 +430,7 @@ static bool count_inputs(const struct options *options, struct out *out, const s
                          struct progress *progress, struct heft_error *err)
 {
     struct heft_encoding *const e = make_plan(options, out, v, progress, NULL, err);
-    struct heft_encode_summary sum;
+    struct heft_encode_summary sum = HEFT_INIT(struct heft_encode_summary);
     bool fine;
 
     progress_catch();

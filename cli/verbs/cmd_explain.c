@@ -45,8 +45,8 @@ static void explain_text(struct out *out, const struct heft_checkpoint *c,
                          const struct heft_map *map)
 {
     size_t digits = 1, width = 1, file = SIZE_MAX;
-    struct heft_segment segment;
-    struct heft_file named;
+    struct heft_segment segment = HEFT_INIT(struct heft_segment);
+    struct heft_file named = HEFT_INIT(struct heft_file);
 
     for (size_t i = 0; heft_map_at(map, i, &segment); i++) {
         const size_t hex = hex_digits(segment.offset), decimal = u64_digits(segment.bytes);

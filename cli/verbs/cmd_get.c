@@ -64,11 +64,12 @@ static bool write_tensor(struct request *r, struct heft_error *err)
     struct heft_rule rules[] = {{HEFT_RULE_GLOB, NULL, NULL}, {HEFT_RULE_CAST, NULL, o->cast}};
     struct progress progress;
     struct heft_conversion *conversion;
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
     size_t planned;
     bool fine;
     char *const glob = heft_tensor_at(r->c, r->index, &t) ? exact_glob(&t) : NULL;
     const struct heft_convert_options how = {
+        .size = sizeof how,
         .output = o->output,
         .to = has_suffix(o->output, ".npy") ? "npy" : "raw",
         .rules = rules,
@@ -194,7 +195,7 @@ static bool print_tensor(struct request *r, struct heft_error *err)
 
 static bool is_text(const struct request *r)
 {
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
     return heft_tensor_at(r->c, r->index, &t) && t.dtype == HEFT_STRING;
 }
 
@@ -309,7 +310,7 @@ static bool get_blob(struct request *r, struct heft_error *err)
  * the tensor was asked for. */
 static bool is_unread(const struct request *r, const char *name, struct heft_error *err)
 {
-    struct heft_unread unread;
+    struct heft_unread unread = HEFT_INIT(struct heft_unread);
 
     for (size_t i = 0; heft_unread_at(r->c, i, &unread); i++)
         if (!strcmp(unread.name, name)) {
@@ -362,8 +363,8 @@ static bool unknown_name(const struct request *r, const char *name, struct heft_
 {
     char near_names[300] = "";
     size_t near[MAX_NEAR], used = 0;
-    struct heft_finding lack;
-    struct heft_tensor t;
+    struct heft_finding lack = HEFT_INIT(struct heft_finding);
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
     size_t n;
 
     if (heft_lack_at(r->c, 0, &lack)) {

@@ -63,7 +63,7 @@ void help_verb(struct out *out, const struct verb *verb)
 
 static void put_formats(struct out *out)
 {
-    struct heft_format_info info;
+    struct heft_format_info info = HEFT_INIT(struct heft_format_info);
     out_text(out, "\nFormats:\n");
     for (size_t i = 0; heft_format_at(i, &info); i++) {
         const size_t n = strlen(info.name);

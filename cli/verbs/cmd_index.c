@@ -100,14 +100,15 @@ static void finish_document(struct indexing *x)
 
 bool walk_index(const struct options *options, struct out *out, int *status)
 {
-    const struct heft_open_options how = {.options = options->read_options,
-                                          .n_options = options->n_read_options};
+    const struct heft_open_options how = {
+        .size = sizeof how, .options = options->read_options, .n_options = options->n_read_options};
     struct indexing x = {.options = options, .out = out};
     struct heft_error err = {0};
     bool is_index = false;
 
     const bool ok =
-        heft_index_walk(options->inputs.items[0], &how, take_entry, &x, &is_index, &err);
+        heft_index_walk(options->inputs.items[0], &how, take_entry, &x, &is_index, &err) ||
+        err.code == HEFT_CANCELLED; /* the output failed, which main reports */
     if (!is_index)
         return false;
     note_read_options(options, true);

@@ -106,7 +106,7 @@ static void count_storage(struct summary *s, const struct view *views, size_t n)
 
 static bool summarize_tensors(struct summary *s, const struct rows *rows, struct heft_error *err)
 {
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
     size_t shared = 0;
     for (size_t k = 0; rows_at(rows, k, &t); k++)
         shared += t.storage >= 0;
@@ -163,7 +163,7 @@ static void json_shared(struct out *out, const struct summary *s)
 
 static void json_unread(struct out *out, const struct heft_checkpoint *c)
 {
-    struct heft_unread unread;
+    struct heft_unread unread = HEFT_INIT(struct heft_unread);
     json_key(out, "unreadable");
     json_open(out, '[');
     for (size_t i = 0; heft_unread_at(c, i, &unread); i++) {
@@ -178,7 +178,7 @@ static void json_unread(struct out *out, const struct heft_checkpoint *c)
 /* Prints nothing if there are none. */
 static void json_blobs(struct out *out, const struct heft_checkpoint *c)
 {
-    struct heft_blob blob;
+    struct heft_blob blob = HEFT_INIT(struct heft_blob);
     if (!heft_blob_count(c))
         return;
     json_key(out, "blobs");
@@ -194,7 +194,7 @@ static void json_blobs(struct out *out, const struct heft_checkpoint *c)
 /* Writes what the files refer to but do not contain; the member is absent if there is nothing. */
 static void json_lacks(struct out *out, const struct heft_checkpoint *c)
 {
-    struct heft_finding lack;
+    struct heft_finding lack = HEFT_INIT(struct heft_finding);
     if (!heft_lack_at(c, 0, &lack))
         return;
     json_key(out, "missing");
@@ -314,7 +314,7 @@ static bool put_more_line(struct out *out, size_t shown, size_t n, bool all)
 static void print_files(struct out *out, const struct heft_checkpoint *c, bool all)
 {
     const size_t n = heft_file_count(c);
-    struct heft_file file;
+    struct heft_file file = HEFT_INIT(struct heft_file);
     for (size_t i = 0; !put_more_line(out, i, n, all) && heft_file_at(c, i, &file); i++) {
         put_label(out, i ? "" : n == 1 ? "file" : "files");
         (void)out_name(out, file.path, strlen(file.path));
@@ -444,7 +444,7 @@ static void print_pairs(struct out *out, const struct heft_checkpoint *c, const 
 static void print_unread(struct out *out, const struct heft_checkpoint *c, bool all)
 {
     const size_t n = heft_unread_count(c);
-    struct heft_unread unread;
+    struct heft_unread unread = HEFT_INIT(struct heft_unread);
     for (size_t i = 0; !put_more_line(out, i, n, all) && heft_unread_at(c, i, &unread); i++) {
         put_label(out, i ? "" : "unreadable");
         (void)out_name(out, unread.name, strlen(unread.name));
@@ -457,7 +457,7 @@ static void print_unread(struct out *out, const struct heft_checkpoint *c, bool 
 static void print_blobs(struct out *out, const struct heft_checkpoint *c, bool all)
 {
     const size_t n = heft_blob_count(c);
-    struct heft_blob blob;
+    struct heft_blob blob = HEFT_INIT(struct heft_blob);
     for (size_t i = 0; !put_more_line(out, i, n, all) && heft_blob_at(c, i, &blob); i++) {
         put_label(out, i ? "" : "blobs");
         (void)out_name(out, blob.name, blob.name_len);

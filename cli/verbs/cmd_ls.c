@@ -50,7 +50,8 @@ static void put_parts(struct out *out, size_t parts)
 static struct widths measure_columns(const struct rows *rows)
 {
     struct widths w = {.plain = true, .whole = true};
-    struct heft_tensor t, last = {.dtype = HEFT_DTYPE_COUNT};
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
+    struct heft_tensor last = {.size = sizeof last, .dtype = HEFT_DTYPE_COUNT};
     uint64_t most_bytes = 0, last_offset = 0;
     for (size_t k = 0; rows_at(rows, k, &t); k++) {
         const bool plain = name_is_plain(t.name, t.name_len);
@@ -174,7 +175,7 @@ static void list_people(struct out *out, const struct rows *rows)
 {
     const struct widths w = measure_columns(rows);
     struct columns kept = {.n = 0};
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
     for (size_t k = 0; rows_at(rows, k, &t); k++) {
         const struct rows_path *const path = &rows->paths[t.file];
         const size_t parts = w.whole ? 0 : rows_parts(rows, k);
@@ -190,7 +191,7 @@ static void list_people(struct out *out, const struct rows *rows)
 
 static void list_tsv(struct out *out, const struct rows *rows)
 {
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
     for (size_t k = 0; rows_at(rows, k, &t); k++) {
         const size_t parts = rows_parts(rows, k);
         (void)out_name(out, t.name, t.name_len);
@@ -215,7 +216,7 @@ static void list_tsv(struct out *out, const struct rows *rows)
 
 static void list_jsonl(struct out *out, const struct rows *rows)
 {
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
     for (size_t k = 0; rows_at(rows, k, &t); k++) {
         json_tensor(out, rows, k, &t, true);
         out_char(out, '\n');
@@ -236,7 +237,7 @@ static void json_value_blob(void *ctx, const char *path, size_t path_len, uint64
 
 static void json_blobs(struct out *out, const struct heft_checkpoint *c)
 {
-    struct heft_blob blob;
+    struct heft_blob blob = HEFT_INIT(struct heft_blob);
     for (size_t i = 0; heft_blob_at(c, i, &blob); i++) {
         json_line(out);
         json_open(out, '{');
@@ -290,7 +291,7 @@ static void text_blob(void *ctx, const char *path, size_t path_len, uint64_t byt
 
 static void list_blobs(struct out *out, const struct rows *rows, bool tsv)
 {
-    struct heft_blob blob;
+    struct heft_blob blob = HEFT_INIT(struct heft_blob);
     for (size_t i = 0; heft_blob_at(rows->c, i, &blob); i++) {
         (void)out_name(out, blob.name, blob.name_len);
         out_text(out, tsv ? "\t-\t-\t" : "  ");

@@ -122,7 +122,7 @@ static bool scalar_of(struct restoring *v, const struct heft_restore_target *tar
 {
     struct heft_error ignored = {0};
     unsigned char bytes[16];
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
     uint64_t elements = 1;
 
     if (!heft_tensor_at(v->c, target->tensor, &t) || t.missing || t.bytes == 0 || t.bytes > 8)
@@ -165,7 +165,7 @@ static void put_shape(struct out *out, unsigned rank, const uint64_t *shape)
 
 static void text_piece(struct restoring *v, const struct heft_restore_piece *piece)
 {
-    struct heft_file file;
+    struct heft_file file = HEFT_INIT(struct heft_file);
 
     put_margin(v);
     if (heft_file_at(v->c, piece->file, &file))
@@ -186,7 +186,7 @@ static void text_piece(struct restoring *v, const struct heft_restore_piece *pie
 
 static void text_tensor(struct restoring *v, const struct heft_restore_target *target)
 {
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
     char value[40];
 
     put_margin(v);
@@ -211,8 +211,8 @@ static void text_tensor(struct restoring *v, const struct heft_restore_target *t
 
 static void text_target(struct restoring *v, const struct heft_restore_step *step)
 {
-    struct heft_restore_target target;
-    struct heft_restore_piece piece;
+    struct heft_restore_target target = HEFT_INIT(struct heft_restore_target);
+    struct heft_restore_piece piece = HEFT_INIT(struct heft_restore_piece);
 
     if (!heft_restore_target_at(v->r, step->target, &target))
         return;
@@ -289,7 +289,7 @@ static void text_head(struct restoring *v)
 {
     size_t number, count;
     const char *tag;
-    struct heft_file file;
+    struct heft_file file = HEFT_INIT(struct heft_file);
 
     heft_restore_metagraph(v->r, &number, &count);
     if (heft_file_at(v->c, 0, &file))
@@ -320,8 +320,8 @@ static void text_finding(struct restoring *v, const struct heft_finding *finding
 
 static void put_text(struct restoring *v)
 {
-    struct heft_restore_step step;
-    struct heft_finding finding;
+    struct heft_restore_step step = HEFT_INIT(struct heft_restore_step);
+    struct heft_finding finding = HEFT_INIT(struct heft_finding);
     uint64_t steps = 0;
 
     for (size_t i = 0; heft_restore_step_at(v->r, i, &step); i++)
@@ -369,7 +369,7 @@ static void json_step(struct restoring *v, const struct heft_restore_step *step)
 static void json_pieces(struct restoring *v, size_t target)
 {
     struct out *const out = v->out;
-    struct heft_restore_piece piece;
+    struct heft_restore_piece piece = HEFT_INIT(struct heft_restore_piece);
 
     json_key(out, "pieces");
     json_open(out, '[');
@@ -390,7 +390,7 @@ static void json_pieces(struct restoring *v, size_t target)
 static void json_tensor(struct restoring *v, const struct heft_restore_target *target)
 {
     struct out *const out = v->out;
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
     char value[40];
 
     json_key(out, "tensor");
@@ -446,7 +446,7 @@ static void json_target(struct restoring *v, size_t index, const struct heft_res
 
 static void json_findings(struct restoring *v)
 {
-    struct heft_finding finding;
+    struct heft_finding finding = HEFT_INIT(struct heft_finding);
 
     json_key(v->out, "findings");
     json_open(v->out, '[');
@@ -481,8 +481,8 @@ static void json_head(struct restoring *v)
 
 static void put_json(struct restoring *v)
 {
-    struct heft_restore_target target;
-    struct heft_restore_step step;
+    struct heft_restore_target target = HEFT_INIT(struct heft_restore_target);
+    struct heft_restore_step step = HEFT_INIT(struct heft_restore_step);
 
     json_open(v->out, '{');
     json_head(v);
@@ -503,7 +503,7 @@ static void put_json(struct restoring *v)
 
 int cmd_restore(const struct options *options, struct out *out)
 {
-    const struct heft_restore_options how = {.tags = options->tag_set};
+    const struct heft_restore_options how = {.size = sizeof how, .tags = options->tag_set};
     struct heft_error err = {0};
     struct restoring v = {.options = options, .out = out};
     int status = EXIT_SOUND;

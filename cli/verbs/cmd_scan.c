@@ -58,7 +58,7 @@ static bool is_index(const char *path)
 /* Exit status of one input: 1 if something was found, 2 only if nothing could be scanned. */
 static int scan_input(struct findings *f, const char *path)
 {
-    const struct heft_scan_visitor visitor = {each_item, each_result, f};
+    const struct heft_scan_visitor visitor = {sizeof visitor, each_item, each_result, f};
     const uint64_t bad = f->bad;
     struct heft_error err = {0};
 

@@ -67,7 +67,7 @@ static bool fails(const struct table *table, const struct heft_tensor_stats *s)
 static void report_failed(const struct table *table)
 {
     char name[256];
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
 
     if (!table->failed || table->options->quiet || !rows_at(table->rows, table->first, &t))
         return;
@@ -162,7 +162,7 @@ static size_t most_size(size_t a, size_t b)
 
 static void measure_columns(struct table *table)
 {
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
 
     table->name = strlen("name");
     table->dtype = strlen("dtype");
@@ -313,7 +313,7 @@ static bool each_tensor(void *ctx, const struct heft_tensor_stats *s)
 {
     struct table *const table = ctx;
     const struct options *const options = table->options;
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
 
     if (!rows_at(table->rows, table->k, &t))
         return false;
@@ -366,7 +366,8 @@ static bool print_stats(struct table *table, struct heft_checkpoint *c, struct h
 {
     bool fine;
     bool *const selected = flag_rows(table->rows, &fine);
-    const struct heft_stats_options how = {.selected = selected,
+    const struct heft_stats_options how = {.size = sizeof how,
+                                           .selected = selected,
                                            .threads = options_threads(table->options),
                                            .progress = progress_step,
                                            .progress_ctx = table->progress};
@@ -389,7 +390,7 @@ static bool print_stats(struct table *table, struct heft_checkpoint *c, struct h
 
 static void report_rest(const struct table *table, const struct heft_checkpoint *c)
 {
-    struct heft_unread unread;
+    struct heft_unread unread = HEFT_INIT(struct heft_unread);
 
     if (table->unnumbered > MOST_NOTES)
         report_note(table->options, "elements of %" PRIu64 " other tensors are not numbers",

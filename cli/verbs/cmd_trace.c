@@ -229,7 +229,7 @@ enum { MOST_RANK = 64 }; /* the library's default limit */
 static void text_tensor(struct trace *t, const struct heft_trace_tensor *tensor)
 {
     static const char *const stored[] = {"bytes ", "deflated in bytes ", "in the pickle, bytes "};
-    const struct heft_tensor *const h = &tensor->tensor;
+    const struct heft_tensor *const h = tensor->tensor;
     struct out *const out = t->out;
     uint64_t room[MOST_RANK];
 
@@ -436,7 +436,7 @@ static void json_numbers(struct out *out, const char *key, const uint64_t *numbe
 static void json_tensor(struct trace *t, const struct heft_trace_tensor *tensor)
 {
     static const char *const stored[] = {"plain", "deflate", "pickle"};
-    const struct heft_tensor *const h = &tensor->tensor;
+    const struct heft_tensor *const h = tensor->tensor;
     struct out *const out = t->out;
     uint64_t room[MOST_RANK];
 
@@ -561,7 +561,7 @@ static bool check_options(const struct options *options, struct heft_error *err)
 
 void note_read_options(const struct options *options, bool is_index)
 {
-    struct heft_format_option o;
+    struct heft_format_option o = HEFT_INIT(struct heft_format_option);
 
     for (size_t i = 0; i < options->n_read_options; i++) {
         const char *const name = options->read_options[i].name;
@@ -575,15 +575,18 @@ void note_read_options(const struct options *options, bool is_index)
 
 int cmd_trace(const struct options *options, struct out *out)
 {
-    struct trace t = {
-        .options = options,
-        .how = {.format = options->from, .record = options->record, .state = options->state},
-        .out = out,
-        .style = options->jsonl  ? TRACE_LINES
-                 : options->json ? TRACE_JSON
-                                 : TRACE_TEXT};
-    const struct heft_trace_watcher watcher = {&t, take_pickle, take_step, take_entry, take_tensor};
-    struct heft_trace_total total;
+    struct trace t = {.options = options,
+                      .how = {.size = sizeof t.how,
+                              .format = options->from,
+                              .record = options->record,
+                              .state = options->state},
+                      .out = out,
+                      .style = options->jsonl  ? TRACE_LINES
+                               : options->json ? TRACE_JSON
+                                               : TRACE_TEXT};
+    const struct heft_trace_watcher watcher = {sizeof watcher, &t,         take_pickle,
+                                               take_step,      take_entry, take_tensor};
+    struct heft_trace_total total = HEFT_INIT(struct heft_trace_total);
     struct heft_error err = {0};
     int status;
     bool ok;
@@ -598,7 +601,8 @@ int cmd_trace(const struct options *options, struct out *out)
         json_member_u64(out, "heft", 1);
         json_member_text(out, "file", options->inputs.items[0]);
     }
-    ok = heft_trace(options->inputs.items[0], &t.how, &watcher, &total, &err);
+    ok = heft_trace(options->inputs.items[0], &t.how, &watcher, &total, &err) ||
+         err.code == HEFT_CANCELLED; /* the output failed, which main reports */
     if (t.style != TRACE_TEXT)
         json_total(&t, &total, ok);
     else if (ok && !t.how.to)

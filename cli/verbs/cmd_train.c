@@ -28,8 +28,9 @@ static bool read_options(const struct options *o, struct heft_train_options *how
         return usage_error(err,
                            "train: the size of the vocabulary is missing; give --vocab-size N");
     *how = (struct heft_train_options){
+        .size = sizeof(struct heft_train_options),
         .style = is_subword ? HEFT_TRAIN_SUBWORD_NMT : HEFT_TRAIN_BYTES,
-        .size = size > UINT32_MAX ? UINT32_MAX : (uint32_t)size,
+        .vocab_size = size > UINT32_MAX ? UINT32_MAX : (uint32_t)size,
         .min_frequency = o->min_frequency,
         .unicode = o->unicode,
         .memory = o->memory,
@@ -57,8 +58,8 @@ static void print_report(const struct heft_train_report *report, struct out *out
 
 int cmd_train(const struct options *options, struct out *out)
 {
-    struct heft_train_options how;
-    struct heft_train_report report = {0};
+    struct heft_train_options how = HEFT_INIT(struct heft_train_options);
+    struct heft_train_report report = HEFT_INIT(struct heft_train_report);
     struct heft_error err = {0};
 
     if (!read_options(options, &how, &err) ||
@@ -68,7 +69,7 @@ int cmd_train(const struct options *options, struct out *out)
         print_report(&report, out);
     if (report.looks_like)
         report_note(options, "texts look like %s, and are used as plain text", report.looks_like);
-    if (report.ids && report.ids < how.size)
+    if (report.ids && report.ids < how.vocab_size)
         report_note(options, "the vocabulary has only %u ids: no other pair occurs often enough",
                     (unsigned)report.ids);
     return EXIT_SOUND;

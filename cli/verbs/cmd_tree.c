@@ -7,7 +7,7 @@
 static void put_json(struct out *out, const struct module_view *view,
                      const struct rule_report *rules)
 {
-    struct heft_modules_sum tied;
+    struct heft_modules_sum tied = HEFT_INIT(struct heft_modules_sum);
 
     heft_modules_tied(view->modules, &tied);
     json_open(out, '{');

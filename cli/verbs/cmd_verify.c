@@ -202,7 +202,8 @@ static void open_json(const struct verdict *v, const char *format)
 /* Prints the only finding on a file that cannot be opened. */
 static int report_broken(struct verdict *v, const struct heft_error *err)
 {
-    const struct heft_finding finding = {HEFT_FINDING, err->file, err->offset, err->text};
+    const struct heft_finding finding = {sizeof finding, HEFT_FINDING, err->file, err->offset,
+                                         err->text};
 
     open_json(v, "");
     each_finding(v, &finding);
@@ -220,7 +221,8 @@ static bool compare_digests(struct verdict *v, struct heft_checkpoint *c, struct
 {
     const struct options *const options = v->options;
     struct progress progress;
-    const struct heft_compare_options how = {.threads = options_threads(options),
+    const struct heft_compare_options how = {.size = sizeof how,
+                                             .threads = options_threads(options),
                                              .progress = progress_step,
                                              .progress_ctx = &progress,
                                              .compared = &v->compared};
@@ -250,8 +252,8 @@ static int verify_unopened(struct verdict *v, const struct heft_error *why)
     const bool bad =
         why->code == HEFT_MALFORMED || why->code == HEFT_UNSAFE || why->code == HEFT_MISMATCH;
     char text[sizeof why->text + 64];
-    const struct heft_finding finding = {bad ? HEFT_FINDING : HEFT_NOTE, why->file, why->offset,
-                                         text};
+    const struct heft_finding finding = {sizeof finding, bad ? HEFT_FINDING : HEFT_NOTE, why->file,
+                                         why->offset, text};
     struct heft_error err = {0};
     bool fine;
 
@@ -274,7 +276,8 @@ static int verify_opened(struct verdict *v, struct heft_checkpoint *c)
 {
     struct heft_error err = {0};
     struct progress progress;
-    const struct heft_verify_options how = {.threads = options_threads(v->options),
+    const struct heft_verify_options how = {.size = sizeof how,
+                                            .threads = options_threads(v->options),
                                             .progress = progress_step,
                                             .progress_ctx = &progress,
                                             .verified = &v->verified};
@@ -312,7 +315,10 @@ static int verify(struct verdict *v)
 
 int cmd_verify(const struct options *options, struct out *out)
 {
-    struct verdict verdict = {.options = options, .out = out};
+    struct verdict verdict = {.options = options,
+                              .out = out,
+                              .verified = HEFT_INIT(struct heft_verified),
+                              .compared = HEFT_INIT(struct heft_compared)};
     struct heft_error err = {0};
     int status;
 

@@ -41,7 +41,8 @@ static bool open_bytes(struct heft_model *model, const uint8_t *bytes, size_t n,
 
 static void convert(const struct heft_model *model, const char *output)
 {
-    const struct heft_convert_options options = {.output = output, .overwrite = true};
+    const struct heft_convert_options options = {
+        .size = sizeof options, .output = output, .overwrite = true};
     struct heft_conversion conversion;
     struct heft_error err = {0};
     uint64_t overflowed;

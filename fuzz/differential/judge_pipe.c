@@ -30,7 +30,7 @@ static void put_item(void *ctx, const struct heft_scan_item *item)
 
 static void judge(struct heft_bytes bytes, uint32_t nodes, struct heft_buf *answer)
 {
-    const struct heft_limits limits = {.nodes = nodes};
+    const struct heft_limits limits = {.size = sizeof limits, .nodes = nodes};
     struct heft_buf items = {0};
     struct heft_error err = {0};
     struct heft_source source;

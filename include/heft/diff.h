@@ -7,8 +7,8 @@
  *         return true;
  *     }
  *
- *     struct heft_diff_visitor visitor = {.tensor = print};
- *     struct heft_diff_result result;
+ *     struct heft_diff_visitor visitor = {.size = sizeof visitor, .tensor = print};
+ *     struct heft_diff_result result = HEFT_INIT(struct heft_diff_result);
  *
  *     if (heft_diff(a, b, NULL, &visitor, &result, &err))
  *         printf("%" PRIu64 " equal\n", result.tensors.equal);
@@ -45,6 +45,7 @@ struct heft_rule;
 struct heft_rule_use;
 
 struct heft_diff_options {
+    size_t size;        /* HEFT_INIT */
     bool structure;     /* compare names, dtypes and shapes only; reads no data */
     bool has_tolerance; /* use atol and rtol; false: compare bits */
     double atol, rtol;  /* finite, not negative; 0: exact values */
@@ -123,6 +124,7 @@ struct heft_diff_value {
 /* Callbacks, each of which may be NULL. Called from any thread, one at a time; returning false stops
  * (HEFT_CANCELLED). Order: names of `a` in its order, then names only in `b`, metadata, values. */
 struct heft_diff_visitor {
+    size_t size; /* HEFT_INIT */
     bool (*tensor)(void *ctx, const struct heft_diff_item *item);
     bool (*metadata)(void *ctx, const struct heft_diff_pair *pair);
     bool (*value)(void *ctx, const struct heft_diff_value *value);
@@ -133,6 +135,7 @@ struct heft_diff_counts {
     uint64_t equal, differ, only_a, only_b;
 };
 struct heft_diff_result {
+    size_t size;                      /* HEFT_INIT */
     struct heft_diff_counts tensors;  /* and blobs, by name */
     struct heft_diff_counts metadata; /* zero unless it was compared, as are values */
     struct heft_diff_counts values;   /* equal: values without children */

@@ -56,6 +56,7 @@ struct heft_digest {
 };
 
 struct heft_digest_options {
+    size_t size;      /* HEFT_INIT */
     const char *root; /* as in heft_select; NULL: all tensors */
     const struct heft_rule *rules;
     size_t n_rules;
@@ -112,10 +113,12 @@ HEFT_API size_t heft_digest_list_count(const struct heft_digest_list *list);
 HEFT_API void heft_digest_list_close(struct heft_digest_list *list);
 
 struct heft_compared {
+    size_t size;      /* HEFT_INIT */
     uint64_t digests; /* number of digests that were compared, equal or not */
     uint64_t bytes;   /* bytes that they cover */
 };
 struct heft_compare_options {
+    size_t size;      /* HEFT_INIT */
     unsigned threads; /* as in heft_digest_options, like the next members */
     bool (*progress)(void *ctx, uint64_t done, uint64_t total);
     void *progress_ctx;

@@ -10,6 +10,7 @@ extern "C" {
 #endif
 
 struct heft_format_info {
+    size_t size; /* HEFT_INIT */
     const char *name, *summary;
     bool reads, writes;
 };
@@ -48,6 +49,7 @@ enum heft_option_elsewhere {
     HEFT_ELSEWHERE_UNLESS_READ
 };
 struct heft_format_option {
+    size_t size;      /* HEFT_INIT */
     const char *name; /* "segment-alignment" */
     enum heft_option_use use;
     enum heft_option_kind kind;

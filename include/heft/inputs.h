@@ -26,7 +26,8 @@ struct heft_open_options;
 
 /* A file that the program provides.
  * Ownership. The function that receives an input takes it over and calls close() exactly once: when the
- * checkpoint is closed, or at once if opening fails; functions without a handle before they return. The
+ * checkpoint is closed, or at once if opening fails; functions without a handle before they return. Only
+ * options that are refused for their size (types.h) are not looked into. The
  * struct itself, the array it is in, and `name` are copied. An input must not be given twice.
  * Threads. read() and view() are called from any thread, several at a time. close() is called once no
  * other call runs. None of them may call functions of the library with the same checkpoint.

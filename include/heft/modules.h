@@ -28,8 +28,9 @@ struct heft_modules;
 #define HEFT_NO_MODULE SIZE_MAX
 
 struct heft_module {
+    size_t size; /* HEFT_INIT */
     /* Part of the name below the parent: components joined by `separator`, "layers.0"; "" for the
-     * root. Not NUL-terminated. */
+     * root. */
     const char *name;
     size_t name_len;
     char separator;
@@ -50,6 +51,7 @@ struct heft_module {
 
 /* Tensors that are not counted a second time. */
 struct heft_modules_sum {
+    size_t size; /* HEFT_INIT */
     uint64_t tensors, parameters, bytes;
 };
 

@@ -19,6 +19,7 @@ extern "C" {
 /* A file that is written under a temporary name beside its own (.NAME.heft-PID-N). */
 struct heft_output;
 struct heft_output_options {
+    size_t size;    /* HEFT_INIT */
     bool overwrite; /* replace an existing file; otherwise it is HEFT_USAGE */
     bool no_sync;   /* do not wait until the data is on the disk */
 };

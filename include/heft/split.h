@@ -19,10 +19,11 @@ HEFT_API bool heft_split(size_t n, const uint64_t *sizes, const uint64_t *storag
  * described by callbacks, with file names as the result. Items are identified by their index in the
  * order of the dictionary. */
 struct heft_split_items {
+    size_t size; /* HEFT_INIT */
     size_t n;
     /* Size of an item in bytes. Not called for an item whose storage occurred before. Returning
-     * false with *err filled stops the split. */
-    bool (*size)(void *ctx, size_t item, uint64_t *bytes, struct heft_error *err);
+     * false stops the split, with *err as it filled it (HEFT_CANCELLED if it did not). */
+    bool (*bytes)(void *ctx, size_t item, uint64_t *bytes, struct heft_error *err);
     /* Storage of an item: items of one storage are assigned to one file, and only the first of them
      * counts. UINT64_MAX: none. NULL: no item has a storage. */
     uint64_t (*storage)(void *ctx, size_t item);
@@ -32,6 +33,7 @@ struct heft_split_items {
     void *ctx;
 };
 struct heft_split_file {
+    size_t size;         /* HEFT_INIT */
     const char *name;    /* "model-00001-of-00002.safetensors"; a single file:
                           * "model.safetensors" */
     const size_t *items; /* indexes of the items, in the order of the index file */

@@ -2,7 +2,7 @@
  *
  *     static bool print(void *ctx, const struct heft_tensor_stats *s)
  *     {
- *         struct heft_tensor t;
+ *         struct heft_tensor t = HEFT_INIT(struct heft_tensor);
  *
  *         if (heft_tensor_at(ctx, s->tensor, &t) && s->nan > 0)
  *             printf("%s has %" PRIu64 " NaN\n", t.name, s->nan);
@@ -56,6 +56,7 @@ struct heft_tensor_stats {
 };
 
 struct heft_stats_options {
+    size_t size; /* HEFT_INIT */
     /* Flag for each tensor, as heft_select fills them; NULL: all tensors. */
     const bool *selected;
     unsigned threads; /* 0: one per core, at most 4 */

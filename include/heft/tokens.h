@@ -54,6 +54,7 @@ struct heft_vocab;
 HEFT_API struct heft_vocab *heft_vocab_open(const char *path, struct heft_error *err);
 
 struct heft_vocab_options {
+    size_t size; /* HEFT_INIT */
     /* Split pattern, "gpt2", if neither the file nor its format states one. NULL: only known
      * patterns. Other names are HEFT_USAGE. */
     const char *pattern;
@@ -85,6 +86,7 @@ HEFT_API uint32_t heft_vocab_end(const struct heft_vocab *v);
 
 struct heft_encoder;
 struct heft_encoder_options {
+    size_t size;         /* HEFT_INIT */
     const char *unicode; /* version of Unicode that defines letters and numbers, "9.0" … "17.0";
                             NULL: "16.0" for tokenizer.json and ranks, as in their libraries,
                             "17.0" for the built-in vocabulary and vocab.bpe */
@@ -134,7 +136,7 @@ struct heft_word {
 };
 #define HEFT_WORD_MOST 4096 /* most bytes of a word; a longer one is HEFT_LIMIT */
 typedef bool heft_word_fn(void *ctx, const struct heft_word *word);
-/* Explains how a text is encoded, word by word; each() may return false to stop. unicode: as in
+/* Explains how a text is encoded, word by word; each() may return false to stop (HEFT_CANCELLED). unicode: as in
  * struct heft_encoder_options. */
 HEFT_API bool heft_explain_text(const struct heft_vocab *v, const char *unicode, const char *text,
                                 size_t n, heft_word_fn *each, void *ctx, struct heft_error *err);
@@ -142,7 +144,7 @@ HEFT_API bool heft_explain_text(const struct heft_vocab *v, const char *unicode,
 /* ---- files of text → files of tokens ------------------------------------------------------
  *
  *     const char *inputs[] = {"books", "*.txt"};
- *     struct heft_encode_options how = {.output = "books.npz", .combine = 50000};
+ *     struct heft_encode_options how = {.size = sizeof how, .output = "books.npz", .combine = 50000};
  *     struct heft_encoding *e = heft_encode_plan(v, inputs, 2, &how, &err);
  *     bool fine = e && heft_encode_run(e, &err);
  *     heft_encode_free(e);
@@ -168,6 +170,7 @@ enum heft_eot {
 };
 
 struct heft_encode_options {
+    size_t size;        /* HEFT_INIT */
     const char *output; /* NULL: only count tokens; DIR/: files in that directory; "-": no
                               file, `written` receives the bytes */
     /* "npz", "npy", "bin", "llmc", "megatron" or "ids"; NULL: by the output's extension */
@@ -206,6 +209,7 @@ struct heft_encode_options {
 };
 
 struct heft_encode_summary {
+    size_t size;                        /* HEFT_INIT */
     uint64_t inputs, documents, arrays; /* arrays: written to npz */
     uint64_t tokens, bytes;             /* bytes: number of bytes read */
     uint64_t resumed;                   /* bytes of these read by an earlier run */
@@ -270,6 +274,7 @@ HEFT_API bool heft_decode_file(const struct heft_vocab *v, const char *path, hef
 /* Decodes n files as one text, for shards: a character may begin in one file and end in the
  * next. */
 struct heft_decode_options {
+    size_t size;    /* HEFT_INIT */
     unsigned width; /* bytes of an id in binary streams: 2 or 4; 0: derived from the vocabulary,
                   HEFT_USAGE if it is ambiguous or the stream looks different */
 };
@@ -287,8 +292,9 @@ enum heft_train_style {
     HEFT_TRAIN_SUBWORD_NMT /* as learn_bpe of subword-nmt: words between spaces, characters, </w> */
 };
 struct heft_train_options {
+    size_t size; /* HEFT_INIT */
     enum heft_train_style style;
-    uint32_t size;          /* bytes: number of ids, including <|endoftext|>; subword-nmt: number of
+    uint32_t vocab_size;    /* bytes: number of ids, including <|endoftext|>; subword-nmt: number of
                              * merges */
     uint64_t min_frequency; /* rarer pairs are not merged; 0: 2 */
     const char *unicode;    /* as in heft_encoder_options */
@@ -298,6 +304,7 @@ struct heft_train_options {
     bool overwrite, no_sync;
 };
 struct heft_train_report {
+    size_t size;                             /* HEFT_INIT */
     uint64_t files, bytes, words, different; /* different: number of distinct words */
     const char *looks_like;                  /* as in struct heft_encode_summary */
     uint32_t merges, ids;                    /* ids: 0 for subword-nmt, whose files have no ids */
@@ -310,7 +317,7 @@ struct heft_train_report {
  * frequent pairs the one with the smallest ids is merged first (subword-nmt: the one with the
  * largest text). HEFT_MALFORMED if a text is not UTF-8; HEFT_USAGE if the texts are empty, or
  * `output` exists and may not be overwritten; HEFT_LIMIT if words need more memory. The options
- * must state the size; report may be NULL. Memory: less than 200 MiB for texts of 64 MiB in all
+ * must state vocab_size; report may be NULL. Memory: less than 200 MiB for texts of 64 MiB in all
  * (decompressed), whatever their content, plus 40 bytes per id beyond 100,000; for larger texts
  * three times the size of the distinct words. If `memory` is less than three times that size and 64
  * KiB, the result is HEFT_LIMIT. Counted words beyond 72 MiB are stored in a temporary file. */
@@ -335,6 +342,7 @@ HEFT_API bool heft_train(const char *const *paths, size_t n, const char *output,
  * inflated once. A sampler must be used by one thread only. */
 struct heft_sampler;
 struct heft_sampler_options {
+    size_t size; /* HEFT_INIT */
     uint32_t seed;
     unsigned width; /* bytes of an id if the file does not state it: 2 or 4; 0: 2 */
 };

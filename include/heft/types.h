@@ -23,6 +23,53 @@
 #define HEFT_API
 #endif
 
+/* ---- growing structs ----------------------------------------------------------------------------
+ *
+ * Later versions add members at the end of structs. Programs that were compiled before keep working:
+ *
+ * A struct that begins with `size_t size` belongs to the caller: options, visitors, and what functions
+ * such as heft_tensor_at fill. `size` says how much of it the program knows. Always initialise it, with
+ * HEFT_INIT, or with designators:
+ *
+ *     struct heft_tensor t = HEFT_INIT(struct heft_tensor);
+ *     struct heft_open_options o = {.size = sizeof o, .salvage = true};
+ *
+ * Zero means the size in version 0.1, so that {0} and {.salvage = true} work for the members of 0.1.
+ *     read by the library     members beyond `size` count as 0. HEFT_USAGE if `size` exceeds the struct
+ *                             of the library, and a byte there is not 0: the program uses a member that
+ *                             this library does not have;
+ *     filled by the library   up to `size`; `size` itself does not change, so that one struct can be
+ *                             used for many calls. A size below that of 0.1 counts as 0, so that the
+ *                             first version also accepts a struct that is not initialised.
+ * Structs without `size` are of two kinds. Those that the library passes to callbacks by pointer, and
+ * the nodes of trees (struct heft_value), belong to the library and may grow at the end: do not make
+ * arrays of them. All others are parts of arrays and of other structs, and never change: heft_error,
+ * heft_input, heft_range, heft_rule, heft_rule_use, heft_option, heft_metadata, heft_confine_path,
+ * heft_diff_side, heft_diff_counts, heft_word_merge.
+ *
+ * Every text (const char *) in a struct is followed by a NUL, which its length, if there is one, does
+ * not count. */
+#if defined(__cplusplus)
+template <typename type> inline type heft_init()
+{
+    type made = type();
+    made.size = sizeof(type);
+    return made;
+}
+#define HEFT_INIT(type) heft_init<type>()
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L
+#define HEFT_INIT(type)                                                                            \
+    {                                                                                              \
+        .size = sizeof(type)                                                                       \
+    }
+#else
+#define HEFT_INIT(type)                                                                            \
+    __extension__(type)                                                                            \
+    {                                                                                              \
+        .size = sizeof(type)                                                                       \
+    }
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -172,6 +219,7 @@ struct heft_value {
 
 /* Tensor in the file that heft cannot read, and the reason. */
 struct heft_unread {
+    size_t size; /* HEFT_INIT */
     const char *name;
     const char *reason;
 };
@@ -186,6 +234,7 @@ struct heft_metadata {
  * metadata, ties and values. */
 enum heft_differing_kind { HEFT_DIFFERING_METADATA, HEFT_DIFFERING_TIE, HEFT_DIFFERING_VALUE };
 struct heft_difference {
+    size_t size; /* HEFT_INIT */
     enum heft_differing_kind kind;
     const char *key; /* key; for a value its dotted path */
     size_t key_len;

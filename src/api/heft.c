@@ -2,6 +2,7 @@
 #include "heft/heft.h"
 
 #include "base/require_arg.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "api/checkpoint.h"
 #include "format/formats.h"
@@ -66,29 +67,36 @@ static bool take_options(struct heft_read_options *out, const struct heft_open_o
            heft_read_options_take(out, &heft_formats, given->options, given->n_options, mem, err);
 }
 
+static bool open_model(struct heft_checkpoint *c, const char *const *paths, size_t n_paths,
+                       const struct heft_open_options *o, struct heft_error *err)
+{
+    return take_options(&c->model.options, o, &c->model.mem, err) &&
+           heft_registry_open(&c->model, paths, n_paths, o->format, err) &&
+           heft_model_validate(&c->model, err) && find_shared(c, err) && list_files(c, err) &&
+           (c->lock = heft_lock_new(err)) && heft_reader_init(&c->reader, &c->model, false, err);
+}
+
 static struct heft_checkpoint *open_paths(const char *const *paths, size_t n_paths,
-                                          const struct heft_open_options *options,
+                                          const struct heft_open_options *o,
                                           const struct heft_open_request *request,
                                           const struct heft_files *files, struct heft_error *err)
 {
-    static const struct heft_open_options usual = {0};
-    const struct heft_open_options *o = options ? options : &usual;
+    struct heft_limits limits;
     struct heft_checkpoint *c =
-        heft_require_paths(paths, n_paths, err) ? heft_calloc(1, sizeof *c, err) : NULL;
+        HEFT_TAKE(heft_limits, &limits, o->limits, err) && heft_require_paths(paths, n_paths, err)
+            ? heft_calloc(1, sizeof *c, err)
+            : NULL;
 
     if (!c)
         return NULL;
     heft_error_begin(err);
-    heft_model_init(&c->model, o->limits, &heft_formats);
+    heft_model_init(&c->model, &limits, &heft_formats);
     if (request)
         c->model.request = *request;
     c->model.files = files;
     c->model.salvage = o->salvage;
     c->model.standard_input = o->standard_input && files == &heft_disk;
-    if (take_options(&c->model.options, o, &c->model.mem, err) &&
-        heft_registry_open(&c->model, paths, n_paths, o->format, err) &&
-        heft_model_validate(&c->model, err) && find_shared(c, err) && list_files(c, err) &&
-        (c->lock = heft_lock_new(err)) && heft_reader_init(&c->reader, &c->model, false, err))
+    if (open_model(c, paths, n_paths, o, err))
         return c;
     if (n_paths == 1)
         heft_error_file(err, paths[0]);
@@ -98,12 +106,12 @@ static struct heft_checkpoint *open_paths(const char *const *paths, size_t n_pat
 
 /* Takes over the inputs, also on failure. */
 static struct heft_checkpoint *open_inputs(const char *const *paths, size_t n_paths,
-                                           const struct heft_open_options *options,
+                                           const struct heft_open_options *o,
                                            const struct heft_open_request *request,
                                            struct heft_input_files *inputs, struct heft_error *err)
 {
     struct heft_checkpoint *const c =
-        open_paths(paths, n_paths, options, request, heft_input_files_of(inputs), err);
+        open_paths(paths, n_paths, o, request, heft_input_files_of(inputs), err);
 
     if (c)
         c->inputs = inputs;
@@ -117,13 +125,16 @@ struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_
                                              const struct heft_open_request *request,
                                              struct heft_error *err)
 {
-    struct heft_input_files *inputs = NULL;
+    struct heft_input_files *inputs;
+    struct heft_open_options o;
 
-    if (request && request->files)
-        return open_paths(paths, n_paths, options, request, request->files, err);
-    if (options && !heft_input_files_take(&inputs, options->inputs, options->n_inputs, err))
+    if (!HEFT_TAKE(heft_open_options, &o, options, err))
         return NULL;
-    return open_inputs(paths, n_paths, options, request, inputs, err);
+    if (request && request->files)
+        return open_paths(paths, n_paths, &o, request, request->files, err);
+    if (!heft_input_files_take(&inputs, o.inputs, o.n_inputs, err))
+        return NULL;
+    return open_inputs(paths, n_paths, &o, request, inputs, err);
 }
 
 const char *heft_checkpoint_locate(const char *path, const struct heft_open_options *options,
@@ -133,7 +144,7 @@ const char *heft_checkpoint_locate(const char *path, const struct heft_open_opti
     struct heft_read_options given = {0};
     struct heft_located located;
 
-    if (options && !take_options(&given, options, mem, err))
+    if (!take_options(&given, options, mem, err))
         return NULL;
     return heft_locate(&heft_formats, files, path, &given, mem, &located, err) ? located.paths[0]
                                                                                : NULL;
@@ -158,11 +169,14 @@ static struct heft_checkpoint *open_root(struct heft_input_files *inputs,
                                          struct heft_error *err)
 {
     const char *const root = heft_input_files_root(inputs);
+    struct heft_open_options o;
 
-    if (!options || options->n_inputs == 0)
-        return open_inputs(&root, 1, options, NULL, inputs, err);
-    heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-              "the options have inputs, too; give them to heft_open");
+    if (HEFT_TAKE(heft_open_options, &o, options, err)) {
+        if (o.n_inputs == 0)
+            return open_inputs(&root, 1, &o, NULL, inputs, err);
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                  "the options have inputs, too; give them to heft_open");
+    }
     heft_input_files_close(inputs);
     return NULL;
 }
@@ -260,7 +274,8 @@ bool heft_file_at(const struct heft_checkpoint *c, size_t index, struct heft_fil
     if (index >= c->model.n_files)
         return false;
     source = &c->model.sources[c->file_sources[index]];
-    *out = (struct heft_file){source->path, source->source.size};
+    HEFT_FILL(heft_file, out,
+              &((struct heft_file){.path = source->path, .bytes = source->source.size}));
     return true;
 }
 
@@ -317,8 +332,6 @@ static bool lacks_part(const struct heft_checkpoint *c, const struct heft_parts 
     return false;
 }
 
-/* Sets member by member: assigning a whole struct would copy it once more, and this is called for
- * each line of a listing. */
 bool heft_tensor_at(const struct heft_checkpoint *c, size_t index, struct heft_tensor *out)
 {
     if (!(c && out))
@@ -326,28 +339,32 @@ bool heft_tensor_at(const struct heft_checkpoint *c, size_t index, struct heft_t
     const struct heft_row *row;
     const struct heft_storage *storage;
     struct heft_place place;
+    struct heft_tensor t;
 
     if (index >= c->model.n_rows)
         return false;
     row = &c->model.rows[index];
     storage = &c->model.storages[row->storage];
     place = find_place(&c->model, storage, row->offset);
-    out->name = row->name.p;
-    out->name_len = row->name.n;
-    out->dtype = (enum heft_dtype)row->dtype;
-    out->rank = row->rank;
-    out->shape = row->shape;
-    out->strides = row->stride;
-    out->bytes = row->bytes;
-    out->file = place.file;
-    out->offset = place.offset;
-    out->stored = place.stored;
-    out->stored_bytes = place.stored_bytes;
-    out->storage = row->parts ? -1 : shared_number(c, row->storage);
-    out->big_endian = (row->flags & HEFT_ROW_SWAP) != 0;
-    out->conjugated = (row->flags & HEFT_ROW_CONJ) != 0;
-    out->negated = (row->flags & HEFT_ROW_NEG) != 0;
-    out->missing = row->parts ? lacks_part(c, row->parts) : storage->is_missing;
+    t = (struct heft_tensor){
+        .name = row->name.p,
+        .name_len = row->name.n,
+        .dtype = (enum heft_dtype)row->dtype,
+        .rank = row->rank,
+        .shape = row->shape,
+        .strides = row->stride,
+        .bytes = row->bytes,
+        .file = place.file,
+        .offset = place.offset,
+        .stored = place.stored,
+        .stored_bytes = place.stored_bytes,
+        .storage = row->parts ? -1 : shared_number(c, row->storage),
+        .big_endian = (row->flags & HEFT_ROW_SWAP) != 0,
+        .conjugated = (row->flags & HEFT_ROW_CONJ) != 0,
+        .negated = (row->flags & HEFT_ROW_NEG) != 0,
+        .missing = row->parts ? lacks_part(c, row->parts) : storage->is_missing,
+    };
+    HEFT_FILL(heft_tensor, out, &t);
     return true;
 }
 
@@ -369,13 +386,13 @@ bool heft_tensor_part_at(const struct heft_checkpoint *c, size_t index, size_t p
     const struct heft_row *row = index < c->model.n_rows ? &c->model.rows[index] : NULL;
     const struct heft_part *p;
     struct heft_place place;
-    uint64_t bytes;
+    struct heft_tensor_part found;
 
     if (!row || !row->parts || part >= row->parts->n)
         return false;
     p = &row->parts->list[part];
     place = heft_checkpoint_place(c, p->storage, p->offset);
-    *out = (struct heft_tensor_part){
+    found = (struct heft_tensor_part){
         .start = p->start,
         .extent = p->extent,
         .strides = p->stride,
@@ -387,9 +404,9 @@ bool heft_tensor_part_at(const struct heft_checkpoint *c, size_t index, size_t p
         .conjugated = (p->flags & HEFT_ROW_CONJ) != 0,
         .negated = (p->flags & HEFT_ROW_NEG) != 0,
     };
-    if (!heft_row_size((enum heft_dtype)row->dtype, row->rank, p->extent, &bytes))
+    if (!heft_row_size((enum heft_dtype)row->dtype, row->rank, p->extent, &found.bytes))
         return false; /* after validation the row has a size */
-    out->bytes = bytes;
+    HEFT_FILL(heft_tensor_part, out, &found);
     return true;
 }
 
@@ -427,8 +444,9 @@ bool heft_unread_at(const struct heft_checkpoint *c, size_t index, struct heft_u
         return false;
     if (index >= c->model.n_unreadable)
         return false;
-    *out =
-        (struct heft_unread){c->model.unreadable[index].name.p, c->model.unreadable[index].reason};
+    HEFT_FILL(heft_unread, out,
+              &((struct heft_unread){.name = c->model.unreadable[index].name.p,
+                                     .reason = c->model.unreadable[index].reason}));
     return true;
 }
 
@@ -486,8 +504,12 @@ bool heft_difference_at(const struct heft_checkpoint *c, size_t index, struct he
     if (index >= heft_model_listed_differing(&c->model))
         return false;
     d = &c->model.differing[index];
-    *out = (struct heft_difference){d->kind, d->key.p, d->key.n, c->model.sources[d->source].number,
-                                    d->value};
+    HEFT_FILL(heft_difference, out,
+              &((struct heft_difference){.kind = d->kind,
+                                         .key = d->key.p,
+                                         .key_len = d->key.n,
+                                         .file = c->model.sources[d->source].number,
+                                         .value = d->value}));
     return true;
 }
 

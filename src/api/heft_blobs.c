@@ -1,5 +1,6 @@
 /* heft_blobs.c: the public API for blobs: named bytes that are not tensors. */
 #include "base/require_arg.h"
+#include "base/sized.h"
 #include "api/checkpoint.h"
 
 #define STREAM_PIECE (4u << 20)
@@ -17,12 +18,13 @@ bool heft_blob_at(const struct heft_checkpoint *c, size_t index, struct heft_blo
         return false;
     const struct heft_model_blob *blob;
     struct heft_place place;
+    struct heft_blob found;
 
     if (index >= c->model.n_blobs)
         return false;
     blob = &c->model.blobs[index];
     place = heft_checkpoint_place(c, blob->storage, 0);
-    *out = (struct heft_blob){
+    found = (struct heft_blob){
         .name = blob->name.p,
         .name_len = blob->name.n,
         .kind = blob->kind,
@@ -32,6 +34,7 @@ bool heft_blob_at(const struct heft_checkpoint *c, size_t index, struct heft_blo
         .stored = place.stored,
         .stored_bytes = place.stored_bytes,
     };
+    HEFT_FILL(heft_blob, out, &found);
     return true;
 }
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/require_arg.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "api/checkpoint.h"
 #include "format/formats.h"
@@ -93,7 +94,7 @@ bool heft_map_at(const struct heft_map *map, size_t index, struct heft_segment *
         return false;
     if (index >= map->count)
         return false;
-    *out = map->segments[index];
+    HEFT_FILL(heft_segment, out, &map->segments[index]);
     return true;
 }
 
@@ -121,7 +122,7 @@ static const char *path_of(const struct heft_model *model, uint32_t source)
 static void report_finding(const struct verifier *v, enum heft_severity severity, const char *file,
                            uint64_t offset, const char *text)
 {
-    const struct heft_finding finding = {severity, file, offset, text};
+    const struct heft_finding finding = {sizeof finding, severity, file, offset, text};
 
     if (v->each)
         v->each(v->ctx, &finding);
@@ -296,14 +297,17 @@ bool heft_verify(struct heft_checkpoint *c, const struct heft_verify_options *op
     if (!heft_require_arg(c, "a checkpoint", err))
         return false;
     struct verifier v = {c, each, ctx};
-    struct heft_exec_options exec = {0};
+    struct heft_verify_options o;
+    struct heft_verified verified;
 
-    if (options) {
-        exec.threads = options->threads;
-        exec.progress = options->progress;
-        exec.progress_ctx = options->progress_ctx;
-        if (options->verified)
-            count_verified(&c->model, options->verified);
+    if (!HEFT_TAKE(heft_verify_options, &o, options, err))
+        return false;
+    const struct heft_exec_options exec = {
+        .threads = o.threads, .progress = o.progress, .progress_ctx = o.progress_ctx};
+
+    if (o.verified) {
+        count_verified(&c->model, &verified);
+        HEFT_FILL(heft_verified, o.verified, &verified);
     }
     report_notes(&v);
     report_differing(&v);
@@ -382,10 +386,14 @@ bool heft_missing_at(const struct heft_checkpoint *c, size_t file, uint64_t *exp
     return source->expected > source->source.size;
 }
 
-static struct heft_finding finding_of(const struct heft_checkpoint *c, const struct heft_note *note)
+static void fill_finding(const struct heft_checkpoint *c, const struct heft_note *note,
+                         struct heft_finding *out)
 {
-    return (struct heft_finding){note->severity, path_of(&c->model, note->source), note->offset,
-                                 note->text};
+    HEFT_FILL(heft_finding, out,
+              &((struct heft_finding){.severity = note->severity,
+                                      .file = path_of(&c->model, note->source),
+                                      .offset = note->offset,
+                                      .text = note->text}));
 }
 
 bool heft_damage_at(const struct heft_checkpoint *c, size_t index, struct heft_finding *out)
@@ -397,7 +405,7 @@ bool heft_damage_at(const struct heft_checkpoint *c, size_t index, struct heft_f
 
         if (!note->is_damage || index-- > 0)
             continue;
-        *out = finding_of(c, note);
+        fill_finding(c, note, out);
         return true;
     }
     return false;
@@ -412,7 +420,7 @@ bool heft_lack_at(const struct heft_checkpoint *c, size_t index, struct heft_fin
 
         if (!note->is_lack || index-- > 0)
             continue;
-        *out = finding_of(c, note);
+        fill_finding(c, note, out);
         return true;
     }
     return false;
@@ -427,7 +435,7 @@ bool heft_left_at(const struct heft_checkpoint *c, size_t index, struct heft_fin
 
         if (!note->is_left || index-- > 0)
             continue;
-        *out = finding_of(c, note);
+        fill_finding(c, note, out);
         return true;
     }
     return false;
@@ -438,8 +446,11 @@ bool heft_left_at(const struct heft_checkpoint *c, size_t index, struct heft_fin
 static bool format_info(const struct heft_format *format, struct heft_format_info *out)
 {
     if (format)
-        *out = (struct heft_format_info){format->name, format->summary, format->open != NULL,
-                                         heft_format_writes(format)};
+        HEFT_FILL(heft_format_info, out,
+                  &((struct heft_format_info){.name = format->name,
+                                              .summary = format->summary,
+                                              .reads = format->open != NULL,
+                                              .writes = heft_format_writes(format)}));
     return format != NULL;
 }
 

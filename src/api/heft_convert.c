@@ -1,12 +1,16 @@
 /* heft_convert.c: the public API for conversions. The handle is core's struct heft_conversion. */
 #include "base/require_arg.h"
+#include "base/sized.h"
 #include "api/checkpoint.h"
 #include "core/convert.h"
 #include "io/sink.h"
 
-static bool check_options(const struct heft_convert_options *options, struct heft_error *err)
+static bool take_options(struct heft_convert_options *options,
+                         const struct heft_convert_options *given, struct heft_error *err)
 {
-    if (!options || !options->output)
+    if (!HEFT_TAKE(heft_convert_options, options, given, err))
+        return false;
+    if (!options->output)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "NULL, expected a name to write to");
     if (!heft_require_options(options->format_options, options->n_format_options, err))
         return false;
@@ -23,12 +27,13 @@ struct heft_conversion *heft_convert_plan(struct heft_checkpoint *c,
 {
     if (!heft_require_arg(c, "a checkpoint", err))
         return NULL;
+    struct heft_convert_options o;
     struct heft_conversion *conversion =
-        check_options(options, err) ? heft_calloc(1, sizeof *conversion, err) : NULL;
+        take_options(&o, options, err) ? heft_calloc(1, sizeof *conversion, err) : NULL;
 
     if (!conversion)
         return NULL;
-    if (heft_conversion_plan(conversion, &c->model, options, err))
+    if (heft_conversion_plan(conversion, &c->model, &o, err))
         return conversion;
     heft_convert_free(conversion);
     return NULL;
@@ -40,7 +45,7 @@ void heft_convert_summary(const struct heft_conversion *conversion, struct heft_
         return;
     const struct heft_plan *plan = &conversion->plan;
 
-    *out = (struct heft_planned){
+    struct heft_planned planned = {
         .files = plan->n_files,
         .tensors = conversion->exports.n_items,
         .ops = plan->n_ops,
@@ -48,7 +53,8 @@ void heft_convert_summary(const struct heft_conversion *conversion, struct heft_
         .is_sharded = conversion->exports.n_shards > 1,
     };
     for (size_t i = 0; i < plan->n_files; i++)
-        out->bytes += plan->files[i].size;
+        planned.bytes += plan->files[i].size;
+    HEFT_FILL(heft_planned, out, &planned);
 }
 
 bool heft_convert_file(const struct heft_conversion *conversion, size_t index,
@@ -58,8 +64,9 @@ bool heft_convert_file(const struct heft_conversion *conversion, size_t index,
         return false;
     if (index >= conversion->plan.n_files)
         return false;
-    *out =
-        (struct heft_file){conversion->plan.files[index].path, conversion->plan.files[index].size};
+    HEFT_FILL(heft_file, out,
+              &((struct heft_file){.path = conversion->plan.files[index].path,
+                                   .bytes = conversion->plan.files[index].size}));
     return true;
 }
 
@@ -69,11 +76,12 @@ bool heft_convert_tensor(const struct heft_conversion *conversion, size_t index,
     if (!(conversion && out))
         return false;
     const struct heft_export_item *item;
+    struct heft_planned_tensor planned;
 
     if (index >= conversion->exports.n_items)
         return false;
     item = &conversion->exports.items[index];
-    *out = (struct heft_planned_tensor){
+    planned = (struct heft_planned_tensor){
         .name = item->name.p,
         .source_name = item->row->name.p,
         .file = item->shard,
@@ -81,6 +89,7 @@ bool heft_convert_tensor(const struct heft_conversion *conversion, size_t index,
         .offset = heft_plan_offset(&conversion->plan, item),
         .bytes = item->bytes,
     };
+    HEFT_FILL(heft_planned_tensor, out, &planned);
     return true;
 }
 
@@ -105,7 +114,7 @@ bool heft_convert_lost_at(const struct heft_conversion *conversion, size_t index
         return false;
     if (index >= conversion->n_lost)
         return false;
-    *out = conversion->lost[index];
+    HEFT_FILL(heft_unread, out, &conversion->lost[index]);
     return true;
 }
 

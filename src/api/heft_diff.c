@@ -1,6 +1,7 @@
 /* heft_diff.c: the public API for comparing two checkpoints. */
 #include "api/checkpoint.h"
 #include "base/require_arg.h"
+#include "base/sized.h"
 #include "measure/diff_tensors.h"
 
 static bool is_tolerance(double x)
@@ -51,15 +52,18 @@ bool heft_diff(struct heft_checkpoint *a, struct heft_checkpoint *b,
                const struct heft_diff_options *options, const struct heft_diff_visitor *visitor,
                struct heft_diff_result *result, struct heft_error *err)
 {
-    static const struct heft_diff_options usual = {0};
-    static const struct heft_diff_visitor nobody = {0};
-    const struct heft_diff_options *const o = options ? options : &usual;
-    const struct heft_diff_visitor *const v = visitor ? visitor : &nobody;
+    struct heft_diff_options o;
+    struct heft_diff_visitor v;
+    struct heft_diff_result found = {0};
+    bool ok;
 
     if (!heft_require_arg(a && b, "a checkpoint", err) ||
-        !heft_require_arg(result != NULL, "a result", err) || !check_options(o, err))
+        !heft_require_arg(result != NULL, "a result", err) ||
+        !HEFT_TAKE(heft_diff_options, &o, options, err) ||
+        !HEFT_TAKE(heft_diff_visitor, &v, visitor, err) || !check_options(&o, err))
         return false;
-    *result = (struct heft_diff_result){0};
-    return heft_diff_tensors(&a->reader, &b->reader, o, v, result, err) &&
-           (!o->metadata || compare_others(a, b, o, v, result, err));
+    ok = heft_diff_tensors(&a->reader, &b->reader, &o, &v, &found, err) &&
+         (!o.metadata || compare_others(a, b, &o, &v, &found, err));
+    HEFT_FILL(heft_diff_result, result, &found);
+    return ok;
 }

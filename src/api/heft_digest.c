@@ -3,6 +3,7 @@
 
 #include "api/checkpoint.h"
 #include "base/require_arg.h"
+#include "base/sized.h"
 #include "heft/digest.h"
 #include "measure/compare.h"
 
@@ -134,14 +135,15 @@ bool heft_digest_tensors(struct heft_checkpoint *c, const struct heft_digest_opt
                          bool (*each)(void *ctx, const struct heft_digest *digest), void *ctx,
                          struct heft_error *err)
 {
-    static const struct heft_digest_options usual = {0};
+    struct heft_digest_options o;
     struct heft_hasher hasher;
 
-    if (!heft_require_arg(c && each && (!options || options->rules || options->n_rules == 0),
-                          "an argument", err) ||
+    if (!heft_require_arg(c && each, "an argument", err) ||
+        !HEFT_TAKE(heft_digest_options, &o, options, err) ||
+        !heft_require_arg(o.rules || o.n_rules == 0, "an argument", err) ||
         !heft_hasher_open(&hasher, err))
         return false;
-    struct printing p = {.c = c, .options = options ? options : &usual, .each = each, .ctx = ctx};
+    struct printing p = {.c = c, .options = &o, .each = each, .ctx = ctx};
     const struct heft_digest_how how = how_of(p.options, &hasher);
     bool ok;
 
@@ -209,12 +211,13 @@ bool heft_digest_files(struct heft_checkpoint *c, const struct heft_digest_optio
                        bool (*each)(void *ctx, const struct heft_digest *digest), void *ctx,
                        struct heft_error *err)
 {
-    static const struct heft_digest_options usual = {0};
+    struct heft_digest_options o;
     struct heft_hasher hasher;
 
-    if (!heft_require_arg(c && each, "an argument", err) || !heft_hasher_open(&hasher, err))
+    if (!heft_require_arg(c && each, "an argument", err) ||
+        !HEFT_TAKE(heft_digest_options, &o, options, err) || !heft_hasher_open(&hasher, err))
         return false;
-    struct printing p = {.c = c, .options = options ? options : &usual, .each = each, .ctx = ctx};
+    struct printing p = {.c = c, .options = &o, .each = each, .ctx = ctx};
     const struct heft_digest_run run = {.items = c->model.n_files,
                                         .bytes = file_bytes,
                                         .read = read_file,
@@ -277,10 +280,12 @@ struct heft_digest_list *heft_digest_list_open(const char *path,
                                                const struct heft_open_options *options,
                                                struct heft_error *err)
 {
-    struct heft_input_files *inputs = NULL;
+    struct heft_open_options o;
+    struct heft_input_files *inputs;
     struct heft_digest_list *list;
 
-    if (options && !heft_input_files_take(&inputs, options->inputs, options->n_inputs, err))
+    if (!HEFT_TAKE(heft_open_options, &o, options, err) ||
+        !heft_input_files_take(&inputs, o.inputs, o.n_inputs, err))
         return NULL;
     list = open_list(path, heft_input_files_of(inputs), err);
     heft_input_files_close(inputs);
@@ -311,13 +316,13 @@ bool heft_compare_digests(struct heft_checkpoint *c, const char *const *inputs, 
                           void (*each)(void *ctx, const struct heft_finding *finding), void *ctx,
                           struct heft_error *err)
 {
-    static const struct heft_compare_options usual = {0};
-    const struct heft_compare_options *const o = options ? options : &usual;
+    struct heft_compare_options o;
     struct heft_hasher hasher;
 
     if (!heft_require_arg(list && each, "an argument", err) ||
         !heft_require_arg(c || list->kind != HEFT_LIST_TENSORS, "a checkpoint", err) ||
-        !heft_require_paths(inputs, n_inputs, err) || !heft_hasher_open(&hasher, err))
+        !heft_require_paths(inputs, n_inputs, err) ||
+        !HEFT_TAKE(heft_compare_options, &o, options, err) || !heft_hasher_open(&hasher, err))
         return false;
     struct heft_comparison k = {
         .reader = c ? &c->reader : NULL,
@@ -325,13 +330,13 @@ bool heft_compare_digests(struct heft_checkpoint *c, const char *const *inputs, 
         .n_inputs = n_inputs,
         .files = c ? c->model.files : &heft_disk,
         .list = list,
-        .how = {&hasher, o->threads, o->progress, o->progress_ctx},
+        .how = {&hasher, o.threads, o.progress, o.progress_ctx},
         .each = each,
         .ctx = ctx,
     };
     const bool ok = heft_compare(&k, err);
 
-    if (o->compared)
-        *o->compared = k.compared;
+    if (o.compared)
+        HEFT_FILL(heft_compared, o.compared, &k.compared);
     return ok;
 }

@@ -1,5 +1,6 @@
 /* heft_format_option.c: the public functions for options of formats. */
 #include "base/require_arg.h"
+#include "base/sized.h"
 #include "core/format_options.h"
 #include "format/formats.h"
 
@@ -10,7 +11,7 @@ bool heft_format_option_at(const char *format, size_t index, struct heft_format_
 
     if (!f || index >= heft_format_option_count(f))
         return false;
-    *out = f->options[index];
+    HEFT_FILL(heft_format_option, out, &f->options[index]);
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* heft_output.c: the public API for files of a program, over a sink with one file. */
 #include "base/mem.h"
 #include "base/require_arg.h"
+#include "base/sized.h"
 #include "heft/heft.h"
 #include "io/sink.h"
 
@@ -12,10 +13,8 @@ struct heft_output {
 static bool add_file(struct heft_output *output, const char *path,
                      const struct heft_output_options *options, struct heft_error *err)
 {
-    struct heft_sink_options how = {0};
+    const struct heft_sink_options how = {options->overwrite, options->no_sync};
 
-    if (options)
-        how = (struct heft_sink_options){options->overwrite, options->no_sync};
     output->sink = heft_sink_new(&how, err);
     return output->sink && heft_sink_add_growing(output->sink, path, &output->file, err);
 }
@@ -23,11 +22,13 @@ static bool add_file(struct heft_output *output, const char *path,
 struct heft_output *heft_output_new(const char *path, const struct heft_output_options *options,
                                     struct heft_error *err)
 {
-    if (!heft_require_arg(path, "a path", err))
+    struct heft_output_options o;
+
+    if (!heft_require_arg(path, "a path", err) || !HEFT_TAKE(heft_output_options, &o, options, err))
         return NULL;
     struct heft_output *const output = heft_calloc(1, sizeof *output, err);
 
-    if (output && add_file(output, path, options, err))
+    if (output && add_file(output, path, &o, err))
         return output;
     heft_output_free(output);
     return NULL;

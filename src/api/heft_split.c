@@ -1,6 +1,7 @@
 /* heft_split.c: the public API for splitting a list of the caller's items into shards as the hub
  * does, with file names. */
 #include "base/require_arg.h"
+#include "base/sized.h"
 #include "base/map.h"
 #include "heft/heft.h"
 
@@ -33,6 +34,16 @@ static bool make_room(struct gathered *g, size_t n, struct heft_arena *mem, stru
     return g->shards != NULL;
 }
 
+static bool ask_size(const struct heft_split_items *items, size_t item, uint64_t *bytes,
+                     struct heft_error *err)
+{
+    heft_error_begin(err);
+    if (items->bytes(items->ctx, item, bytes, err))
+        return true;
+    return err->code != HEFT_OK ? false
+                                : heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
+}
+
 /* The size of an item whose storage occurred before is not asked for. */
 static bool collect_items(struct gathered *g, const struct heft_split_items *items,
                           struct heft_strmap *seen, struct heft_error *err)
@@ -50,7 +61,7 @@ static bool collect_items(struct gathered *g, const struct heft_split_items *ite
                 seen, (struct heft_str){(const char *)&g->storages[k], sizeof g->storages[k]}, 0,
                 &other, err))
             return false;
-        if (other == HEFT_MAP_NONE && !items->size(items->ctx, i, &g->sizes[k], err))
+        if (other == HEFT_MAP_NONE && !ask_size(items, i, &g->sizes[k], err))
             return false;
         g->n++;
     }
@@ -117,7 +128,11 @@ struct heft_split_plan *heft_split_with(const struct heft_split_items *items,
                                         uint64_t max_shard_size, const char *filename_pattern,
                                         struct heft_error *err)
 {
-    if (!heft_require_arg(items && filename_pattern, "an argument", err))
+    struct heft_split_items own;
+
+    if (!heft_require_arg(items && filename_pattern, "an argument", err) ||
+        !HEFT_TAKE(heft_split_items, &own, items, err) ||
+        !heft_require_arg(own.bytes || own.n == 0, "a function that returns sizes", err))
         return NULL;
     struct heft_split_plan *plan = heft_calloc(1, sizeof *plan, err);
     struct heft_strmap seen = {0};
@@ -125,7 +140,7 @@ struct heft_split_plan *heft_split_with(const struct heft_split_items *items,
     struct gathered g = {0};
     const char *mark = NULL;
     const bool ok = plan && check_pattern(filename_pattern, &mark, err) &&
-                    make_room(&g, items->n, &mem, err) && collect_items(&g, items, &seen, err) &&
+                    make_room(&g, own.n, &mem, err) && collect_items(&g, &own, &seen, err) &&
                     heft_split(g.n, g.sizes, g.storages, max_shard_size, g.shards, g.order,
                                &g.n_shards, &plan->total, err) &&
                     fill_files(plan, &g, filename_pattern, mark, err);
@@ -145,7 +160,7 @@ bool heft_split_file_at(const struct heft_split_plan *plan, size_t index,
         return false;
     if (index >= plan->n_files)
         return false;
-    *out = plan->files[index];
+    HEFT_FILL(heft_split_file, out, &plan->files[index]);
     return true;
 }
 

@@ -8,6 +8,7 @@
 #include "api/checkpoint.h"
 #include "base/mem.h"
 #include "base/require_arg.h"
+#include "base/sized.h"
 #include "heft/stats.h"
 #include "io/pool.h"
 #include "measure/block_walk.h"
@@ -207,19 +208,16 @@ bool heft_stats(struct heft_checkpoint *c, const struct heft_stats_options *opti
 {
     if (!heft_require_arg(c && each, "an argument", err))
         return false;
-    const struct heft_stats_options defaults = {0};
-    struct stats_run run = {.c = c,
-                            .options = options ? options : &defaults,
-                            .each = each,
-                            .ctx = ctx,
-                            .kernel = heft_stats_kernel()};
+    struct heft_stats_options own;
+    struct stats_run run = {
+        .c = c, .options = &own, .each = each, .ctx = ctx, .kernel = heft_stats_kernel()};
     struct heft_block_walk walk = {.bytes = bytes_of,
                                    .block_bytes = segment_of,
                                    .work = reduce_segment,
                                    .take = take_segment,
                                    .ctx = &run,
                                    .result_size = sizeof(struct heft_stats_range)};
-    bool ok = list_selected(&run, err);
+    bool ok = HEFT_TAKE(heft_stats_options, &own, options, err) && list_selected(&run, err);
 
     if (ok) {
         measure_work(&run);

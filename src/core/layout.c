@@ -193,12 +193,13 @@ static const char *describe_storage(struct layout *layout, uint32_t storage, str
 static void add_segment(struct layout *layout, uint32_t source, uint64_t off, uint64_t len,
                         const char *what)
 {
-    layout->segments[layout->count++] = (struct heft_segment){layout->model->sources[source].number,
-                                                              off,
-                                                              len,
-                                                              what ? what : "unclaimed",
-                                                              what != NULL,
-                                                              false};
+    layout->segments[layout->count++] =
+        (struct heft_segment){.size = sizeof(struct heft_segment),
+                              .file = layout->model->sources[source].number,
+                              .offset = off,
+                              .bytes = len,
+                              .what = what ? what : "unclaimed",
+                              .claimed = what != NULL};
 }
 
 /* Adds a gap: unclaimed bytes. Zeros count as padding if the writer of the file is known to pad. */

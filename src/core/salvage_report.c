@@ -9,7 +9,7 @@ static bool add_lost(struct heft_conversion *c, const char *name, const char *re
 {
     if (!heft_grow(&c->lost, &c->cap_lost, c->n_lost, 1, sizeof *c->lost, err))
         return false;
-    c->lost[c->n_lost++] = (struct heft_unread){name, reason};
+    c->lost[c->n_lost++] = (struct heft_unread){.name = name, .reason = reason};
     return true;
 }
 

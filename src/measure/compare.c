@@ -5,7 +5,7 @@ void heft_comparison_report(const struct heft_comparison *c, enum heft_severity 
                             const char *file, uint64_t offset, const char *format, ...)
 {
     struct heft_error text = {0}; /* escapes names, and has room for a line */
-    struct heft_finding finding = {severity, file, offset, text.text};
+    struct heft_finding finding = {sizeof finding, severity, file, offset, text.text};
     va_list args;
 
     va_start(args, format);

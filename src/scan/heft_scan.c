@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "base/require_arg.h"
+#include "base/sized.h"
 #include "base/map.h"
 #include "scan/scan.h"
 #include "heft/heft.h"
@@ -53,19 +54,37 @@ static bool scan_file(const struct heft_files *files, const char *path,
     return ok;
 }
 
+/* The limits and inputs of the options. */
+struct scan_how {
+    struct heft_limits limits;
+    struct heft_input_files *inputs;
+};
+
+static bool take_options(struct scan_how *how, const struct heft_open_options *options,
+                         struct heft_error *err)
+{
+    struct heft_open_options o;
+    struct heft_limits asked;
+
+    if (!HEFT_TAKE(heft_open_options, &o, options, err) ||
+        !HEFT_TAKE(heft_limits, &asked, o.limits, err))
+        return false;
+    how->limits = heft_limits_complete(&asked);
+    return heft_input_files_take(&how->inputs, o.inputs, o.n_inputs, err);
+}
+
 bool heft_scan(const char *path, const struct heft_open_options *options,
                void (*each)(void *ctx, const struct heft_scan_item *item), void *ctx,
                bool *complete, struct heft_error *err)
 {
-    const struct heft_limits whole = heft_limits_complete(options ? options->limits : NULL);
-    struct heft_input_files *inputs = NULL;
+    struct scan_how how;
     bool ok;
 
-    if (options && !heft_input_files_take(&inputs, options->inputs, options->n_inputs, err))
+    if (!take_options(&how, options, err))
         return false;
     ok = heft_require_arg(path && each && complete, "an argument", err) &&
-         scan_file(heft_input_files_of(inputs), path, &whole, each, ctx, complete, err);
-    heft_input_files_close(inputs);
+         scan_file(heft_input_files_of(how.inputs), path, &how.limits, each, ctx, complete, err);
+    heft_input_files_close(how.inputs);
     return ok;
 }
 
@@ -378,7 +397,7 @@ static bool scan_tree(const struct heft_files *files, const char *path,
                       const struct heft_limits *limits, const struct heft_scan_visitor *visitor,
                       struct heft_error *err)
 {
-    struct walk w = {.files = files, .visitor = visitor, .limits = heft_limits_complete(limits)};
+    struct walk w = {.files = files, .visitor = visitor, .limits = *limits};
     bool ok = scan_input(&w, path, err);
 
     if (ok && w.judged == 0 && w.failed > 0) {
@@ -392,14 +411,16 @@ static bool scan_tree(const struct heft_files *files, const char *path,
 bool heft_scan_tree(const char *path, const struct heft_open_options *options,
                     const struct heft_scan_visitor *visitor, struct heft_error *err)
 {
-    struct heft_input_files *inputs = NULL;
+    struct heft_scan_visitor v;
+    struct scan_how how;
     bool ok;
 
-    if (options && !heft_input_files_take(&inputs, options->inputs, options->n_inputs, err))
+    if (!take_options(&how, options, err))
         return false;
     ok = heft_require_arg(path && visitor, "an argument", err) &&
-         scan_tree(heft_input_files_of(inputs), path, options ? options->limits : NULL, visitor,
-                   err);
-    heft_input_files_close(inputs);
+         HEFT_TAKE(heft_scan_visitor, &v, visitor, err) &&
+         heft_require_arg(v.item && v.result, "a function", err) &&
+         scan_tree(heft_input_files_of(how.inputs), path, &how.limits, &v, err);
+    heft_input_files_close(how.inputs);
     return ok;
 }

@@ -86,7 +86,8 @@ static void end(struct scene *s)
 static bool encode(const struct scene *s, struct change *change, struct heft_error *err)
 {
     const char *inputs[] = {s->a, s->b};
-    const struct heft_encode_options how = {.output = s->output,
+    const struct heft_encode_options how = {.size = sizeof how,
+                                            .output = s->output,
                                             .eot = HEFT_EOT_NONE,
                                             .threads = 1,
                                             .no_sync = true,
@@ -155,7 +156,8 @@ static void test_vanishing(void **state)
 static void test_closed_folder(void **state)
 {
     struct scene s = begin();
-    const struct heft_encode_options how = {.output = s.output, .no_sync = true};
+    const struct heft_encode_options how = {
+        .size = sizeof how, .output = s.output, .no_sync = true};
     const char *inputs[] = {s.folder};
     bool hit = false;
 

@@ -34,7 +34,8 @@ struct trial {
 static bool encode_once(struct trial *t, struct heft_error *err)
 {
     const char *inputs[] = {t->input};
-    const struct heft_encode_options how = {.output = t->output,
+    const struct heft_encode_options how = {.size = sizeof how,
+                                            .output = t->output,
                                             .format = t->format,
                                             .jsonl_key = t->jsonl,
                                             .combine = 3,
@@ -130,8 +131,11 @@ static size_t long_words(char *text)
 static void encode_with(const struct heft_vocab *v, const char *input, const char *output,
                         unsigned threads)
 {
-    const struct heft_encode_options how = {
-        .output = output, .format = "bin", .overwrite = true, .threads = threads};
+    const struct heft_encode_options how = {.size = sizeof how,
+                                            .output = output,
+                                            .format = "bin",
+                                            .overwrite = true,
+                                            .threads = threads};
     struct heft_error err = {0};
     struct heft_encoding *e = heft_encode_plan(v, &input, 1, &how, &err);
 
@@ -197,7 +201,8 @@ static void test_many_inputs(void **state)
     char *const folder = heft_scratch_new(), *const merges = heft_scratch_path(folder, "vocab.bpe");
     char *const input = heft_scratch_path(folder, "in"), *const output =
                                                              heft_scratch_path(folder, "out.bin");
-    struct heft_encode_options how = {.output = output, .combine = UINT64_MAX, .overwrite = true};
+    struct heft_encode_options how = {
+        .size = sizeof how, .output = output, .combine = UINT64_MAX, .overwrite = true};
     struct heft_vocab *v;
     size_t n;
 
@@ -230,7 +235,7 @@ static void test_devices(void **state)
     struct heft_error err = {0};
     char *const folder = heft_scratch_new(), *const merges = heft_scratch_path(folder, "vocab.bpe");
     char *const input = heft_scratch_path(folder, "in");
-    struct heft_encode_options how = {.output = "/dev/shm/heft-none.bin"};
+    struct heft_encode_options how = {.size = sizeof how, .output = "/dev/shm/heft-none.bin"};
     struct heft_encoding *e;
     struct heft_vocab *v;
 

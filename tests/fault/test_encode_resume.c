@@ -47,6 +47,7 @@ static bool encode_once(struct trial *t, bool resume, struct heft_error *err)
 {
     const char *inputs[] = {t->input};
     const struct heft_encode_options how = {
+        .size = sizeof how,
         .output = t->output,
         .format = t->format,
         .jsonl_key = t->jsonl_key,

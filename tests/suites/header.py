@@ -16,7 +16,7 @@ COMPILERS = [  # command, language, standard, additional warnings
     *(("clang", "c", standard, C_WARNINGS) for standard in ("c99", "c17")),
     ("clang++", "c++", "c++17", ["-Wold-style-cast"]),
 ]
-DECLARATION = re.compile(r"HEFT_API[^;{]*?\b(heft_\w+)\s*\(")
+DECLARATION = re.compile(r"^HEFT_API[^;{]*?\b(heft_\w+)\s*\(", re.M)
 
 
 def jobs(ctx):
@@ -27,6 +27,13 @@ def jobs(ctx):
         for header in headers:
             yield (f"{compiler} -std={standard} {header.name}",
                    lambda a=(compiler, language, standard, more, header): compile_alone(ctx, *a))
+    for compiler, language, standard in INIT_COMPILERS:
+        if shutil.which(compiler):
+            yield (f"{compiler} -std={standard} HEFT_INIT",
+                   lambda a=(compiler, language, standard): compile_init(ctx, *a))
+    yield "structs that begin with their size", lambda: check_sized(headers)
+    if ctx.long:  # it compiles the whole library
+        yield "a program and a library of different versions", lambda: check_grown(ctx)
     yield "exported symbols are the declared ones", lambda: check_exports(ctx, headers)
     yield "every function is in libheft(3)", lambda: check_manual(headers)
     yield "every function is tested with NULL", lambda: check_nulls(headers)
@@ -40,6 +47,125 @@ def compile_alone(ctx, compiler, language, standard, more, header):
     line = f"#include <heft/{header.name}>\n"
     must_succeed(ctx, [compiler, "-x", language, f"-std={standard}", *WARNINGS, *more,
                        f"-I{INCLUDE}", "-fsyntax-only", "-"], stdin=None, input=(line * 2).encode())
+
+
+# Initialisers in the strictest modes, also in file scope. C89 as gcc has it, with bool and <stdint.h>.
+INIT_COMPILERS = [
+    *(("gcc", "c", standard) for standard in ("c89", "c99", "c17", "c2x")),
+    *(("g++", "c++", standard) for standard in ("c++98", "c++11", "c++20")),
+    ("clang", "c", "c99"), ("clang", "c", "c17"), ("clang++", "c++", "c++11"),
+]
+INIT_PROGRAM = """\
+#include <heft/heft.h>
+#include <heft/tokens.h>
+static struct heft_tensor before = HEFT_INIT(struct heft_tensor);
+int main(void)
+{
+    struct heft_limits limits = HEFT_INIT(struct heft_limits);
+    struct heft_encode_options options = HEFT_INIT(struct heft_encode_options);
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
+    return before.size == sizeof t && t.size == sizeof t && !t.name && limits.size == sizeof limits &&
+           options.size == sizeof options && !options.written ? 0 : 1;
+}
+"""
+
+
+def compile_init(ctx, compiler, language, standard):
+    program = ctx.folder("init") / "init"
+    must_succeed(ctx, [compiler, "-x", language, f"-std={standard}", "-Wpedantic", "-Wall", "-Wextra", "-Werror",
+                       f"-I{INCLUDE}", "-o", program, "-"], stdin=None, input=INIT_PROGRAM.encode())
+    must_succeed(ctx, [program])
+
+
+STRUCT = re.compile(r"^struct (heft_\w+) \{\n(.*?)^\};", re.M | re.S)
+# Structs without a size, as "Growing structs" of types.h divides them: of the library, which may grow at the
+# end, and parts of arrays and other structs, which never change.
+OF_LIBRARY = set("""heft_value heft_scan_item heft_scan_result heft_trace_pickle heft_trace_step heft_trace_entry
+    heft_trace_tensor heft_index_entry heft_digest heft_tensor_stats heft_diff_item heft_diff_pair heft_diff_value
+    heft_word""".split())
+UNCHANGING = set("""heft_error heft_input heft_range heft_rule heft_rule_use heft_option heft_metadata heft_confine_path
+    heft_diff_side heft_diff_counts heft_word_merge""".split())
+
+
+def check_sized(headers):
+    """Every public struct begins with its size and is in the table of sized.h, or is of a kind without size."""
+    structs = {name: body for header in headers for name, body in STRUCT.findall(strip_comments(header))}
+    table = (ROOT / "src/base/sized.h").read_text(encoding="utf-8")
+    table = dict(re.findall(r"X\((heft_\w+), (\w+)\)", table))
+    sized = {name for name, body in structs.items() if body.lstrip().startswith("size_t size;")}
+    listed = set(re.findall(r"\bheft_\w+", re.search(r"never change:(.*?)\.\s*\*\n", (INCLUDE / "heft/types.h")
+                                                    .read_text(encoding="utf-8"), re.S).group(1)))
+    problems = [f"struct {name}: begins with its size, but is not in the table of src/base/sized.h"
+                for name in sized - set(table)]
+    problems += [f"struct {name}: in the table of src/base/sized.h, but does not begin with `size_t size`"
+                 for name in set(table) - sized]
+    problems += [f"struct {name}: has no member {last}, the last one of 0.1" for name, last in table.items()
+                 if not re.search(rf"\b{last}\b", structs.get(name, last))]
+    problems += [f"struct {name}: does not begin with `size_t size`, and is of no kind without it (header.py)"
+                 for name in set(structs) - sized - OF_LIBRARY - UNCHANGING]
+    if listed != UNCHANGING:
+        problems.append("types.h lists other structs that never change: " + " ".join(sorted(listed ^ UNCHANGING)))
+    if problems:
+        raise Fail("\n".join(sorted(problems)))
+
+
+# ---- programs and libraries of different versions --------------------------------------------------------
+
+SIZED_INPUTS = ["safetensors/sharded", "torch/linear.pt", "torch-dcp/rows", "ptd/blobs.ptd", "saved-model/v1"]
+
+
+def check_grown(ctx):
+    """Grows every struct that begins with its size, builds the library with it, and runs one program with both
+    libraries; and the program of the grown headers with the library of this build."""
+    folder = ctx.folder("grown")
+    for name in ("CMakeLists.txt", "LICENSE", "NOTICE"):
+        shutil.copy(ROOT / name, folder)
+    for name in ("src", "cmake", "cli", "modules", "include", "scripts", "man"):
+        shutil.copytree(ROOT / name, folder / name)
+    for header in (folder / "include/heft").glob("*.h"):
+        text = header.read_text(encoding="utf-8")
+        header.write_text(STRUCT.sub(grow_struct, text), encoding="utf-8")
+    must_succeed(ctx, ["cmake", "-S", folder, "-B", folder / "build", "-DHEFT_TESTS=OFF", "-DCMAKE_BUILD_TYPE=Debug",
+                       "-DCMAKE_C_FLAGS_DEBUG=-O0", "-DHEFT_HDF5=OFF", "-DHEFT_NETTLE=OFF", "-DHEFT_SNAPPY=OFF"])
+    must_succeed(ctx, ["cmake", "--build", folder / "build", "-j2", "--target", "heft_shared"], timeout=1800)
+    grown = next((folder / "build").rglob("libheft.so.0.*")).parent
+    ours = next(path for path in ctx.build.rglob("libheft.so.0.*") if path.is_file()).parent
+    before = build_sized(ctx, folder / "before", INCLUDE, ours)
+    after = build_sized(ctx, folder / "after", folder / "include", grown)
+    tail = build_sized(ctx, folder / "tail", folder / "include", grown, "-DTAIL")
+    expected = run_sized(ctx, before, ours)
+    if expected.count("\n") < 300:
+        raise Fail("the program prints too little to compare:\n" + expected)
+    for name, program, library in (("a former program, the grown library", before, grown),
+                                   ("a grown program, the grown library", after, grown),
+                                   ("a grown program, the former library", after, ours)):
+        actual = run_sized(ctx, program, library)
+        if actual != expected:
+            raise Fail(name + "\n" + diff(expected, actual))
+    run_sized(ctx, tail, ours)
+
+
+def grow_struct(match):
+    text = match.group(0)
+    return text[:-2] + "    uint64_t grown;\n};" if re.match(r"\s*size_t size;", match.group(2)) else text
+
+
+def build_sized(ctx, program, include, library, *more):
+    must_succeed(ctx, ["gcc", "-std=c17", "-Wall", "-Wextra", "-Werror", "-Wno-unused-variable", *more,
+                       f"-I{include}", "-o", program, ROOT / "tests/tools/sized_program.c", f"-L{library}",
+                       "-l:" + next(library.glob("libheft.so.0.*")).name])
+    return program
+
+
+def run_sized(ctx, program, library):
+    inputs = [ROOT / "tests/golden" / name for name in SIZED_INPUTS]
+    modules = next(ctx.build.glob("lib*/heft-*"), ctx.build)  # the same for both libraries
+    work = ctx.folder("work")
+    text = work / "text.txt"
+    text.write_text("Hello world, hello words\n" * 9)
+    done = must_succeed(ctx, [program, work, text, ROOT / "tests/golden/tokens/small/vocab.bpe", *inputs],
+                        env=dict(ctx.env, LD_LIBRARY_PATH=str(library), HEFT_MODULES=str(modules)))
+    return text_of(done.stdout)
 
 
 def declared_in(headers):

@@ -9,7 +9,7 @@
 
 static void print_head(void)
 {
-    struct heft_format_info info;
+    struct heft_format_info info = HEFT_INIT(struct heft_format_info);
 
     printf("| dtype |");
     for (size_t i = 0; heft_format_at(i, &info); i++)
@@ -66,8 +66,8 @@ static void print_option(const struct heft_format_option *o)
 
 static void print_options(enum heft_option_use use)
 {
-    struct heft_format_info info;
-    struct heft_format_option o;
+    struct heft_format_info info = HEFT_INIT(struct heft_format_info);
+    struct heft_format_option o = HEFT_INIT(struct heft_format_option);
 
     for (size_t i = 0; heft_format_at(i, &info); i++)
         for (size_t k = 0, n = 0; heft_format_option_at(info.name, k, &o); k++) {
@@ -83,7 +83,7 @@ static void print_options(enum heft_option_use use)
 
 static void print_dtypes(void)
 {
-    struct heft_format_info info;
+    struct heft_format_info info = HEFT_INIT(struct heft_format_info);
 
     print_head();
     for (unsigned dtype = 0; dtype < HEFT_DTYPE_COUNT; dtype++) {

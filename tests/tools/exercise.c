@@ -40,6 +40,16 @@ break_promise(struct exercise *e, const char *format, ...)
     va_end(args);
 }
 
+/* Reads a text with a length, which a NUL must follow; it may be NULL. */
+static void touch_counted(struct exercise *e, const char *what, const char *text, size_t n)
+{
+    if (!text)
+        return;
+    touch(text, n + 1);
+    if (text[n] != '\0')
+        break_promise(e, "no NUL follows the text of a %s", what);
+}
+
 /* Checks an error, and clears it for the next function. */
 static void expect_error(struct exercise *e, const char *verb, struct heft_error *err)
 {
@@ -54,7 +64,7 @@ static void expect_error(struct exercise *e, const char *verb, struct heft_error
 
 static void list_parts(struct heft_checkpoint *c, size_t tensor, unsigned rank)
 {
-    struct heft_tensor_part part;
+    struct heft_tensor_part part = HEFT_INIT(struct heft_tensor_part);
 
     for (size_t i = 0; heft_tensor_part_at(c, tensor, i, &part); i++) {
         touch(part.start, rank * sizeof *part.start);
@@ -66,13 +76,13 @@ static void list_parts(struct heft_checkpoint *c, size_t tensor, unsigned rank)
 
 static void list(struct exercise *e, struct heft_checkpoint *c)
 {
-    struct heft_tensor t;
-    struct heft_blob blob;
-    struct heft_unread unread;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
+    struct heft_blob blob = HEFT_INIT(struct heft_blob);
+    struct heft_unread unread = HEFT_INIT(struct heft_unread);
     size_t found;
 
     for (size_t i = 0; heft_tensor_at(c, i, &t); i++) {
-        touch(t.name, t.name_len + 1);
+        touch_counted(e, "tensor", t.name, t.name_len);
         touch(t.shape, t.rank * sizeof *t.shape);
         if (t.strides)
             touch(t.strides, t.rank * sizeof *t.strides);
@@ -81,7 +91,7 @@ static void list(struct exercise *e, struct heft_checkpoint *c)
             break_promise(e, "tensor %zu of the list is not found by its name", i);
     }
     for (size_t i = 0; heft_blob_at(c, i, &blob); i++)
-        touch(blob.name, blob.name_len + 1);
+        touch_counted(e, "blob", blob.name, blob.name_len);
     for (size_t i = 0; heft_unread_at(c, i, &unread); i++) {
         touch_text(unread.name);
         touch_text(unread.reason);
@@ -100,10 +110,9 @@ static void walk_values(struct exercise *e, const struct heft_value *root)
     while (n) {
         const struct heft_value *v = stack[--n];
 
-        touch(v->key, v->key_len + 1);
+        touch_counted(e, "value", v->key, v->key_len);
         touch_text(v->type_name);
-        if (v->text)
-            touch(v->text, v->text_len + 1);
+        touch_counted(e, "value", v->text, v->text_len);
         if (n + 2 > sizeof stack / sizeof *stack) {
             break_promise(e, "the tree of values is not finite");
             return;
@@ -119,18 +128,18 @@ static void describe(struct exercise *e, struct heft_checkpoint *c)
 {
     struct heft_error err = {0};
     struct heft_metadata pair;
-    struct heft_difference difference;
-    struct heft_finding finding;
+    struct heft_difference difference = HEFT_INIT(struct heft_difference);
+    struct heft_finding finding = HEFT_INIT(struct heft_finding);
     uint64_t stored, used;
 
     touch_text(heft_format(c));
     touch_text(heft_format_version(c));
     for (size_t i = 0; heft_metadata_at(c, i, &pair); i++)
-        touch(pair.value, pair.value_len + 1);
+        touch_counted(e, "pair", pair.value, pair.value_len);
     for (size_t i = 0; heft_tie_at(c, i, &pair); i++)
-        touch(pair.key, pair.key_len + 1);
+        touch_counted(e, "pair", pair.key, pair.key_len);
     for (size_t i = 0; heft_difference_at(c, i, &difference); i++)
-        touch(&difference, sizeof difference);
+        touch_counted(e, "difference", difference.key, difference.key_len);
     for (size_t i = 0; heft_lack_at(c, i, &finding) || heft_left_at(c, i, &finding) ||
                        heft_damage_at(c, i, &finding);
          i++)
@@ -148,7 +157,8 @@ static void explain(struct exercise *e, struct heft_checkpoint *c)
 {
     struct heft_error err = {0};
     struct heft_map *map = heft_map_new(c, &err);
-    struct heft_segment s, last = {0};
+    struct heft_segment s = HEFT_INIT(struct heft_segment);
+    struct heft_segment last = HEFT_INIT(struct heft_segment);
 
     if (!map) {
         expect_error(e, "heft_map_new", &err);
@@ -171,14 +181,16 @@ static void show_modules(struct exercise *e, struct heft_checkpoint *c)
 {
     struct heft_error err = {0};
     struct heft_modules *modules = heft_modules_new(c, NULL, NULL, 0, &err);
-    struct heft_module module;
+    struct heft_module module = HEFT_INIT(struct heft_module);
 
     if (!modules) {
         expect_error(e, "heft_modules_new", &err);
         return;
     }
-    for (size_t i = 0; heft_modules_at(modules, i, &module); i++)
-        touch(module.name, module.name_len);
+    for (size_t i = 0; heft_modules_at(modules, i, &module); i++) {
+        touch_counted(e, "module", module.name, module.name_len);
+        touch_counted(e, "module", module.last, module.last_len);
+    }
     heft_modules_free(modules);
 }
 
@@ -186,10 +198,10 @@ static void trace_restore(struct exercise *e, struct heft_checkpoint *c)
 {
     struct heft_error err = {0};
     struct heft_restore *r = heft_restore_new(c, NULL, &err);
-    struct heft_restore_step step;
-    struct heft_restore_target target;
-    struct heft_restore_piece piece;
-    struct heft_finding finding;
+    struct heft_restore_step step = HEFT_INIT(struct heft_restore_step);
+    struct heft_restore_target target = HEFT_INIT(struct heft_restore_target);
+    struct heft_restore_piece piece = HEFT_INIT(struct heft_restore_piece);
+    struct heft_finding finding = HEFT_INIT(struct heft_finding);
 
     if (!r) {
         expect_error(e, "heft_restore_new", &err);
@@ -223,8 +235,9 @@ static bool take_stats(void *ctx, const struct heft_tensor_stats *stats)
 
 static bool take_digest(void *ctx, const struct heft_digest *digest)
 {
-    (void)ctx;
-    touch(digest->name, digest->name_len + 1);
+    struct exercise *e = ctx;
+
+    touch_counted(e, "digest", digest->name, digest->name_len);
     return true;
 }
 
@@ -236,7 +249,8 @@ static void ignore_finding(void *ctx, const struct heft_finding *finding)
 
 static void digest(struct exercise *e, struct heft_checkpoint *c)
 {
-    const struct heft_digest_options options = {.threads = 1, .blobs = true};
+    const struct heft_digest_options options = {
+        .size = sizeof options, .threads = 1, .blobs = true};
     struct heft_error err = {0};
 
     if (!heft_digest_tensors(c, &options, take_digest, e, &err))
@@ -248,9 +262,9 @@ static void digest(struct exercise *e, struct heft_checkpoint *c)
 static void compare(struct exercise *e, struct heft_checkpoint *c)
 {
     const struct heft_diff_options options = {
-        .threads = 1, .metadata = true, .has_tolerance = e->turn % 2 != 0};
-    const struct heft_diff_visitor visitor = {0};
-    struct heft_diff_result result;
+        .size = sizeof options, .threads = 1, .metadata = true, .has_tolerance = e->turn % 2 != 0};
+    const struct heft_diff_visitor visitor = HEFT_INIT(struct heft_diff_visitor);
+    struct heft_diff_result result = HEFT_INIT(struct heft_diff_result);
     struct heft_error err = {0};
 
     if (e->other && !heft_diff(c, e->other, &options, &visitor, &result, &err))
@@ -266,7 +280,7 @@ static void compare(struct exercise *e, struct heft_checkpoint *c)
 static bool is_small(struct heft_checkpoint *c)
 {
     uint64_t bytes = 0;
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
 
     for (size_t i = 0; heft_tensor_at(c, i, &t) && bytes <= MOST_DATA; i++)
         bytes = t.bytes > MOST_DATA ? UINT64_MAX : bytes + t.bytes;
@@ -275,8 +289,8 @@ static bool is_small(struct heft_checkpoint *c)
 
 static void read_data(struct exercise *e, struct heft_checkpoint *c)
 {
-    const struct heft_verify_options verify = {.threads = 1};
-    const struct heft_stats_options stats = {.threads = 1};
+    const struct heft_verify_options verify = {.size = sizeof verify, .threads = 1};
+    const struct heft_stats_options stats = {.size = sizeof stats, .threads = 1};
     struct heft_error err = {0};
 
     if (!heft_verify(c, &verify, ignore_finding, e, &err))
@@ -308,7 +322,7 @@ static bool choose_format(size_t turn, struct heft_format_info *out)
 static void delete_outputs(struct exercise *e, const struct heft_conversion *plan,
                            const char *output)
 {
-    struct heft_file file;
+    struct heft_file file = HEFT_INIT(struct heft_file);
 
     for (size_t i = 0; heft_convert_file(plan, i, &file); i++)
         (void)unlink(file.path);
@@ -331,8 +345,8 @@ static void write_outputs(struct exercise *e, struct heft_conversion *plan, bool
 
 static void list_plan(const struct heft_conversion *plan)
 {
-    struct heft_planned_tensor t;
-    struct heft_unread lost;
+    struct heft_planned_tensor t = HEFT_INIT(struct heft_planned_tensor);
+    struct heft_unread lost = HEFT_INIT(struct heft_unread);
 
     for (size_t i = 0; heft_convert_tensor(plan, i, &t); i++) {
         touch_text(t.name);
@@ -347,25 +361,27 @@ static void list_plan(const struct heft_conversion *plan)
 /* Converts to one format, every third time to shards, with its notes. */
 static void convert(struct exercise *e, struct heft_checkpoint *c, bool salvage)
 {
-    struct heft_format_info format;
+    struct heft_format_info format = HEFT_INIT(struct heft_format_info);
     struct heft_error err = {0};
-    struct heft_planned planned;
+    struct heft_planned planned = HEFT_INIT(struct heft_planned);
     struct heft_conversion *plan;
     char output[4096];
 
     if (!choose_format(e->turn, &format))
         return;
     (void)snprintf(output, sizeof output, "%s/out", e->folder);
-    plan = heft_convert_plan(c,
-                             &(struct heft_convert_options){.output = output,
-                                                            .to = format.name,
-                                                            .allow_empty = true,
-                                                            .sharded = e->turn % 3 == 0,
-                                                            .max_shard_size = 64,
-                                                            .no_sync = true,
-                                                            .salvage = salvage,
-                                                            .threads = 1},
-                             &err);
+    plan = heft_convert_plan(
+        c,
+        &(struct heft_convert_options){.size = sizeof(struct heft_convert_options),
+                                       .output = output,
+                                       .to = format.name,
+                                       .allow_empty = true,
+                                       .sharded = e->turn % 3 == 0,
+                                       .max_shard_size = 64,
+                                       .no_sync = true,
+                                       .salvage = salvage,
+                                       .threads = 1},
+        &err);
     if (!plan) {
         expect_error(e, "heft_convert_plan", &err);
         return;
@@ -396,25 +412,27 @@ static void take_result(void *ctx, const struct heft_scan_result *result)
 
 static bool take_step(void *ctx, const struct heft_trace_step *step)
 {
-    (void)ctx;
+    struct exercise *e = ctx;
+
     touch(step->argument, step->argument_bytes);
-    touch(step->value, step->value_len + 1);
-    touch(step->effect, step->effect_len + 1);
+    touch_counted(e, "step", step->value, step->value_len);
+    touch_counted(e, "step", step->effect, step->effect_len);
     return true;
 }
 
 static bool take_entry(void *ctx, const struct heft_trace_entry *entry)
 {
-    (void)ctx;
-    if (entry->text)
-        touch(entry->text, entry->text_len + 1);
+    struct exercise *e = ctx;
+
+    touch_counted(e, "state", entry->text, entry->text_len);
     return true;
 }
 
 static bool take_index_entry(void *ctx, const struct heft_index_entry *entry)
 {
-    (void)ctx;
-    touch(entry->key, entry->key_len);
+    struct exercise *e = ctx;
+
+    touch_counted(e, "index entry", entry->key, entry->key_len);
     touch(entry->value, entry->value_len);
     touch_text(entry->text);
     return true;
@@ -422,11 +440,14 @@ static bool take_index_entry(void *ctx, const struct heft_index_entry *entry)
 
 static void read_path(struct exercise *e)
 {
-    const struct heft_scan_visitor scan = {.item = take_item, .result = take_result, .ctx = e};
-    const struct heft_trace_options trace = {.limits = e->limits, .state = e->turn % 64 == 0};
-    const struct heft_trace_watcher watcher = {.step = take_step, .entry = take_entry};
-    const struct heft_open_options walk = {.limits = e->limits};
-    struct heft_trace_total total;
+    const struct heft_scan_visitor scan = {
+        .size = sizeof scan, .item = take_item, .result = take_result, .ctx = e};
+    const struct heft_trace_options trace = {
+        .size = sizeof trace, .limits = e->limits, .state = e->turn % 64 == 0};
+    const struct heft_trace_watcher watcher = {
+        .size = sizeof watcher, .step = take_step, .entry = take_entry, .ctx = e};
+    const struct heft_open_options walk = {.size = sizeof walk, .limits = e->limits};
+    struct heft_trace_total total = HEFT_INIT(struct heft_trace_total);
     struct heft_error err = {0};
     bool is_index;
 
@@ -434,13 +455,14 @@ static void read_path(struct exercise *e)
         expect_error(e, "heft_scan_tree", &err);
     if (!heft_trace(e->path, &trace, &watcher, &total, &err))
         expect_error(e, "heft_trace", &err);
-    if (!heft_index_walk(e->path, &walk, take_index_entry, NULL, &is_index, &err))
+    if (!heft_index_walk(e->path, &walk, take_index_entry, e, &is_index, &err))
         expect_error(e, "heft_index_walk", &err);
 }
 
 static void salvage(struct exercise *e)
 {
-    const struct heft_open_options options = {.limits = e->limits, .salvage = true};
+    const struct heft_open_options options = {
+        .size = sizeof options, .limits = e->limits, .salvage = true};
     struct heft_error err = {0};
     struct heft_checkpoint *c = heft_open(e->path, &options, &err);
     uint64_t expected;
@@ -462,7 +484,7 @@ static void salvage(struct exercise *e)
 
 void exercise_file(struct exercise *e)
 {
-    const struct heft_open_options options = {.limits = e->limits};
+    const struct heft_open_options options = {.size = sizeof options, .limits = e->limits};
     struct heft_error err = {0};
     struct heft_checkpoint *c = heft_open(e->path, &options, &err);
 
@@ -488,8 +510,9 @@ void exercise_file(struct exercise *e)
 
 static bool take_word(void *ctx, const struct heft_word *word)
 {
-    (void)ctx;
-    touch(word, sizeof *word);
+    struct exercise *e = ctx;
+
+    touch_counted(e, "word", word->text, word->n);
     return true;
 }
 
@@ -511,7 +534,7 @@ static void encode_and_decode(struct exercise *e, struct heft_vocab *v,
             break_promise(e, "id %u is not in the vocabulary", (unsigned)ids[i]);
     if (n <= MOST_IDS && !heft_decode(v, ids, n, out, sizeof out, &bytes, &err))
         expect_error(e, "heft_decode", &err);
-    if (!heft_explain_text(v, NULL, text, sizeof text - 1, take_word, NULL, &err))
+    if (!heft_explain_text(v, NULL, text, sizeof text - 1, take_word, e, &err))
         expect_error(e, "heft_explain_text", &err);
 }
 
@@ -538,7 +561,7 @@ void exercise_vocab(struct exercise *e)
 
 void exercise_ids(struct exercise *e)
 {
-    const struct heft_sampler_options options = {.seed = (uint32_t)e->turn};
+    const struct heft_sampler_options options = {.size = sizeof options, .seed = (uint32_t)e->turn};
     static uint32_t ids[8];
     struct heft_error err = {0};
     struct heft_sampler *s = heft_sampler_open(&e->path, 1, &options, &err);

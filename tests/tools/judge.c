@@ -24,7 +24,7 @@ static bool take_piece(void *ctx, const void *piece, size_t n)
 static bool read_tensors(struct heft_checkpoint *c, struct heft_error *err)
 {
     struct reading reading = {.left = JUDGE_READ_CAP};
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
 
     for (size_t i = 0; heft_tensor_at(c, i, &t) && reading.left > 0; i++) {
         if (t.missing) /* reported by heft_verify */
@@ -56,7 +56,7 @@ static bool take_stats(void *ctx, const struct heft_tensor_stats *stats)
 static bool *choose_present(const struct heft_checkpoint *c, size_t tensors, size_t *n)
 {
     bool *const selected = calloc(tensors + 1, sizeof *selected);
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
 
     *n = 0;
     for (size_t i = 0; selected && i < tensors && heft_tensor_at(c, i, &t); i++) {
@@ -72,7 +72,7 @@ static bool take_all_stats(struct heft_checkpoint *c, size_t tensors, struct hef
     size_t expected, n = 0;
     bool *const selected = choose_present(c, tensors, &expected);
     const struct heft_stats_options options = {
-        .selected = selected, .threads = 1, .progress = may_go_on};
+        .size = sizeof options, .selected = selected, .threads = 1, .progress = may_go_on};
     bool ok;
 
     if (!selected)
@@ -97,8 +97,8 @@ void judge_file(const char *path, const struct heft_limits *limits,
                 void (*each)(void *ctx, const struct heft_finding *finding), void *ctx,
                 struct judgement *out)
 {
-    const struct heft_open_options open_options = {.limits = limits};
-    const struct heft_verify_options verify_options = {.threads = 1};
+    const struct heft_open_options open_options = {.size = sizeof open_options, .limits = limits};
+    const struct heft_verify_options verify_options = {.size = sizeof verify_options, .threads = 1};
     struct heft_checkpoint *c;
 
     *out = (struct judgement){.stage = "open"};

@@ -30,6 +30,7 @@ static const unsigned char flips[] = {0xFF, 0x01, 0x80, 0x02, 0x04, 0x08, 0x10, 
 
 /* Far below the defaults: a small file needs no more. */
 static const struct heft_limits small_limits = {
+    .size = sizeof small_limits,
     .header = 1 << 20,
     .pickle = 1 << 20,
     .opcodes = 1 << 20,
@@ -38,7 +39,8 @@ static const struct heft_limits small_limits = {
     .expansion = 1 << 16,
     .view = 16 << 20,
 };
-static const struct heft_open_options small_options = {.limits = &small_limits};
+static const struct heft_open_options small_options = {.size = sizeof small_options,
+                                                       .limits = &small_limits};
 
 struct mutation {
     const struct mutate_options *options;
@@ -174,7 +176,7 @@ static void mark_data(struct mutation *m, uint64_t offset, uint64_t n)
 static size_t find_damaged(const struct mutation *m, struct heft_checkpoint *c)
 {
     struct stat damaged, other;
-    struct heft_file file;
+    struct heft_file file = HEFT_INIT(struct heft_file);
 
     if (fstat(m->fd, &damaged) != 0)
         return SIZE_MAX;
@@ -196,8 +198,8 @@ static bool is_plain(enum heft_dtype dtype, enum heft_stored stored, const uint6
 static void find_data(struct mutation *m, struct heft_checkpoint *c)
 {
     const size_t damaged = find_damaged(m, c);
-    struct heft_tensor_part part;
-    struct heft_tensor t;
+    struct heft_tensor_part part = HEFT_INIT(struct heft_tensor_part);
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
 
     for (size_t i = 0; heft_tensor_at(c, i, &t); i++) {
         const size_t parts = heft_tensor_part_count(c, i);
@@ -214,7 +216,7 @@ static void find_data(struct mutation *m, struct heft_checkpoint *c)
 
 static struct heft_checkpoint *open_checkpoint(const char *path)
 {
-    const struct heft_open_options options = {.limits = &small_limits};
+    const struct heft_open_options options = {.size = sizeof options, .limits = &small_limits};
     struct heft_error err = {0};
     struct heft_checkpoint *c = heft_open(path, &options, &err);
     char line[1024];

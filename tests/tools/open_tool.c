@@ -164,7 +164,7 @@ static int run_mutate(int argc, char **argv)
 
 static void print_formats(void)
 {
-    struct heft_format_info format;
+    struct heft_format_info format = HEFT_INIT(struct heft_format_info);
 
     for (size_t i = 0; heft_format_at(i, &format); i++)
         if (format.reads)

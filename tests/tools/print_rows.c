@@ -27,7 +27,7 @@ static void print_name(const struct heft_tensor *tensor)
 static bool print_row(struct heft_checkpoint *c, size_t index, struct heft_error *err)
 {
     struct digest digest = {0xcbf29ce484222325};
-    struct heft_tensor tensor;
+    struct heft_tensor tensor = HEFT_INIT(struct heft_tensor);
 
     if (!heft_tensor_at(c, index, &tensor) ||
         !heft_tensor_stream(c, index, NULL, 0, take_piece, &digest, err))

@@ -60,7 +60,7 @@ static bool collect(void *ctx, const void *piece, size_t n)
 
 static void blobs_are_listed_found_and_streamed(void **state)
 {
-    struct heft_blob blob;
+    struct heft_blob blob = HEFT_INIT(struct heft_blob);
     struct yard y;
     char text[32] = "";
     size_t index;
@@ -133,7 +133,8 @@ static void blobs_count_as_used_bytes_and_are_named_in_the_map(void **state)
 static void conversions_select_and_rename_blobs(void **state)
 {
     const struct heft_rule rules[] = {{HEFT_RULE_GLOB, "!b*", NULL}, {HEFT_RULE_RENAME, "^a", "z"}};
-    const struct heft_convert_options options = {.rules = rules, .n_rules = 2};
+    const struct heft_convert_options options = {
+        .size = sizeof options, .rules = rules, .n_rules = 2};
     struct heft_export_list exports;
     struct yard y;
 

@@ -145,7 +145,7 @@ static void expect_error(struct bench *b, enum heft_code code, const char *text)
 static void bytes_are_those_of_the_blocks(void **state)
 {
     struct bench *b = *state;
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
     uint64_t bytes;
 
     assert_true(heft_dtype_bytes(BLOCK32, 96, &bytes) && bytes == 54);
@@ -400,7 +400,8 @@ static void pieces_of_a_stream_are_whole_blocks(void **state)
 static void casts_are_refused_by_name(void **state)
 {
     const struct heft_rule exact = {HEFT_RULE_CAST, "w", "F32"};
-    struct heft_convert_options options = {.to = "safetensors", .rules = &exact, .n_rules = 1};
+    struct heft_convert_options options = {
+        .size = sizeof options, .to = "safetensors", .rules = &exact, .n_rules = 1};
     struct bench *b = *state;
     char *const output = heft_scratch_path(b->folder, "out.safetensors");
 
@@ -416,7 +417,7 @@ static void casts_are_refused_by_name(void **state)
 
 static void formats_without_the_dtype_refuse_it(void **state)
 {
-    struct heft_convert_options options = {.to = "ptd"};
+    struct heft_convert_options options = {.size = sizeof options, .to = "ptd"};
     struct bench *b = *state;
     char *const output = heft_scratch_path(b->folder, "out.ptd");
     enum heft_dtype instead;
@@ -445,7 +446,8 @@ static void convert(struct bench *b, const struct heft_convert_options *options)
 
 static void copies_are_the_same_bytes(void **state)
 {
-    struct heft_convert_options options = {.to = "safetensors", .no_sync = true};
+    struct heft_convert_options options = {
+        .size = sizeof options, .to = "safetensors", .no_sync = true};
     struct bench *b = *state;
     char *const output = heft_scratch_path(b->folder, "out.safetensors");
     char *in, *out;
@@ -467,7 +469,7 @@ static void slices_are_written_block_by_block(void **state)
 {
     const struct heft_range ranges[2] = {{0, 2, false}, {32, 32 * (uint64_t)WIDE, false}};
     struct heft_convert_options options = {
-        .to = "raw", .no_sync = true, .ranges = ranges, .n_ranges = 2};
+        .size = sizeof options, .to = "raw", .no_sync = true, .ranges = ranges, .n_ranges = 2};
     struct bench *b = *state;
     char *const output = heft_scratch_path(b->folder, "out.raw");
     struct taken t = {.row_bytes = 18 * (WIDE - 1)};

@@ -335,7 +335,9 @@ static void test_long_words(void **unused)
 {
     struct heft_vocab *v = small_vocab();
     struct heft_error err = {0};
-    struct heft_encoder *e = heft_encoder_new(v, &(struct heft_encoder_options){.cache = 1}, &err);
+    struct heft_encoder *e = heft_encoder_new(
+        v, &(struct heft_encoder_options){.size = sizeof(struct heft_encoder_options), .cache = 1},
+        &err);
 
     (void)unused;
     for (unsigned round = 0; round < 20000; round++) {
@@ -389,7 +391,7 @@ static bool check_many(const struct heft_vocab *v, size_t cache, unsigned nth, c
                        size_t n, const uint32_t *wanted, size_t n_wanted)
 {
     static uint32_t ids[MANY];
-    const struct heft_encoder_options options = {.cache = cache};
+    const struct heft_encoder_options options = {.size = sizeof options, .cache = cache};
     struct heft_error err = {0};
     struct heft_encoder *e = heft_encoder_new(v, &options, &err);
     size_t count = 0;

@@ -96,7 +96,7 @@ static void expect_metadata(const struct bench *b, const char *want)
     assert_string_equal(got, want);
 }
 
-static const struct heft_convert_options plain = {.output = "x"};
+static const struct heft_convert_options plain = {.size = sizeof plain, .output = "x"};
 
 static void the_first_complete_name_is_kept(void **state)
 {
@@ -176,7 +176,8 @@ static void users_metadata_wins_over_a_tie(void **state)
 {
     const struct heft_rule rules[] = {{HEFT_RULE_METADATA, "b", "mine"},
                                       {HEFT_RULE_METADATA, "k", "v"}};
-    const struct heft_convert_options options = {.output = "x", .rules = rules, .n_rules = 2};
+    const struct heft_convert_options options = {
+        .size = sizeof options, .output = "x", .rules = rules, .n_rules = 2};
     struct bench b;
     uint32_t s;
 
@@ -194,7 +195,8 @@ static void users_metadata_wins_over_a_tie(void **state)
 static void tensors_cast_to_different_dtypes_are_not_tied(void **state)
 {
     const struct heft_rule rules[] = {{HEFT_RULE_CAST, "b", "F16"}, {HEFT_RULE_CAST, "c", "F16"}};
-    const struct heft_convert_options options = {.output = "x", .rules = rules, .n_rules = 2};
+    const struct heft_convert_options options = {
+        .size = sizeof options, .output = "x", .rules = rules, .n_rules = 2};
     struct bench b;
     uint32_t s;
 
@@ -217,7 +219,8 @@ static void the_requested_name_is_kept(void **state)
                                       {HEFT_RULE_KEEP_TIED, "*wte*", NULL},
                                       {HEFT_RULE_KEEP_TIED, "*", NULL},
                                       {HEFT_RULE_RENAME, "wte", "embed"}};
-    const struct heft_convert_options options = {.output = "x", .rules = rules, .n_rules = 4};
+    const struct heft_convert_options options = {
+        .size = sizeof options, .output = "x", .rules = rules, .n_rules = 4};
     struct bench b;
     uint32_t s;
 
@@ -238,8 +241,10 @@ static void metadata_that_would_be_read_as_ties_is_listed(void **state)
 {
     const struct heft_rule keep[] = {{HEFT_RULE_KEEP_TIED, "b", NULL}};
     const struct heft_rule note[] = {{HEFT_RULE_METADATA, "key", "a"}};
-    const struct heft_convert_options keeping = {.output = "x", .rules = keep, .n_rules = 1};
-    const struct heft_convert_options noting = {.output = "x", .rules = note, .n_rules = 1};
+    const struct heft_convert_options keeping = {
+        .size = sizeof keeping, .output = "x", .rules = keep, .n_rules = 1};
+    const struct heft_convert_options noting = {
+        .size = sizeof noting, .output = "x", .rules = note, .n_rules = 1};
     struct bench b;
     uint32_t s;
 
@@ -265,7 +270,7 @@ static void select_root_and_rename(void **state)
                                       {HEFT_RULE_GLOB, "!*.bias", NULL},
                                       {HEFT_RULE_RENAME, "^model\\.([a-z]+)\\.", "\\1/"}};
     const struct heft_convert_options options = {
-        .output = "x", .root = "state", .rules = rules, .n_rules = 3};
+        .size = sizeof options, .output = "x", .root = "state", .rules = rules, .n_rules = 3};
     struct bench b;
 
     (void)state;
@@ -282,7 +287,8 @@ static void select_root_and_rename(void **state)
 static void renames_that_collide_are_refused(void **state)
 {
     const struct heft_rule rules[] = {{HEFT_RULE_RENAME, "[0-9]", ""}};
-    const struct heft_convert_options options = {.output = "x", .rules = rules, .n_rules = 1};
+    const struct heft_convert_options options = {
+        .size = sizeof options, .output = "x", .rules = rules, .n_rules = 1};
     struct bench b;
 
     (void)state;
@@ -300,7 +306,8 @@ static void a_wildcard_casts_floats_and_a_name_casts_all(void **state)
     const struct heft_rule rules[] = {{HEFT_RULE_CAST, "*", "BF16"},
                                       {HEFT_RULE_CAST, "n", "F32"},
                                       {HEFT_RULE_CAST, "keep", "F64"}};
-    const struct heft_convert_options options = {.output = "x", .rules = rules, .n_rules = 3};
+    const struct heft_convert_options options = {
+        .size = sizeof options, .output = "x", .rules = rules, .n_rules = 3};
     struct bench b;
 
     (void)state;

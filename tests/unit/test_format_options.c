@@ -40,7 +40,8 @@ static void assert_refused(bool ok, const char *text)
 static struct heft_conversion *plan(const char *to, const struct heft_option *given, size_t n,
                                     bool strict)
 {
-    const struct heft_convert_options how = {.output = "/none/x",
+    const struct heft_convert_options how = {.size = sizeof how,
+                                             .output = "/none/x",
                                              .to = to,
                                              .format_options = given,
                                              .n_format_options = n,
@@ -130,8 +131,9 @@ static void check_values(const char *format, const struct heft_format_option *o)
 
 static void option_tables_list_the_accepted_values(void **state)
 {
-    struct heft_format_option o, other;
-    struct heft_format_info format;
+    struct heft_format_option o = HEFT_INIT(struct heft_format_option);
+    struct heft_format_option other = HEFT_INIT(struct heft_format_option);
+    struct heft_format_info format = HEFT_INIT(struct heft_format_info);
     size_t n = 0;
 
     (void)state;
@@ -263,7 +265,7 @@ static void the_last_of_two_equal_options_applies(void **state)
 {
     const struct heft_option given[] = {{"shards", "1"}, {"shards", "3"}};
     struct heft_conversion *conversion = plan("tf", given, 2, false);
-    struct heft_planned planned;
+    struct heft_planned planned = HEFT_INIT(struct heft_planned);
 
     (void)state;
     assert_non_null(conversion);
@@ -276,8 +278,10 @@ static void the_last_of_two_equal_options_applies(void **state)
 static void into_implies_its_format(void **state)
 {
     const struct heft_option given = {"into", "/none"};
-    const struct heft_convert_options how = {
-        .output = "/none/x.npz", .format_options = &given, .n_format_options = 1};
+    const struct heft_convert_options how = {.size = sizeof how,
+                                             .output = "/none/x.npz",
+                                             .format_options = &given,
+                                             .n_format_options = 1};
 
     (void)state;
     assert_null(heft_convert_plan(checkpoint, &how, &err));

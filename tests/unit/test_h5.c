@@ -76,7 +76,7 @@ static void opening_without_memory(void **state)
 
 static void planning_without_memory(void **state)
 {
-    struct heft_convert_options options = {.to = "h5"};
+    struct heft_convert_options options = {.size = sizeof options, .to = "h5"};
     struct heft_error err = {0};
     struct heft_checkpoint *c = heft_open(GOLDEN "legacy.h5", NULL, &err);
     char *folder = heft_scratch_new();
@@ -132,7 +132,7 @@ static void threads_may_read(void **state)
     assert_non_null(c);
     assert_true(heft_tensor_count(c) >= THREADS);
     for (size_t i = 0; i < THREADS; i++) {
-        struct heft_tensor t;
+        struct heft_tensor t = HEFT_INIT(struct heft_tensor);
         uint8_t *expected;
 
         assert_true(heft_tensor_at(c, i, &t));
@@ -166,7 +166,7 @@ static void put_file(const char *folder, const char *header)
 static void refuse_names(const char *first, const char *second, const char *text)
 {
     char *folder = heft_scratch_new(), *in, *out;
-    struct heft_convert_options options = {.to = "h5"};
+    struct heft_convert_options options = {.size = sizeof options, .to = "h5"};
     struct heft_error err = {0};
     struct heft_checkpoint *c;
     char header[200];

@@ -334,8 +334,8 @@ static void time_can_be_asked_for(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++) {
-        const struct heft_limits limits = {.seconds = seconds[i]};
-        const struct heft_open_options options = {.limits = &limits};
+        const struct heft_limits limits = {.size = sizeof limits, .seconds = seconds[i]};
+        const struct heft_open_options options = {.size = sizeof options, .limits = &limits};
         struct heft_error err = {0};
         struct heft_checkpoint *c = heft_open(PACKED, &options, &err);
 

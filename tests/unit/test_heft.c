@@ -82,7 +82,7 @@ static void sizes_are_counted_in_blocks(void **state)
 static void files_and_values(void **state)
 {
     struct heft_checkpoint *c = open_golden("torch/training.ckpt", NULL);
-    struct heft_file file;
+    struct heft_file file = HEFT_INIT(struct heft_file);
     const struct heft_value *value;
     uint64_t stored, used;
     struct heft_error err = {0};
@@ -143,8 +143,8 @@ static void metadata_and_ties(void **state)
 static void unreadable_tensors_are_named(void **state)
 {
     struct heft_checkpoint *c = open_golden("torch/unreadable.pt", NULL);
-    struct heft_unread unread;
-    struct heft_finding damage;
+    struct heft_unread unread = HEFT_INIT(struct heft_unread);
+    struct heft_finding damage = HEFT_INIT(struct heft_finding);
     uint64_t expected;
     bool at_least;
 
@@ -167,7 +167,7 @@ static void shards_listed_one_by_one_equal_the_directory(void **state)
         HEFT_TESTS "/golden/safetensors/sharded/model-00003-of-00003.safetensors"};
     struct heft_checkpoint *folder = open_golden("safetensors/sharded", NULL), *shards;
     struct heft_error err = {0};
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
 
     (void)state;
     shards = heft_open_many(paths, 3, NULL, &err);
@@ -185,8 +185,8 @@ static void the_map_has_no_holes(void **state)
     struct heft_checkpoint *c = open_golden("torch/linear.pt", NULL);
     struct heft_error err = {0};
     struct heft_map *map = heft_map_new(c, &err);
-    struct heft_segment s;
-    struct heft_file file;
+    struct heft_segment s = HEFT_INIT(struct heft_segment);
+    struct heft_file file = HEFT_INIT(struct heft_file);
     uint64_t at = 0;
 
     (void)state;
@@ -263,14 +263,14 @@ static void a_plan_can_be_looked_at(void **state)
 {
     const struct heft_rule cast = {HEFT_RULE_CAST, "weight", "BF16"};
     const struct heft_convert_options how = {
-        .output = "never-written.safetensors", .rules = &cast, .n_rules = 1};
+        .size = sizeof how, .output = "never-written.safetensors", .rules = &cast, .n_rules = 1};
     struct heft_checkpoint *c = open_golden("torch/linear.pt", NULL);
     struct heft_error err = {0};
     struct heft_conversion *conversion = heft_convert_plan(c, &how, &err);
-    struct heft_planned_tensor tensor;
-    struct heft_planned planned;
-    struct heft_unread lost;
-    struct heft_file file;
+    struct heft_planned_tensor tensor = HEFT_INIT(struct heft_planned_tensor);
+    struct heft_planned planned = HEFT_INIT(struct heft_planned);
+    struct heft_unread lost = HEFT_INIT(struct heft_unread);
+    struct heft_file file = HEFT_INIT(struct heft_file);
     uint64_t bytes = 0;
 
     (void)state;
@@ -307,8 +307,9 @@ static void meaningless_conversions_are_refused(void **state)
 {
     struct heft_checkpoint *c = open_golden("safetensors/tied.safetensors", NULL);
     const struct heft_rule rule = {(enum heft_rule_kind)(HEFT_RULE_KEEP_TIED + 1), "a", "b"};
-    const struct heft_convert_options unnamed = {.to = "npz"};
-    const struct heft_convert_options odd = {.output = "none.npz", .rules = &rule, .n_rules = 1};
+    const struct heft_convert_options unnamed = {.size = sizeof unnamed, .to = "npz"};
+    const struct heft_convert_options odd = {
+        .size = sizeof odd, .output = "none.npz", .rules = &rule, .n_rules = 1};
     struct heft_error err = {0};
 
     (void)state;
@@ -324,10 +325,10 @@ static void inputs_and_outputs_of_an_encoding(void **state)
 {
     const char *const inputs[] = {HEFT_TESTS "/golden/tokens/small/text.txt"};
     char *folder = heft_scratch_new(), *output = heft_scratch_path(folder, "out.bin");
-    const struct heft_encode_options how = {.output = output, .no_sync = true};
+    const struct heft_encode_options how = {.size = sizeof how, .output = output, .no_sync = true};
     struct heft_error err = {0};
     struct heft_vocab *v = heft_vocab_open(HEFT_TESTS "/golden/tokens/small", &err);
-    struct heft_encode_summary sum;
+    struct heft_encode_summary sum = HEFT_INIT(struct heft_encode_summary);
     struct heft_encoding *e;
 
     (void)state;
@@ -446,9 +447,12 @@ static void missing_arguments_are_refused(void **state)
 static void invalid_options_are_refused(void **state)
 {
     const char *const inputs[] = {HEFT_TESTS "/golden/tokens/small/text.txt"};
-    const struct heft_encode_options eot = {.eot = (enum heft_eot)(HEFT_EOT_NONE + 1)};
+    const struct heft_encode_options eot = {.size = sizeof eot,
+                                            .eot = (enum heft_eot)(HEFT_EOT_NONE + 1)};
     const struct heft_train_options style = {
-        .style = (enum heft_train_style)(HEFT_TRAIN_SUBWORD_NMT + 1), .size = 300};
+        .size = sizeof style,
+        .style = (enum heft_train_style)(HEFT_TRAIN_SUBWORD_NMT + 1),
+        .vocab_size = 300};
     char *folder = heft_scratch_new(), *output = heft_scratch_path(folder, "learnt");
     struct heft_error err = {0};
     struct heft_vocab *v = heft_vocab_open(HEFT_TESTS "/golden/tokens/small", &err);
@@ -487,7 +491,8 @@ static void tokens_go_to_a_function(void **state)
 {
     const char *const inputs[] = {HEFT_TESTS "/golden/tokens/small/text.txt"};
     struct received all = {0, SIZE_MAX}, none = {0, 0};
-    struct heft_encode_options how = {.output = "-", .format = "bin", .eot = HEFT_EOT_NONE};
+    struct heft_encode_options how = {
+        .size = sizeof how, .output = "-", .format = "bin", .eot = HEFT_EOT_NONE};
     struct heft_error err = {0};
     struct heft_vocab *v = heft_vocab_open(HEFT_TESTS "/golden/tokens/small", &err);
     struct heft_encoding *e;

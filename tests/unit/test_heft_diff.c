@@ -137,7 +137,8 @@ static void close_pair(struct pair *p)
 
 static struct heft_diff_visitor visitor_of(struct record *r)
 {
-    return (struct heft_diff_visitor){each_tensor, each_pair, each_value, r};
+    return (struct heft_diff_visitor){sizeof(struct heft_diff_visitor), each_tensor, each_pair,
+                                      each_value, r};
 }
 
 #define F32_2X3(first) "{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[" first "]}"
@@ -165,14 +166,15 @@ static void differences_are_reported_in_order(void **state)
                                       {HEFT_RULE_REGEX, "^nothing$", NULL}};
     struct heft_rule_use uses[3];
     struct record r = {.text = ""};
-    const struct heft_diff_options options = {.metadata = true,
+    const struct heft_diff_options options = {.size = sizeof options,
+                                              .metadata = true,
                                               .rules = rules,
                                               .n_rules = 3,
                                               .uses = uses,
                                               .progress = step,
                                               .progress_ctx = &r};
     const struct heft_diff_visitor visitor = visitor_of(&r);
-    struct heft_diff_result result;
+    struct heft_diff_result result = HEFT_INIT(struct heft_diff_result);
     struct heft_error err = {0};
     struct pair p;
 
@@ -201,10 +203,10 @@ static void differences_are_reported_in_order(void **state)
 
 static void structure_reads_no_data(void **state)
 {
-    const struct heft_diff_options options = {.structure = true};
+    const struct heft_diff_options options = {.size = sizeof options, .structure = true};
     struct record r = {.text = ""};
     const struct heft_diff_visitor visitor = visitor_of(&r);
-    struct heft_diff_result result;
+    struct heft_diff_result result = HEFT_INIT(struct heft_diff_result);
     struct heft_error err = {0};
     struct pair p;
 
@@ -236,7 +238,7 @@ static void wrong_options_are_refused(void **state)
         {.n_rules = 1},
         {.root = "nowhere"},
     };
-    struct heft_diff_result result;
+    struct heft_diff_result result = HEFT_INIT(struct heft_diff_result);
     struct pair p;
 
     (void)state;
@@ -252,14 +254,14 @@ static void wrong_options_are_refused(void **state)
 
 static void callbacks_can_stop(void **state)
 {
-    struct heft_diff_result result;
+    struct heft_diff_result result = HEFT_INIT(struct heft_diff_result);
     struct pair p;
 
     (void)state;
     open_small(&p);
     for (size_t n = 1; n <= 8; n++) { /* 4 tensors, then 3 pairs */
         struct record r = {.text = "", .stop_after = n};
-        const struct heft_diff_options options = {.metadata = true};
+        const struct heft_diff_options options = {.size = sizeof options, .metadata = true};
         const struct heft_diff_visitor visitor = visitor_of(&r);
         struct heft_error err = {0};
 
@@ -268,7 +270,8 @@ static void callbacks_can_stop(void **state)
         assert_int_equal(r.calls, n == 8 ? 7 : n);
     }
     struct record r = {.text = "", .stop_after = SIZE_MAX};
-    const struct heft_diff_options options = {.progress = step, .progress_ctx = &r};
+    const struct heft_diff_options options = {
+        .size = sizeof options, .progress = step, .progress_ctx = &r};
     struct heft_error err = {0};
 
     assert_false(heft_diff(p.a, p.a, &options, NULL, &result, &err));
@@ -302,10 +305,10 @@ static const char pickle_b[] =
 
 static void values_are_compared_by_path(void **state)
 {
-    const struct heft_diff_options options = {.metadata = true};
+    const struct heft_diff_options options = {.size = sizeof options, .metadata = true};
     struct record r = {.text = ""};
     const struct heft_diff_visitor visitor = visitor_of(&r);
-    struct heft_diff_result result;
+    struct heft_diff_result result = HEFT_INIT(struct heft_diff_result);
     struct heft_error err = {0};
     struct pair p;
 
@@ -375,9 +378,9 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
         for (unsigned threads = 1; threads <= 5; threads++) {
             struct record r = {.text = ""};
             const struct heft_diff_options options = {
-                .has_tolerance = bf16, .rtol = 0.004, .threads = threads};
+                .size = sizeof options, .has_tolerance = bf16, .rtol = 0.004, .threads = threads};
             const struct heft_diff_visitor visitor = visitor_of(&r);
-            struct heft_diff_result result;
+            struct heft_diff_result result = HEFT_INIT(struct heft_diff_result);
             struct heft_error err = {0};
 
             assert_true(heft_diff(p.a, p.b, &options, &visitor, &result, &err));
@@ -407,14 +410,15 @@ static bool compare_attempt(void *ctx, struct heft_error *err)
     const struct heft_rule rules[] = {{HEFT_RULE_RENAME, "^(.*)$", "\\1"},
                                       {HEFT_RULE_GLOB, "*", NULL}};
     struct heft_rule_use uses[2];
-    const struct heft_diff_options options = {.metadata = true,
+    const struct heft_diff_options options = {.size = sizeof options,
+                                              .metadata = true,
                                               .has_tolerance = true,
                                               .rules = rules,
                                               .n_rules = 2,
                                               .uses = uses,
                                               .threads = 1};
     struct heft_checkpoint *c[2] = {NULL, NULL};
-    struct heft_diff_result result;
+    struct heft_diff_result result = HEFT_INIT(struct heft_diff_result);
     bool ok = true;
 
     for (int i = 0; ok && i < 2; i++) {
@@ -442,8 +446,8 @@ static void lack_of_memory_is_reported(void **state)
 /* A comparison of opened files. */
 static bool read_attempt(void *ctx, struct heft_error *err)
 {
-    const struct heft_diff_options options = {.threads = 1};
-    struct heft_diff_result result;
+    const struct heft_diff_options options = {.size = sizeof options, .threads = 1};
+    struct heft_diff_result result = HEFT_INIT(struct heft_diff_result);
 
     return heft_diff(ctx, ctx, &options, NULL, &result, err);
 }

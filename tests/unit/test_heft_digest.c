@@ -94,7 +94,8 @@ static void test_tensors(void **unused)
     struct printed p = {.stop_at = 100};
     struct heft_error err = {0};
     const struct heft_rule rule = {HEFT_RULE_GLOB, "[bc]", NULL};
-    const struct heft_digest_options options = {.rules = &rule, .n_rules = 1, .threads = 3};
+    const struct heft_digest_options options = {
+        .size = sizeof options, .rules = &rule, .n_rules = 1, .threads = 3};
 
     (void)unused;
     assert_true(heft_digest_tensors(c, NULL, print, &p, &err));
@@ -148,7 +149,8 @@ static void count(void *ctx, const struct heft_finding *finding)
 static bool compare_opened(struct heft_checkpoint *c, const char *model, const char *list_path,
                            struct findings *f, struct heft_error *err)
 {
-    const struct heft_compare_options options = {.threads = 2, .compared = &f->compared};
+    const struct heft_compare_options options = {
+        .size = sizeof options, .threads = 2, .compared = &f->compared};
     struct heft_digest_list *list = heft_digest_list_open(list_path, NULL, err);
     const bool ok = list && heft_compare_digests(c, &model, 1, list, &options, count, f, err);
 

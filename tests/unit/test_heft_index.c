@@ -85,7 +85,9 @@ static void the_callback_may_stop_the_walk(void **state)
     bool is_index = false;
 
     (void)state;
-    assert_true(walk("tf-bundle/partitioned", &seen, &is_index, &err));
+    assert_false(walk("tf-bundle/partitioned", &seen, &is_index, &err));
+    assert_int_equal(err.code, HEFT_CANCELLED);
+    assert_true(is_index);
     assert_int_equal(seen.entries, 3);
 }
 

@@ -67,14 +67,14 @@ static bool no_progress(void *ctx, uint64_t done, uint64_t total)
 
 static void without_a_handle(void **state)
 {
-    struct heft_file file;
-    struct heft_tensor t;
-    struct heft_tensor_part part;
-    struct heft_unread unread;
-    struct heft_blob blob;
+    struct heft_file file = HEFT_INIT(struct heft_file);
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
+    struct heft_tensor_part part = HEFT_INIT(struct heft_tensor_part);
+    struct heft_unread unread = HEFT_INIT(struct heft_unread);
+    struct heft_blob blob = HEFT_INIT(struct heft_blob);
     struct heft_metadata pair;
-    struct heft_difference difference;
-    struct heft_finding finding;
+    struct heft_difference difference = HEFT_INIT(struct heft_difference);
+    struct heft_finding finding = HEFT_INIT(struct heft_finding);
     uint64_t expected;
     size_t index;
     bool at_least;
@@ -112,16 +112,16 @@ static void without_a_handle(void **state)
 
 static void other_handles(void **state)
 {
-    struct heft_planned planned;
-    struct heft_planned_tensor tensor;
-    struct heft_file file;
-    struct heft_unread unread;
-    struct heft_segment segment;
-    struct heft_restore_step step;
-    struct heft_restore_target target;
-    struct heft_restore_piece piece;
-    struct heft_finding finding;
-    struct heft_split_file part;
+    struct heft_planned planned = HEFT_INIT(struct heft_planned);
+    struct heft_planned_tensor tensor = HEFT_INIT(struct heft_planned_tensor);
+    struct heft_file file = HEFT_INIT(struct heft_file);
+    struct heft_unread unread = HEFT_INIT(struct heft_unread);
+    struct heft_segment segment = HEFT_INIT(struct heft_segment);
+    struct heft_restore_step step = HEFT_INIT(struct heft_restore_step);
+    struct heft_restore_target target = HEFT_INIT(struct heft_restore_target);
+    struct heft_restore_piece piece = HEFT_INIT(struct heft_restore_piece);
+    struct heft_finding finding = HEFT_INIT(struct heft_finding);
+    struct heft_split_file part = HEFT_INIT(struct heft_split_file);
     size_t a, b;
 
     (void)state;
@@ -151,7 +151,7 @@ static void other_handles(void **state)
 
 static void without_a_checkpoint(void **state)
 {
-    const struct heft_convert_options options = {.output = "x"};
+    const struct heft_convert_options options = {.size = sizeof options, .output = "x"};
     uint64_t shape[64], bytes, used;
     struct heft_range ranges[64];
     const void *data;
@@ -185,7 +185,7 @@ static void without_a_checkpoint(void **state)
     REFUSES(heft_select(NULL, NULL, NULL, 0, selected, &err));
     REFUSES(heft_rule_matches(NULL, NULL, NULL, 0, NULL, &err));
     REFUSES(heft_modules_new(NULL, NULL, NULL, 0, &err));
-    assert_false(heft_modules_at(NULL, 0, &(struct heft_module){0}));
+    assert_false(heft_modules_at(NULL, 0, &(struct heft_module)HEFT_INIT(struct heft_module)));
     heft_modules_tied(NULL, NULL);
     heft_modules_free(NULL);
     assert_null(heft_choice_at(NULL, 0));
@@ -199,8 +199,8 @@ static void without_an_output_argument(void **state)
     struct heft_checkpoint *c = heft_open(GOLDEN "h5/types.h5", NULL, &err);
     struct heft_range ranges[64];
     uint64_t shape[64], bytes;
-    struct heft_diff_result result;
-    struct heft_tensor t;
+    struct heft_diff_result result = HEFT_INIT(struct heft_diff_result);
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
     unsigned rank;
     size_t n;
 
@@ -248,12 +248,17 @@ static void without_an_output_argument(void **state)
     REFUSES(heft_modules_new(c, NULL, NULL, 1, &err));
     REFUSES(heft_convert_plan(c, NULL, &err));
     REFUSES(heft_convert_plan(
-        c, &(struct heft_convert_options){.output = "x", .n_format_options = 1}, &err));
-    REFUSES(heft_convert_plan(c,
-                              &(struct heft_convert_options){.output = "x",
-                                                             .format_options = &nameless,
-                                                             .n_format_options = 1},
-                              &err));
+        c,
+        &(struct heft_convert_options){
+            .size = sizeof(struct heft_convert_options), .output = "x", .n_format_options = 1},
+        &err));
+    REFUSES(heft_convert_plan(
+        c,
+        &(struct heft_convert_options){.size = sizeof(struct heft_convert_options),
+                                       .output = "x",
+                                       .format_options = &nameless,
+                                       .n_format_options = 1},
+        &err));
     err = (struct heft_error){0};
     assert_true(heft_verify(c, NULL, NULL, NULL, &err));
     REFUSES(heft_diff(c, NULL, NULL, NULL, &result, &err));
@@ -266,12 +271,12 @@ static void without_an_output_argument(void **state)
 
 static void without_a_path(void **state)
 {
-    const struct heft_trace_watcher watcher = {0};
-    const struct heft_scan_visitor visitor = {0};
-    struct heft_trace_total total;
+    const struct heft_trace_watcher watcher = HEFT_INIT(struct heft_trace_watcher);
+    const struct heft_scan_visitor visitor = HEFT_INIT(struct heft_scan_visitor);
+    struct heft_trace_total total = HEFT_INIT(struct heft_trace_total);
     const struct heft_option option = {NULL, "x"};
-    struct heft_format_option described;
-    struct heft_format_info info;
+    struct heft_format_option described = HEFT_INIT(struct heft_format_option);
+    struct heft_format_info info = HEFT_INIT(struct heft_format_info);
     enum heft_dtype dtype;
     uint64_t number;
     uint32_t n_shards;
@@ -284,10 +289,17 @@ static void without_a_path(void **state)
     REFUSES(heft_format_option_check(NULL, &option, &err));
     REFUSES(heft_format_option_check("tf", NULL, &err));
     REFUSES(heft_format_option_check("tf", &option, &err));
-    REFUSES(heft_open("x", &(struct heft_open_options){.n_options = 1}, &err));
-    REFUSES(heft_open("x", &(struct heft_open_options){.options = &option, .n_options = 1}, &err));
-    REFUSES(heft_index_walk("x", &(struct heft_open_options){.n_options = 1}, each_index, NULL,
-                            &flag, &err));
+    REFUSES(heft_open(
+        "x", &(struct heft_open_options){.size = sizeof(struct heft_open_options), .n_options = 1},
+        &err));
+    REFUSES(heft_open("x",
+                      &(struct heft_open_options){.size = sizeof(struct heft_open_options),
+                                                  .options = &option,
+                                                  .n_options = 1},
+                      &err));
+    REFUSES(heft_index_walk(
+        "x", &(struct heft_open_options){.size = sizeof(struct heft_open_options), .n_options = 1},
+        each_index, NULL, &flag, &err));
     REFUSES(heft_scan(NULL, NULL, each_scan, NULL, &flag, &err));
     REFUSES(heft_scan("x", NULL, NULL, NULL, &flag, &err));
     REFUSES(heft_scan("x", NULL, each_scan, NULL, NULL, &err));
@@ -305,7 +317,8 @@ static void without_a_path(void **state)
     REFUSES(heft_split(0, NULL, NULL, 1, NULL, NULL, NULL, &number, &err));
     REFUSES(heft_split(0, NULL, NULL, 1, NULL, NULL, &n_shards, NULL, &err));
     REFUSES(heft_split_with(NULL, 1, "a{suffix}", &err));
-    REFUSES(heft_split_with(&(const struct heft_split_items){0}, 1, NULL, &err));
+    REFUSES(heft_split_with(&(struct heft_split_items)HEFT_INIT(struct heft_split_items), 1, NULL,
+                            &err));
     assert_false(heft_format_at(0, NULL));
     assert_false(heft_format_find(NULL, &info));
     assert_false(heft_format_find("torch", NULL));
@@ -329,7 +342,7 @@ static void without_a_path(void **state)
 static void tokens_without_a_handle(void **state)
 {
     uint32_t ids[4];
-    struct heft_encode_summary sum;
+    struct heft_encode_summary sum = HEFT_INIT(struct heft_encode_summary);
     size_t n;
 
     (void)state;
@@ -361,7 +374,7 @@ static void each_finding(void *ctx, const struct heft_finding *finding)
 static void digests_and_lists(void **state)
 {
     static const char *const inputs[] = {NULL};
-    const struct heft_digest_options rules = {.n_rules = 1};
+    const struct heft_digest_options rules = {.size = sizeof rules, .n_rules = 1};
     struct heft_checkpoint *c = heft_open(GOLDEN "torch/linear.pt", NULL, &err);
     struct heft_digest_list *list = heft_digest_list_open("hub", NULL, &err);
 
@@ -399,7 +412,8 @@ static void notes_need_no_callback(void **state)
 /* A callback that returns false is reported as HEFT_CANCELLED, not as success. */
 static void cancelled(void **state)
 {
-    const struct heft_verify_options options = {.progress = no_progress, .threads = 1};
+    const struct heft_verify_options options = {
+        .size = sizeof options, .progress = no_progress, .threads = 1};
     struct heft_checkpoint *c = heft_open(GOLDEN "torch/linear.pt", NULL, &err);
 
     (void)state;

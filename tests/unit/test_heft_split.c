@@ -70,7 +70,7 @@ static size_t count(const struct item *items)
 /* Writes a plan as "FILE: a b; FILE: c". */
 static void draw(const struct heft_split_plan *plan, const struct item *items, char *out)
 {
-    struct heft_split_file file;
+    struct heft_split_file file = HEFT_INIT(struct heft_split_file);
 
     *out = '\0';
     for (size_t f = 0; heft_split_file_at(plan, f, &file); f++) {
@@ -83,8 +83,12 @@ static void draw(const struct heft_split_plan *plan, const struct item *items, c
 static struct heft_split_plan *split(struct dictionary *d, const struct vector *v,
                                      struct heft_error *err)
 {
-    const struct heft_split_items items = {
-        .n = count(v->items), .size = size_of, .storage = storage_of, .skip = is_text, .ctx = d};
+    const struct heft_split_items items = {.size = sizeof items,
+                                           .n = count(v->items),
+                                           .bytes = size_of,
+                                           .storage = storage_of,
+                                           .skip = is_text,
+                                           .ctx = d};
 
     *d = (struct dictionary){.items = v->items};
     return heft_split_with(&items, v->limit, "f{suffix}.x", err);
@@ -131,7 +135,7 @@ static bool refuse(void *ctx, size_t i, uint64_t *bytes, struct heft_error *err)
 
 static void an_error_of_the_callback_stops_the_split(void **state)
 {
-    const struct heft_split_items items = {.n = 2, .size = refuse};
+    const struct heft_split_items items = {.size = sizeof items, .n = 2, .bytes = refuse};
     struct heft_error err = {0};
 
     (void)state;
@@ -142,7 +146,7 @@ static void an_error_of_the_callback_stops_the_split(void **state)
 static void patterns(void **state)
 {
     static const char *const wrong[] = {"model.x", "{suffix}{suffix}.x", "a{b}{suffix}", ""};
-    const struct heft_split_items none = {.size = size_of};
+    const struct heft_split_items none = {.size = sizeof none, .bytes = size_of};
 
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

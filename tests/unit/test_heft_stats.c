@@ -145,7 +145,7 @@ static void any_number_of_threads(void **state)
     assert_int_equal(first.n, SMALL + 3);
     assert_int_equal(stats_named(c, &first, "large")->finite, LARGE);
     for (unsigned threads = 1; threads <= 5; threads++) {
-        const struct heft_stats_options how = {.threads = threads};
+        const struct heft_stats_options how = {.size = sizeof how, .threads = threads};
         struct list list = run_stats(c, &how);
 
         assert_int_equal(list.n, first.n);
@@ -178,7 +178,7 @@ static void selected_tensors(void **state)
     const size_t count = heft_tensor_count(c);
     const struct heft_rule rule = {HEFT_RULE_GLOB, "small.*7", NULL};
     bool *const selected = calloc(count, sizeof *selected);
-    const struct heft_stats_options how = {.selected = selected};
+    const struct heft_stats_options how = {.size = sizeof how, .selected = selected};
     struct heft_error err = {0};
     struct list list;
 
@@ -220,7 +220,8 @@ static void progress_counts_bytes(void **state)
 {
     struct heft_checkpoint *const c = open_file(folder, "large.safetensors");
     struct steps steps = {.stop_at = UINT64_MAX};
-    const struct heft_stats_options how = {.threads = 3, .progress = step, .progress_ctx = &steps};
+    const struct heft_stats_options how = {
+        .size = sizeof how, .threads = 3, .progress = step, .progress_ctx = &steps};
     struct list list = run_stats(c, &how);
 
     (void)state;
@@ -235,7 +236,8 @@ static void callbacks_stop(void **state)
 {
     struct heft_checkpoint *const c = open_file(folder, "large.safetensors");
     struct steps steps = {.stop_at = 1};
-    const struct heft_stats_options how = {.threads = 2, .progress = step, .progress_ctx = &steps};
+    const struct heft_stats_options how = {
+        .size = sizeof how, .threads = 2, .progress = step, .progress_ctx = &steps};
     struct heft_error err = {0};
     struct list list = list_of(c);
 
@@ -260,7 +262,8 @@ static void convert_file(struct heft_checkpoint *c, const char *to)
     char *path = heft_scratch_path(folder, to);
     /* a tensor of which some slices are missing */
     const struct heft_rule rule = {HEFT_RULE_GLOB, "!slot/*/Adagrad", NULL};
-    const struct heft_convert_options how = {.output = path,
+    const struct heft_convert_options how = {.size = sizeof how,
+                                             .output = path,
                                              .to = "npz",
                                              .rules = &rule,
                                              .n_rules = 1,
@@ -288,7 +291,7 @@ static void layouts_do_not_matter(void **state)
     for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
         struct heft_checkpoint *const a = open_file(HEFT_TESTS "/golden", files[f]);
         struct heft_checkpoint *b;
-        struct heft_tensor t;
+        struct heft_tensor t = HEFT_INIT(struct heft_tensor);
         struct list mine, plain;
 
         convert_file(a, "plain.npz");
@@ -315,7 +318,7 @@ static void strings_have_no_figures(void **state)
 {
     struct heft_checkpoint *const c = open_file(HEFT_TESTS "/golden", "tf-bundle/dtypes");
     struct list list = run_stats(c, NULL);
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
     size_t strings = 0;
 
     (void)state;
@@ -345,7 +348,7 @@ static bool keep_nothing(void *ctx, const struct heft_tensor_stats *stats)
 
 static bool attempt(void *ctx, struct heft_error *err)
 {
-    const struct heft_stats_options how = {.threads = 1};
+    const struct heft_stats_options how = {.size = sizeof how, .threads = 1};
     struct heft_checkpoint *const c = heft_open(ctx, NULL, err);
     const bool ok = c && heft_stats(c, &how, keep_nothing, NULL, err);
 

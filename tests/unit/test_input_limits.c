@@ -10,7 +10,7 @@
 
 static void records_are_limited_by_the_size_of_the_input(void **state)
 {
-    struct heft_limits limits = {0};
+    struct heft_limits limits = HEFT_INIT(struct heft_limits);
 
     (void)state;
     assert_int_equal(heft_limit_entries(&limits, 0), 400000);

@@ -21,7 +21,8 @@
 static struct heft_checkpoint *open_provided(struct provided *p, const char *path,
                                              enum provided_kind kind, struct heft_error *err)
 {
-    const struct heft_open_options options = {.inputs = provided_inputs(p, kind), .n_inputs = p->n};
+    const struct heft_open_options options = {
+        .size = sizeof options, .inputs = provided_inputs(p, kind), .n_inputs = p->n};
 
     return heft_open(path, &options, err);
 }
@@ -34,7 +35,7 @@ static size_t closed(struct provided *p)
 /* Reads the first tensor from the checkpoint. */
 static uint8_t *read_first(struct heft_checkpoint *c, size_t *n, struct heft_error *err)
 {
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
     uint8_t *data;
 
     assert_true(heft_tensor_at(c, 0, &t));
@@ -110,7 +111,8 @@ static void refused_inputs_are_closed(void **state)
 static void options_with_inputs_are_refused_beside_others(void **state)
 {
     struct provided *const p = provided_new(GOLDEN "safetensors/sharded");
-    const struct heft_open_options options = {.inputs = p->inputs, .n_inputs = p->n};
+    const struct heft_open_options options = {
+        .size = sizeof options, .inputs = p->inputs, .n_inputs = p->n};
     struct heft_error err = {0};
 
     (void)state;
@@ -136,7 +138,7 @@ static void failed_read_names_input_and_offset(void **state)
     struct provided *const p = provided_new(GOLDEN "safetensors/sharded");
     struct heft_error err = {0};
     struct heft_checkpoint *c;
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
     size_t n;
 
     (void)state;
@@ -269,7 +271,7 @@ static void part_of_a_descriptor_is_a_checkpoint(void **state)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         struct heft_error err = {0};
         struct heft_checkpoint *c, *memory;
-        struct heft_file file;
+        struct heft_file file = HEFT_INIT(struct heft_file);
         struct framed f;
         const void *view;
         uint8_t *a, *b;
@@ -305,7 +307,7 @@ static void view_of_a_descriptor_has_the_alignment_of_the_file(void **state)
 {
     struct heft_error err = {0};
     struct heft_checkpoint *c;
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
     struct framed f;
     const void *view;
 
@@ -326,7 +328,7 @@ static void truncated_descriptor_is_an_error(void **state)
 {
     struct heft_error err = {0};
     struct heft_checkpoint *c;
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
     struct framed f;
     const void *view;
     char *path;
@@ -423,7 +425,10 @@ static void view_is_that_of_the_input(void **state)
     for (size_t i = 0; i < p->n; i++)
         p->inputs[i].view = NULL;
     c = heft_open("dtypes.safetensors",
-                  &(struct heft_open_options){.inputs = p->inputs, .n_inputs = p->n}, &err);
+                  &(struct heft_open_options){.size = sizeof(struct heft_open_options),
+                                              .inputs = p->inputs,
+                                              .n_inputs = p->n},
+                  &err);
     assert_non_null(c);
     assert_false(heft_tensor_map(c, 0, &view, &err));
     assert_int_equal(err.code, HEFT_UNSUPPORTED);
@@ -442,7 +447,7 @@ struct reading {
 static bool read_all(void *ctx, unsigned worker, uint64_t index, struct heft_error *err)
 {
     struct reading *const r = ctx;
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
 
     (void)worker;
     (void)index;
@@ -482,7 +487,8 @@ static void four_threads_read(void **state)
 static void convert_to(struct heft_checkpoint *c, const char *folder, const char *name)
 {
     char *const path = heft_scratch_path(folder, name);
-    const struct heft_convert_options options = {.output = path, .no_verify = true};
+    const struct heft_convert_options options = {
+        .size = sizeof options, .output = path, .no_verify = true};
     struct heft_error err = {0};
     struct heft_conversion *const conversion = heft_convert_plan(c, &options, &err);
     uint64_t overflowed;
@@ -560,10 +566,10 @@ static void digests_of_inputs_are_compared(void **state)
         heft_open_inputs(provided_inputs(p, PROVIDED_READ), p->n, NULL, &err);
     char text[8192] = "";
     struct heft_input in = {.name = "SHA256SUMS"};
-    const struct heft_open_options options = {.inputs = &in, .n_inputs = 1};
+    const struct heft_open_options options = {.size = sizeof options, .inputs = &in, .n_inputs = 1};
     const char *const root = "";
-    struct heft_compared compared = {0};
-    struct heft_compare_options how = {.compared = &compared};
+    struct heft_compared compared = HEFT_INIT(struct heft_compared);
+    struct heft_compare_options how = {.size = sizeof how, .compared = &compared};
     size_t findings = 0;
 
     (void)state;

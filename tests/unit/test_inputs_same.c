@@ -80,7 +80,7 @@ static void tell_data(struct way *w, struct heft_checkpoint *c, size_t i, uint64
 
 static void tell_tensors(struct way *w, struct heft_checkpoint *c)
 {
-    struct heft_tensor t;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
 
     for (size_t i = 0; heft_tensor_at(c, i, &t); i++) {
         tell(w, "tensor %s %s %u %" PRIu64 " %zu %" PRIu64 " %d %" PRIu64 " %" PRId64 " %d%d%d%d",
@@ -104,9 +104,9 @@ static void tell_values(struct way *w, const struct heft_value *v, unsigned dept
 static void tell_rest(struct way *w, struct heft_checkpoint *c)
 {
     struct heft_metadata m;
-    struct heft_file file;
-    struct heft_blob blob;
-    struct heft_unread unread;
+    struct heft_file file = HEFT_INIT(struct heft_file);
+    struct heft_blob blob = HEFT_INIT(struct heft_blob);
+    struct heft_unread unread = HEFT_INIT(struct heft_unread);
 
     tell(w, "format %s %s", heft_format(c), heft_format_version(c));
     for (size_t i = 0; heft_file_at(c, i, &file); i++)
@@ -129,7 +129,7 @@ static void tell_map(struct way *w, struct heft_checkpoint *c)
 {
     struct heft_error err = {0};
     struct heft_map *const map = heft_map_new(c, &err);
-    struct heft_segment s;
+    struct heft_segment s = HEFT_INIT(struct heft_segment);
 
     if (!map)
         tell_error(w, "map", &err);
@@ -141,7 +141,7 @@ static void tell_map(struct way *w, struct heft_checkpoint *c)
 static void tell_checkpoint(struct way *w, bool salvage)
 {
     const struct heft_open_options options = {
-        .salvage = salvage, .inputs = w->inputs, .n_inputs = w->n_inputs};
+        .size = sizeof options, .salvage = salvage, .inputs = w->inputs, .n_inputs = w->n_inputs};
     struct heft_error err = {0};
     struct heft_checkpoint *const c = heft_open(w->path, &options, &err);
 
@@ -178,11 +178,14 @@ static bool tell_entry(void *ctx, const struct heft_index_entry *entry)
 
 static void tell_paths(struct way *w)
 {
-    const struct heft_open_options options = {.inputs = w->inputs, .n_inputs = w->n_inputs};
-    const struct heft_trace_options trace = {.inputs = w->inputs, .n_inputs = w->n_inputs};
-    const struct heft_scan_visitor scan = {.item = tell_item, .result = tell_result, .ctx = w};
-    const struct heft_trace_watcher watcher = {0};
-    struct heft_trace_total total;
+    const struct heft_open_options options = {
+        .size = sizeof options, .inputs = w->inputs, .n_inputs = w->n_inputs};
+    const struct heft_trace_options trace = {
+        .size = sizeof trace, .inputs = w->inputs, .n_inputs = w->n_inputs};
+    const struct heft_scan_visitor scan = {
+        .size = sizeof scan, .item = tell_item, .result = tell_result, .ctx = w};
+    const struct heft_trace_watcher watcher = HEFT_INIT(struct heft_trace_watcher);
+    struct heft_trace_total total = HEFT_INIT(struct heft_trace_total);
     struct heft_error err = {0};
     bool is_index;
 

@@ -18,7 +18,7 @@ enum { TENSORS = 300, MOST_CALLS = 8, MOST_BYTES = 512 << 10, CENTRAL = 46, LOCA
 static struct provided *make_model(const char *name, const char *to, size_t bytes)
 {
     char *const folder = heft_scratch_new(), *const path = heft_scratch_path(folder, name);
-    const struct heft_convert_options options = {.output = path, .to = to};
+    const struct heft_convert_options options = {.size = sizeof options, .output = path, .to = to};
     struct heft_buf header = {0}, file = {0};
     struct heft_error err = {0};
     struct heft_conversion *conversion;
@@ -77,7 +77,7 @@ static void list_takes_few_calls(void **state)
         struct provided *const p = make_model(formats[i].name, formats[i].to, formats[i].bytes);
         struct heft_error err = {0};
         struct heft_checkpoint *const c = open_slow(p, &err);
-        struct heft_tensor t;
+        struct heft_tensor t = HEFT_INIT(struct heft_tensor);
         size_t calls, bytes, n = 0;
 
         if (!c)

@@ -53,10 +53,10 @@ static bool hear(void *ctx, const struct heft_trace_step *step)
 static void trace_floats(const char *folder)
 {
     static const uint8_t pickle[] = "\x80\x02(X\x0f\0\0\0a long long textG?\xe0\0\0\0\0\0\0t.";
-    const struct heft_trace_options options = {.format = NULL};
+    const struct heft_trace_options options = {.size = sizeof options, .format = NULL};
     struct heard heard = {.is_ended = true};
-    const struct heft_trace_watcher watcher = {.ctx = &heard, .step = hear};
-    struct heft_trace_total total;
+    const struct heft_trace_watcher watcher = {.size = sizeof watcher, .ctx = &heard, .step = hear};
+    struct heft_trace_total total = HEFT_INIT(struct heft_trace_total);
     struct heft_error err = {0};
     char *path = heft_scratch_path(folder, "half.pkl");
 

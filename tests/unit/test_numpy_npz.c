@@ -95,8 +95,12 @@ static void close_file(struct fixture *f)
 
 static bool convert(struct fixture *f, const char *output, const char *to)
 {
-    const struct heft_convert_options options = {
-        .output = output, .to = to, .overwrite = true, .no_sync = true, .threads = 2};
+    const struct heft_convert_options options = {.size = sizeof options,
+                                                 .output = output,
+                                                 .to = to,
+                                                 .overwrite = true,
+                                                 .no_sync = true,
+                                                 .threads = 2};
     uint64_t overflowed;
 
     return heft_conversion_plan(&f->conversion, &f->model, &options, &f->err) &&
@@ -106,7 +110,7 @@ static bool convert(struct fixture *f, const char *output, const char *to)
 
 static void test_limits(void **state)
 {
-    const struct heft_limits few = {.expansion = 6};
+    const struct heft_limits few = {.size = sizeof few, .expansion = 6};
     struct fixture f;
 
     (void)state;

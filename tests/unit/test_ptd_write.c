@@ -67,7 +67,7 @@ static bool plan_entries(struct made *m, const struct entry *entries, size_t n, 
         (struct heft_option_value){.is_given = alignment > 0, .number = alignment};
     m->plan =
         (struct heft_plan){.model = &m->model, .request = {.options = m->values}, .mem = &m->mem};
-    const struct heft_convert_options options = {.output = "out"};
+    const struct heft_convert_options options = {.size = sizeof options, .output = "out"};
     return heft_model_validate(&m->model, &err) &&
            heft_export_load(&m->exports, &m->model, &options, &m->mem, &err) &&
            heft_export_split(&m->exports, UINT64_MAX, &err) &&

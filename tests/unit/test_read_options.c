@@ -20,7 +20,7 @@ static struct heft_error err;
 static struct heft_checkpoint *open_with(const char *path, const struct heft_option *given,
                                          size_t n)
 {
-    const struct heft_open_options how = {.options = given, .n_options = n};
+    const struct heft_open_options how = {.size = sizeof how, .options = given, .n_options = n};
 
     return heft_open(path, &how, &err);
 }
@@ -56,8 +56,10 @@ static void invalid_options_are_refused(void **state)
 /* Several formats have the same option; it is validated by the table of the first. */
 static void formats_describe_a_shared_option_alike(void **state)
 {
-    struct heft_format_info format, other;
-    struct heft_format_option a, b;
+    struct heft_format_info format = HEFT_INIT(struct heft_format_info);
+    struct heft_format_info other = HEFT_INIT(struct heft_format_info);
+    struct heft_format_option a = HEFT_INIT(struct heft_format_option);
+    struct heft_format_option b = HEFT_INIT(struct heft_format_option);
     size_t shared = 0;
 
     (void)state;
@@ -136,7 +138,7 @@ static void a_step_selects_a_checkpoint(void **state)
 {
     const struct heft_option given[] = {{"step", "10"}, {"step", "11"}};
     struct heft_checkpoint *c = open_with(OBJECTS, given, 1);
-    struct heft_file file;
+    struct heft_file file = HEFT_INIT(struct heft_file);
 
     (void)state;
     assert_non_null(c);
@@ -155,7 +157,8 @@ static void a_step_selects_a_checkpoint(void **state)
 static void used_options_are_not_noted_by_a_conversion(void **state)
 {
     const struct heft_option names = {"names", "objects"};
-    const struct heft_convert_options how = {.output = "/none/x",
+    const struct heft_convert_options how = {.size = sizeof how,
+                                             .output = "/none/x",
                                              .to = "safetensors",
                                              .format_options = &names,
                                              .n_format_options = 1,

@@ -79,7 +79,7 @@ static void output_equal_to_the_plan_is_accepted(void **state)
 
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(files); i++) {
-        const struct heft_convert_options options = {0};
+        const struct heft_convert_options options = HEFT_INIT(struct heft_convert_options);
         struct bench b;
 
         fill(&b, files[i], &options);
@@ -91,7 +91,7 @@ static void output_equal_to_the_plan_is_accepted(void **state)
 static void names_dtypes_shapes_and_elements(void **state)
 {
     static const uint64_t longer[] = {3};
-    const struct heft_convert_options options = {0};
+    const struct heft_convert_options options = HEFT_INIT(struct heft_convert_options);
     struct heft_row row;
     struct heft_export_item *item;
     struct bench b;
@@ -119,7 +119,7 @@ static void names_dtypes_shapes_and_elements(void **state)
 
 static void ties_and_numbers(void **state)
 {
-    const struct heft_convert_options options = {0};
+    const struct heft_convert_options options = HEFT_INIT(struct heft_convert_options);
     struct bench b;
 
     (void)state;
@@ -140,7 +140,7 @@ static void casts_and_shards(void **state)
 {
     const struct heft_rule half = {HEFT_RULE_CAST, "*", "BF16"};
     const struct heft_convert_options options = {
-        .rules = &half, .n_rules = 1, .sharded = true, .max_shard_size = 4};
+        .size = sizeof options, .rules = &half, .n_rules = 1, .sharded = true, .max_shard_size = 4};
     struct bench b;
 
     (void)state;
@@ -154,7 +154,7 @@ static void casts_and_shards(void **state)
 
 static void any_failing_allocation(void **state)
 {
-    const struct heft_convert_options options = {0};
+    const struct heft_convert_options options = HEFT_INIT(struct heft_convert_options);
     struct bench b;
 
     (void)state;

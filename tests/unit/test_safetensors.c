@@ -371,7 +371,7 @@ static void a_file_that_ends_early_or_late_is_refused(void **state)
 static void the_header_limit_can_be_lowered(void **state)
 {
     uint8_t bytes[10] = {2, 0, 0, 0, 0, 0, 0, 0, '{', '}'};
-    const struct heft_limits limits = {.header = 1};
+    const struct heft_limits limits = {.size = sizeof limits, .header = 1};
     struct heft_error err = {0};
     struct heft_source source;
     struct heft_model model;

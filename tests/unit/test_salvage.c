@@ -56,8 +56,10 @@ static void load(struct file *f, const char *name)
 
 static void begin(struct attempt *a, const struct file *f, size_t n, bool salvage)
 {
-    const struct heft_convert_options how = {
-        .output = "never-written.safetensors", .threads = 1, .salvage = salvage};
+    const struct heft_convert_options how = {.size = sizeof how,
+                                             .output = "never-written.safetensors",
+                                             .threads = 1,
+                                             .salvage = salvage};
     struct heft_source source;
     uint32_t index;
 

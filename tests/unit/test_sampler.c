@@ -20,7 +20,8 @@ static struct heft_sampler *open_one(const char *name, uint32_t seed, struct hef
 {
     char path[256];
     const char *const paths[] = {path};
-    const struct heft_sampler_options options = {seed, strcmp(name, "u32.bin") ? 2 : 4};
+    const struct heft_sampler_options options = {sizeof options, seed,
+                                                 strcmp(name, "u32.bin") ? 2 : 4};
 
     snprintf(path, sizeof path, "%s%s", name[0] == '/' ? "" : FOLDER, name);
     return heft_sampler_open(paths, 1, &options, err);

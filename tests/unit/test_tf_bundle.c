@@ -107,7 +107,7 @@ static void every_damaged_byte_is_found(void **state)
         char *folder;
         struct heft_error err = {0};
         struct heft_checkpoint *c;
-        struct heft_file file;
+        struct heft_file file = HEFT_INIT(struct heft_file);
         /* "partitioned" has a finding: a variable with only one of its slices. */
         const unsigned usual = strcmp(folders[i], "partitioned") == 0;
 
@@ -131,7 +131,8 @@ static void every_damaged_byte_is_found(void **state)
 static void lack_of_memory_is_an_error(void **state)
 {
     const struct heft_option names = {"names", "objects"};
-    const struct heft_open_options objects = {.options = &names, .n_options = 1};
+    const struct heft_open_options objects = {
+        .size = sizeof objects, .options = &names, .n_options = 1};
 
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(folders); i++) {

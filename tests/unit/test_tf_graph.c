@@ -14,7 +14,8 @@
 #define GOLDEN HEFT_TESTS "/golden/saved-model/"
 
 static const struct heft_option constants = {"constants", NULL};
-static const struct heft_open_options with_constants = {.options = &constants, .n_options = 1};
+static const struct heft_open_options with_constants = {
+    .size = sizeof with_constants, .options = &constants, .n_options = 1};
 
 /* ---- the parts of a model of TensorFlow 2 ---- */
 

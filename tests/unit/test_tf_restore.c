@@ -31,10 +31,10 @@ static void steps_and_offsets_are_reported(void **state)
     struct heft_error err = {0};
     struct heft_checkpoint *const c = open_model(GOLDEN "half_plus_two");
     struct heft_restore *const r = heft_restore_new(c, NULL, &err);
-    struct heft_restore_target target;
-    struct heft_restore_piece piece;
-    struct heft_restore_step step;
-    struct heft_finding finding;
+    struct heft_restore_target target = HEFT_INIT(struct heft_restore_target);
+    struct heft_restore_piece piece = HEFT_INIT(struct heft_restore_piece);
+    struct heft_restore_step step = HEFT_INIT(struct heft_restore_step);
+    struct heft_finding finding = HEFT_INIT(struct heft_finding);
     size_t number, count, steps = 0;
     float value;
 
@@ -73,12 +73,12 @@ static void steps_and_offsets_are_reported(void **state)
 
 static void slices_consist_of_their_pieces(void **state)
 {
-    const struct heft_restore_options how = {.tags = "gpu, serve"};
+    const struct heft_restore_options how = {.size = sizeof how, .tags = "gpu, serve"};
     struct heft_error err = {0};
     struct heft_checkpoint *const c = open_model(GOLDEN "sliced");
     struct heft_restore *const r = heft_restore_new(c, &how, &err);
-    struct heft_restore_target target;
-    struct heft_restore_piece piece;
+    struct heft_restore_target target = HEFT_INIT(struct heft_restore_target);
+    struct heft_restore_piece piece = HEFT_INIT(struct heft_restore_piece);
 
     (void)state;
     assert_non_null(r);
@@ -95,7 +95,7 @@ static void slices_consist_of_their_pieces(void **state)
 
 static void refuse(const char *path, const char *tags, enum heft_code code, const char *text)
 {
-    const struct heft_restore_options how = {.tags = tags};
+    const struct heft_restore_options how = {.size = sizeof how, .tags = tags};
     struct heft_error err = {0};
     struct heft_checkpoint *const c = open_model(path);
 

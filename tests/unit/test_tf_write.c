@@ -139,7 +139,7 @@ static void renaming_changes_the_graph(void **state)
 {
     const struct heft_rule rule = {HEFT_RULE_RENAME, "^dense/bias", "dense/long_name_instead"};
     const struct heft_convert_options options = {
-        .output = "x", .to = "tf", .rules = &rule, .n_rules = 1};
+        .size = sizeof options, .output = "x", .to = "tf", .rules = &rule, .n_rules = 1};
     struct bench *b = *state;
     struct heft_conversion c;
     struct heft_buf graph = {0};
@@ -163,7 +163,7 @@ static void a_broken_graph_is_refused(void **state)
 {
     const struct heft_rule rule = {HEFT_RULE_RENAME, "^dense/bias", "x"};
     const struct heft_convert_options options = {
-        .output = "x", .to = "tf", .rules = &rule, .n_rules = 1};
+        .size = sizeof options, .output = "x", .to = "tf", .rules = &rule, .n_rules = 1};
     struct bench *b = *state;
     struct heft_conversion c;
 
@@ -180,7 +180,7 @@ static void a_truncated_string_is_refused(void **state)
 {
     const struct heft_rule rule = {HEFT_RULE_RENAME, "^dense/bias", "x"};
     const struct heft_convert_options options = {
-        .output = "x", .to = "tf", .rules = &rule, .n_rules = 1};
+        .size = sizeof options, .output = "x", .to = "tf", .rules = &rule, .n_rules = 1};
     struct bench *b = *state;
     struct heft_conversion c;
 
@@ -197,8 +197,11 @@ static void a_truncated_string_is_refused(void **state)
 static void objects_have_slots(void **state)
 {
     const struct heft_option names = {"names", "objects"};
-    const struct heft_convert_options options = {
-        .output = "x", .to = "tf", .format_options = &names, .n_format_options = 1};
+    const struct heft_convert_options options = {.size = sizeof options,
+                                                 .output = "x",
+                                                 .to = "tf",
+                                                 .format_options = &names,
+                                                 .n_format_options = 1};
     struct bench *b = *state;
     struct heft_conversion c;
     struct heft_str text;
@@ -230,7 +233,8 @@ static void objects_without_memory(void **state)
 {
     const struct heft_rule rule = {HEFT_RULE_PARTITION, "*", "0:3"};
     const struct heft_option given[] = {{"names", "objects"}, {"shards", "2"}};
-    const struct heft_convert_options options = {.output = "x",
+    const struct heft_convert_options options = {.size = sizeof options,
+                                                 .output = "x",
                                                  .to = "tf",
                                                  .format_options = given,
                                                  .n_format_options = 2,
@@ -244,7 +248,7 @@ static void renaming_without_memory(void **state)
 {
     const struct heft_rule rule = {HEFT_RULE_RENAME, "^dense/bias", "x"};
     const struct heft_convert_options options = {
-        .output = "x", .to = "tf", .rules = &rule, .n_rules = 1};
+        .size = sizeof options, .output = "x", .to = "tf", .rules = &rule, .n_rules = 1};
     struct heft_buf graph = {0};
 
     put_attribute(&graph, "bias", HEFT_STR("dense/bias" ATTRIBUTE));
@@ -373,7 +377,7 @@ static void damaged_strings_stay_damaged_after_swapping(void **state)
 
 static void big_endian_strings_without_memory(void **state)
 {
-    const struct heft_convert_options options = {.output = "x", .to = "tf"};
+    const struct heft_convert_options options = {.size = sizeof options, .output = "x", .to = "tf"};
     struct bench *b = *state;
     uint32_t crc;
     const struct heft_str bytes = put_big(b, &crc);

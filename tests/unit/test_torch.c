@@ -149,7 +149,7 @@ static void a_cycle_terminates(void **state)
 /* Lists of ten references, nested nine deep: 200 bytes of pickle for 10^9 values. */
 static void shared_values_count_each_time(void **state)
 {
-    const struct heft_limits limits = {.expansion = 1000};
+    const struct heft_limits limits = {.size = sizeof limits, .expansion = 1000};
     char pickle[256] = "\x80\2]q\0";
     size_t n = 5;
     struct fixture f;

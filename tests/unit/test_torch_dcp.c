@@ -36,8 +36,8 @@ static void parts_are_listed_with_their_positions(void **state)
     struct heft_error err = {0};
     struct heft_checkpoint *c = open_golden(MESH, &err);
     const size_t blocks = find(c, "blocks");
-    struct heft_tensor_part part;
-    struct heft_tensor tensor;
+    struct heft_tensor_part part = HEFT_INIT(struct heft_tensor_part);
+    struct heft_tensor tensor = HEFT_INIT(struct heft_tensor);
     unsigned held[5][3] = {{0}};
     uint64_t bytes = 0;
     const void *view;
@@ -71,7 +71,7 @@ static void contiguous_tensors_have_no_parts(void **state)
 {
     struct heft_error err = {0};
     struct heft_checkpoint *c = open_golden("tests/golden/torch-dcp/single", &err);
-    struct heft_tensor_part part;
+    struct heft_tensor_part part = HEFT_INIT(struct heft_tensor_part);
     const void *view = NULL;
     const float *weights;
     float copy[6];

@@ -139,7 +139,7 @@ static void errors_in_windows_have_offsets_of_the_file(void **state)
 
 static void limits_hold_for_pickles_in_a_row(void **state)
 {
-    const struct heft_limits limits = {.pickle = 64};
+    const struct heft_limits limits = {.size = sizeof limits, .pickle = 64};
     struct heft_buf bytes = {0};
     struct fixture f;
 

@@ -66,7 +66,8 @@ static bool take_entry(void *ctx, const struct heft_trace_entry *entry)
 static void walk_with(struct log *log, const void *bytes, size_t n,
                       const struct heft_trace_options *options)
 {
-    const struct heft_trace_watcher watcher = {log, take_pickle, take_step, take_entry, NULL};
+    const struct heft_trace_watcher watcher = {sizeof watcher, log,        take_pickle,
+                                               take_step,      take_entry, NULL};
     const size_t stop_after = log->stop_after;
     struct heft_model model; /* only for its default limits */
     struct heft_source source;
@@ -88,7 +89,7 @@ static void walk_with(struct log *log, const void *bytes, size_t n,
 
 static void walk(struct log *log, const void *bytes, size_t n)
 {
-    static const struct heft_trace_options usual = {0};
+    static const struct heft_trace_options usual = HEFT_INIT(struct heft_trace_options);
 
     walk_with(log, bytes, n, &usual);
     assert_false(log->text.failed);
@@ -319,7 +320,7 @@ static void walk_zipped(struct log *log, const char *pickle, size_t n,
 
 static void expect_zipped(const char *pickle, size_t n, const char *line)
 {
-    static const struct heft_trace_options usual = {0};
+    static const struct heft_trace_options usual = HEFT_INIT(struct heft_trace_options);
     struct log log = {0};
 
     walk_zipped(&log, pickle, n, &usual);
@@ -378,7 +379,7 @@ static void five_of_a_stream(void **state)
 
 static void whole_state_of_a_range(void **state)
 {
-    static const struct heft_trace_options options = {.from = 7, .to = 8};
+    static const struct heft_trace_options options = {.size = sizeof options, .from = 7, .to = 8};
     struct log log = {0};
 
     (void)state;
@@ -398,7 +399,7 @@ static void whole_state_of_a_range(void **state)
  * index. */
 static void a_replaced_memo_entry(void **state)
 {
-    static const struct heft_trace_options options = {.from = 5, .to = 6};
+    static const struct heft_trace_options options = {.size = sizeof options, .from = 5, .to = 6};
     struct log log = {0};
 
     (void)state;
@@ -411,7 +412,7 @@ static void a_replaced_memo_entry(void **state)
 
 static void ends_of_long_parts(void **state)
 {
-    static const struct heft_trace_options options = {.state = true};
+    static const struct heft_trace_options options = {.size = sizeof options, .state = true};
     struct heft_buf pickle = {0};
     struct log log = {0};
     size_t lines = 0;
@@ -472,7 +473,7 @@ static void a_watcher_may_stop(void **state)
 
 static void an_empty_range_is_an_error(void **state)
 {
-    static const struct heft_trace_options options = {.from = 9, .to = 10};
+    static const struct heft_trace_options options = {.size = sizeof options, .from = 9, .to = 10};
     struct log log = {0};
 
     (void)state;
@@ -484,9 +485,9 @@ static void an_empty_range_is_an_error(void **state)
 
 static void records_by_name(void **state)
 {
-    static const struct heft_trace_options whole = {.record = "a/data.pkl"};
-    static const struct heft_trace_options inner = {.record = "data.pkl"};
-    static const struct heft_trace_options none = {.record = "ata.pkl"};
+    static const struct heft_trace_options whole = {.size = sizeof whole, .record = "a/data.pkl"};
+    static const struct heft_trace_options inner = {.size = sizeof inner, .record = "data.pkl"};
+    static const struct heft_trace_options none = {.size = sizeof none, .record = "ata.pkl"};
     struct log log = {0};
 
     (void)state;
@@ -515,7 +516,7 @@ static bool count_tensor(void *ctx, const struct heft_trace_tensor *tensor)
                                        : "(\"storage\", FloatStorage, \"0\", \"cpu\", 6)");
     assert_int_equal(tensor->key_position, *n ? 173 : 34);
     assert_int_equal(tensor->made_position, *n ? 230 : 170);
-    assert_int_equal(tensor->tensor.offset, *n ? 960 : 832);
+    assert_int_equal(tensor->tensor->offset, *n ? 960 : 832);
     ++*n;
     return true;
 }
@@ -523,8 +524,9 @@ static bool count_tensor(void *ctx, const struct heft_trace_tensor *tensor)
 static void from_tensors_to_bytes(void **state)
 {
     size_t n = 0;
-    const struct heft_trace_watcher watcher = {.ctx = &n, .tensor = count_tensor};
-    struct heft_trace_total total;
+    const struct heft_trace_watcher watcher = {
+        .size = sizeof watcher, .ctx = &n, .tensor = count_tensor};
+    struct heft_trace_total total = HEFT_INIT(struct heft_trace_total);
     struct heft_error err = {0};
 
     (void)state;
@@ -540,12 +542,12 @@ static void failing_allocations(void **state)
 {
     static const char *const paths[] = {HEFT_TESTS "/golden/torch/linear.pt",
                                         HEFT_TESTS "/golden/torch/unknown.pt"};
-    static const struct heft_trace_options options = {.state = true};
-    static const struct heft_trace_watcher none = {0};
+    static const struct heft_trace_options options = {.size = sizeof options, .state = true};
+    static const struct heft_trace_watcher none = HEFT_INIT(struct heft_trace_watcher);
 
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(paths); i++) {
-        struct heft_trace_total total;
+        struct heft_trace_total total = HEFT_INIT(struct heft_trace_total);
         struct failures fail = {.most = 5000};
         struct heft_error err;
 

@@ -140,7 +140,8 @@ static void empty(void)
 static bool plan(const char *to, const char *layout)
 {
     const struct heft_option option = {"torch-layout", layout};
-    const struct heft_convert_options options = {.output = "/none/x.pth",
+    const struct heft_convert_options options = {.size = sizeof options,
+                                                 .output = "/none/x.pth",
                                                  .to = to,
                                                  .format_options = &option,
                                                  .n_format_options = layout != NULL};
@@ -210,7 +211,7 @@ static void a_tensor_in_parts_is_written_contiguously(void **state)
     struct heft_parts parts = {list, 2};
     struct heft_row row = {.name = HEFT_STR("w"), .shape = shape, .rank = 1, .dtype = HEFT_F32};
     char folder[] = "/tmp/heft-test-torch-XXXXXX", path[64], got[32];
-    struct heft_convert_options options = {.output = path, .no_sync = true};
+    struct heft_convert_options options = {.size = sizeof options, .output = path, .no_sync = true};
     uint64_t overflowed;
     FILE *f;
 

@@ -81,7 +81,8 @@ static bool train(struct folder *f, const struct heft_train_options *options,
 static void assert_learns(enum heft_train_style style, uint32_t size, const char *text, size_t n,
                           const char *wanted)
 {
-    const struct heft_train_options options = {.style = style, .size = size, .no_sync = true};
+    const struct heft_train_options options = {
+        .size = sizeof options, .style = style, .vocab_size = size, .no_sync = true};
     struct heft_arena mem = {0};
     struct heft_error err = {0};
     struct folder f;
@@ -133,14 +134,14 @@ static void assert_same(const char *name, struct folder *f)
 static void test_small_is_learned(void **unused)
 {
     static const char *const paths[] = {SMALL "/text.txt"};
-    struct heft_train_report report = {0};
+    struct heft_train_report report = HEFT_INIT(struct heft_train_report);
     struct heft_error err = {0};
     struct folder f;
 
     (void)unused;
     for (unsigned threads = 1; threads < 4; threads++) {
         const struct heft_train_options options = {
-            .size = 1000, .threads = threads, .no_sync = true};
+            .size = sizeof options, .vocab_size = 1000, .threads = threads, .no_sync = true};
 
         open_folder(&f);
         assert_true(heft_train(paths, 1, f.out, &options, &report, &err));
@@ -246,8 +247,9 @@ static size_t make_text(char *text, size_t room)
 static struct heft_str learn(enum heft_train_style style, uint64_t memory, uint64_t least,
                              const char *text, size_t n, struct heft_arena *mem)
 {
-    const struct heft_train_options options = {.style = style,
-                                               .size = 4000,
+    const struct heft_train_options options = {.size = sizeof options,
+                                               .style = style,
+                                               .vocab_size = 4000,
                                                .min_frequency = least,
                                                .memory = memory,
                                                .threads = 1,
@@ -300,16 +302,16 @@ static void test_refused(void **unused)
         enum heft_code code;
         uint64_t at;
     } cases[] = {
-        {"abc", 3, {.size = 256}, HEFT_USAGE, HEFT_NO_OFFSET},
-        {"abc", 3, {.size = 1 << 24}, HEFT_USAGE, HEFT_NO_OFFSET},
-        {"", 0, {.size = 300}, HEFT_USAGE, HEFT_NO_OFFSET},
-        {"ab \xFF", 4, {.size = 300}, HEFT_MALFORMED, 3},
-        {"ab \xE4\xB8", 5, {.size = 300}, HEFT_MALFORMED, 3},
-        {"ab \xED\xA0\x80", 6, {.size = 300}, HEFT_MALFORMED, 3},
-        {"ab \xFF", 4, {.style = HEFT_TRAIN_SUBWORD_NMT, .size = 3}, HEFT_MALFORMED, 3},
-        {"  \n", 3, {.style = HEFT_TRAIN_SUBWORD_NMT, .size = 3}, HEFT_USAGE, HEFT_NO_OFFSET},
-        {"abc def", 7, {.size = 300, .memory = 100}, HEFT_LIMIT, HEFT_NO_OFFSET},
-        {"abc", 3, {.size = 300, .unicode = "8.0"}, HEFT_USAGE, HEFT_NO_OFFSET},
+        {"abc", 3, {.vocab_size = 256}, HEFT_USAGE, HEFT_NO_OFFSET},
+        {"abc", 3, {.vocab_size = 1 << 24}, HEFT_USAGE, HEFT_NO_OFFSET},
+        {"", 0, {.vocab_size = 300}, HEFT_USAGE, HEFT_NO_OFFSET},
+        {"ab \xFF", 4, {.vocab_size = 300}, HEFT_MALFORMED, 3},
+        {"ab \xE4\xB8", 5, {.vocab_size = 300}, HEFT_MALFORMED, 3},
+        {"ab \xED\xA0\x80", 6, {.vocab_size = 300}, HEFT_MALFORMED, 3},
+        {"ab \xFF", 4, {.style = HEFT_TRAIN_SUBWORD_NMT, .vocab_size = 3}, HEFT_MALFORMED, 3},
+        {"  \n", 3, {.style = HEFT_TRAIN_SUBWORD_NMT, .vocab_size = 3}, HEFT_USAGE, HEFT_NO_OFFSET},
+        {"abc def", 7, {.vocab_size = 300, .memory = 100}, HEFT_LIMIT, HEFT_NO_OFFSET},
+        {"abc", 3, {.vocab_size = 300, .unicode = "8.0"}, HEFT_USAGE, HEFT_NO_OFFSET},
     };
 
     (void)unused;
@@ -329,7 +331,8 @@ static void test_refused(void **unused)
 
 static void test_existing(void **unused)
 {
-    struct heft_train_options options = {.size = 300, .no_sync = true};
+    struct heft_train_options options = {
+        .size = sizeof options, .vocab_size = 300, .no_sync = true};
     struct heft_error err = {0};
     struct folder f;
 
@@ -366,8 +369,9 @@ static void test_no_memory(void **unused)
 
     (void)unused;
     for (size_t i = 0; i < HEFT_COUNT(cases); i++) {
-        const struct heft_train_options options = {.style = cases[i].style,
-                                                   .size = 400,
+        const struct heft_train_options options = {.size = sizeof options,
+                                                   .style = cases[i].style,
+                                                   .vocab_size = 400,
                                                    .threads = 1,
                                                    .memory = cases[i].memory,
                                                    .no_sync = true};

@@ -9,7 +9,7 @@
 #include "vocab_ranks.h"
 #include "failures.h"
 
-static const struct heft_vocab_options GPT2 = {.pattern = "gpt2"};
+static const struct heft_vocab_options GPT2 = {.size = sizeof GPT2, .pattern = "gpt2"};
 
 /* ---- vocabularies in memory -------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
 #include "tokens/vocab/vocab_open.h"
 #include "vocab_ranks.h"
 
-static const struct heft_vocab_options GPT2 = {.pattern = "gpt2"};
+static const struct heft_vocab_options GPT2 = {.size = sizeof GPT2, .pattern = "gpt2"};
 
 /* Writes 90000 merges: of two letters, of two such pairs, and `odd` merges of a point with four
  * letters. */
@@ -110,7 +110,7 @@ static void test_empty_token(void **unused)
 /* The end-of-text token is a token of any name, or an id without a token. */
 static void test_end_token(void **unused)
 {
-    struct heft_vocab_options how = {.pattern = "gpt2", .eot_token = "ab"};
+    struct heft_vocab_options how = {.size = sizeof how, .pattern = "gpt2", .eot_token = "ab"};
     struct heft_error err = {0};
     struct heft_vocab *v = open_ranks("YWI= 256\n", &how);
     size_t n = 0;

@@ -12,6 +12,7 @@
 #include "base/endian.h"
 #include "base/text.h"
 #include "base/require_arg.h"
+#include "base/sized.h"
 #include "tokens/bpe/pattern.h"
 #include "tokens/unicode/utf8.h"
 #include "tokens/bpe/word_scan.h"
@@ -422,7 +423,7 @@ static bool init_encoder(struct heft_encoder *e, const struct heft_vocab *v,
                          const struct heft_encoder_options *options, unsigned width,
                          struct heft_error *err)
 {
-    const size_t bytes = options && options->cache ? options->cache : CACHE;
+    const size_t bytes = options->cache ? options->cache : CACHE;
 
     e->v = v;
     e->giant = NO_GIANT;
@@ -431,17 +432,20 @@ static bool init_encoder(struct heft_encoder *e, const struct heft_vocab *v,
         (struct heft_scan){&e->classes, heft_scan_kernel(), v->wholes.count ? NULL : v->adjacency};
     return heft_words_init(&e->words, v, bytes, width, err) &&
            heft_grow(&e->text, &e->cap_text, 0, ROOM, 1, err) &&
-           heft_classes_init(&e->classes,
-                             options && options->unicode ? options->unicode : v->unicode, err);
+           heft_classes_init(&e->classes, options->unicode ? options->unicode : v->unicode, err);
 }
 
 struct heft_encoder *heft_encoder_of_width(const struct heft_vocab *v,
                                            const struct heft_encoder_options *options,
                                            unsigned width, struct heft_error *err)
 {
-    struct heft_encoder *e = heft_vocab_can_encode(v, err) ? heft_calloc(1, sizeof *e, err) : NULL;
+    struct heft_encoder_options o;
+    struct heft_encoder *e =
+        HEFT_TAKE(heft_encoder_options, &o, options, err) && heft_vocab_can_encode(v, err)
+            ? heft_calloc(1, sizeof *e, err)
+            : NULL;
 
-    if (e && init_encoder(e, v, options, width == 2 ? 1 : 2, err))
+    if (e && init_encoder(e, v, &o, width == 2 ? 1 : 2, err))
         return e;
     heft_encoder_free(e);
     return NULL;

@@ -10,6 +10,7 @@ struct explaining {
     struct heft_classes classes;
     struct heft_word_merge merges[HEFT_WORD_MOST];
     uint32_t bytes[HEFT_WORD_MOST], ids[HEFT_WORD_MOST];
+    char text[HEFT_WORD_MOST + 1]; /* of the word, NUL-terminated */
 };
 
 static void merge_all(struct explaining *e, struct heft_word *word)
@@ -46,6 +47,9 @@ static bool explain_word(struct explaining *e, struct heft_word *word, struct he
         return heft_fail(err, HEFT_LIMIT, word->offset,
                          "a pre-token of %zu bytes; at most %d are supported", word->n,
                          HEFT_WORD_MOST);
+    memcpy(e->text, word->text, word->n);
+    e->text[word->n] = '\0';
+    word->text = e->text;
     whole = heft_strmap_get(&e->v->wholes, bytes);
     for (size_t i = 0; i < word->n; i++)
         e->ids[i] = e->bytes[i] = e->v->byte_ids[(uint8_t)word->text[i]];

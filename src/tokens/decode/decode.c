@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/require_arg.h"
+#include "base/sized.h"
 #include "tokens/bpe/vocab.h"
 
 #define ROOM ((size_t)1 << 16) /* bytes that are collected before they are handed out */
@@ -247,13 +248,14 @@ bool heft_decode_files_with(const struct heft_vocab *v, const char *const *paths
                             const struct heft_decode_options *options, heft_text_fn *each,
                             void *ctx, struct heft_error *err)
 {
-    const unsigned width = options ? options->width : 0;
-    struct heft_decoder *d = heft_decoder_new(v, err);
+    struct heft_decode_options o;
+    struct heft_decoder *d =
+        HEFT_TAKE(heft_decode_options, &o, options, err) ? heft_decoder_new(v, err) : NULL;
     bool ok = d && heft_require_arg(each != NULL, "a function", err) &&
-              heft_require_paths(paths, n, err) && check_width(width, err);
+              heft_require_paths(paths, n, err) && check_width(o.width, err);
 
     for (size_t i = 0; ok && i < n; i++)
-        ok = decode_path(d, paths[i], width_of(v, width), each, ctx, err);
+        ok = decode_path(d, paths[i], width_of(v, o.width), each, ctx, err);
     ok = ok && heft_decoder_finish(d, each, ctx, err);
     heft_decoder_free(d);
     return ok;

@@ -39,7 +39,7 @@ static size_t cache_of(const struct heft_encode_pipeline *l, unsigned i)
 static struct heft_encoder *encoder_of(const struct heft_encode_pipeline *l, unsigned i,
                                        struct heft_error *err)
 {
-    const struct heft_encoder_options how = {l->plan->options.unicode, cache_of(l, i)};
+    const struct heft_encoder_options how = {sizeof how, l->plan->options.unicode, cache_of(l, i)};
 
     if (!l->encoders[i] &&
         (l->encoders[i] = heft_encoder_of_width(l->plan->v, &how, l->plan->width, err)))

@@ -2,6 +2,7 @@
 #include "tokens/job/encode_front.h"
 
 #include "base/require_arg.h"
+#include "base/sized.h"
 
 #define CHECKPOINT ((uint64_t)256 << 20)
 
@@ -220,8 +221,10 @@ struct heft_encoding *heft_encode_plan(const struct heft_vocab *v, const char *c
     if (!e)
         return NULL;
     e->v = v;
-    if (options)
-        e->options = *options;
+    if (!HEFT_TAKE(heft_encode_options, &e->options, options, err)) {
+        heft_encode_free(e);
+        return NULL;
+    }
     if (!e->options.unicode)
         e->options.unicode = v->unicode;
     if (e->options.checkpoint == 0)
@@ -261,7 +264,7 @@ const char *heft_encode_format(const struct heft_encoding *e)
 void heft_encode_summarize(const struct heft_encoding *e, struct heft_encode_summary *out)
 {
     if (e && out)
-        *out = e->sum;
+        HEFT_FILL(heft_encode_summary, out, &e->sum);
 }
 
 const char *heft_encode_input(const struct heft_encoding *e, size_t i)

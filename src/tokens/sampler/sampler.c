@@ -9,6 +9,7 @@
 #include "tokens/sampler/sampler.h"
 
 #include "base/require_arg.h"
+#include "base/sized.h"
 
 /* True if some draw can be accepted. */
 static bool has_window(const struct heft_sampler *s, uint64_t length)
@@ -92,8 +93,10 @@ struct heft_sampler *heft_sampler_open(const char *const *paths, size_t n,
                                        const struct heft_sampler_options *options,
                                        struct heft_error *err)
 {
-    struct heft_sampler *s = heft_calloc(1, sizeof *s, err);
-    const unsigned width = options && options->width ? options->width : 2;
+    struct heft_sampler_options o;
+    struct heft_sampler *s =
+        HEFT_TAKE(heft_sampler_options, &o, options, err) ? heft_calloc(1, sizeof *s, err) : NULL;
+    const unsigned width = o.width ? o.width : 2;
     bool ok = s && heft_require_paths(paths, n, err);
 
     if (ok && width != 2 && width != 4)
@@ -101,7 +104,7 @@ struct heft_sampler *heft_sampler_open(const char *const *paths, size_t n,
     for (size_t i = 0; ok && i < n; i++)
         ok = heft_sampler_add(s, paths[i], width, err) || heft_error_file(err, paths[i]);
     if (ok && count_ids(s, err)) {
-        heft_mt_seed(&s->random, options ? options->seed : 0);
+        heft_mt_seed(&s->random, o.seed);
         return s;
     }
     heft_sampler_close(s);

@@ -1,5 +1,6 @@
 /* train.c: public API of training: counted pre-tokens → cells → merges → files. */
 #include "base/require_arg.h"
+#include "base/sized.h"
 #include "tokens/train/train.h"
 #include "tokens/bpe/vocab.h"
 
@@ -21,13 +22,14 @@ static bool check_options(const struct heft_train_options *o, struct heft_error 
     if (o->style != HEFT_TRAIN_BYTES && o->style != HEFT_TRAIN_SUBWORD_NMT)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "unknown style of training %u",
                          (unsigned)o->style);
-    if (o->style == HEFT_TRAIN_BYTES && o->size < LEAST_BYTES)
-        return heft_fail(
-            err, HEFT_USAGE, HEFT_NO_OFFSET,
-            "a vocabulary of %" PRIu32 " ids; the 256 bytes and <|endoftext|> need 257", o->size);
-    if (o->size >= HEFT_MOST_IDS)
+    if (o->style == HEFT_TRAIN_BYTES && o->vocab_size < LEAST_BYTES)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "%" PRIu32 " %s; fewer than %u are allowed", o->size,
+                         "a vocabulary of %" PRIu32
+                         " ids; the 256 bytes and <|endoftext|> need 257",
+                         o->vocab_size);
+    if (o->vocab_size >= HEFT_MOST_IDS)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "%" PRIu32 " %s; fewer than %u are allowed", o->vocab_size,
                          o->style == HEFT_TRAIN_BYTES ? "ids" : "merges", HEFT_MOST_IDS);
     return true;
 }
@@ -55,12 +57,12 @@ static bool learn_merges(struct training *t, const struct heft_train_options *o,
     if (!heft_train_spread(&task->cells, &t->words, o->style, err))
         return false;
     heft_counts_release(&t->words.counts);
-    task->most_symbols = is_bytes ? o->size - 1 : task->cells.n_symbols + o->size;
+    task->most_symbols = is_bytes ? o->vocab_size - 1 : task->cells.n_symbols + o->vocab_size;
     if (task->most_symbols > MOST_SYMBOLS)
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
                          "%" PRIu32 " characters and %" PRIu32
                          " merges; at most %u together are supported",
-                         task->cells.n_symbols, o->size, MOST_SYMBOLS);
+                         task->cells.n_symbols, o->vocab_size, MOST_SYMBOLS);
     task->min_frequency = o->min_frequency ? o->min_frequency : 2;
     task->largest_text_first = !is_bytes;
     return heft_train_merge(task, err);
@@ -93,13 +95,16 @@ bool heft_train(const char *const *paths, size_t n, const char *output,
                 const struct heft_train_options *options, struct heft_train_report *report,
                 struct heft_error *err)
 {
-    static const struct heft_train_options usual = {0};
-    struct heft_train_report unseen = {0};
+    struct heft_train_options o;
+    struct heft_train_report found = {0};
     struct training t = {0};
-    const bool ok = heft_require_paths(paths, n, err) &&
+    const bool ok = HEFT_TAKE(heft_train_options, &o, options, err) &&
+                    heft_require_paths(paths, n, err) &&
                     heft_require_arg(output != NULL, "a name to write to", err) &&
-                    train_files(&t, paths, n, output, options ? options : &usual,
-                                report ? report : &unseen, err);
+                    train_files(&t, paths, n, output, &o, &found, err);
+
+    if (report)
+        HEFT_FILL(heft_train_report, report, &found);
 
     heft_train_cells_release(&t.task.cells);
     heft_counts_release(&t.words.counts);

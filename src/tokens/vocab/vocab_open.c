@@ -2,6 +2,8 @@
  * ends texts. */
 #include "tokens/vocab/vocab_open.h"
 
+#include "base/sized.h"
+
 /* ---- the end-of-text token ---------------------------------------------------------------- */
 
 /* Parses a number below 2^20 in decimal, else HEFT_NO_TOKEN. */
@@ -32,7 +34,7 @@ static uint32_t find_token(const struct heft_vocab *v, const char *name)
 static bool choose_end(struct heft_vocab *v, const struct heft_vocab_options *how,
                        struct heft_error *err)
 {
-    const char *name = how ? how->eot_token : NULL;
+    const char *name = how->eot_token;
 
     if (!name)
         return true;
@@ -47,7 +49,7 @@ static bool choose_end(struct heft_vocab *v, const struct heft_vocab_options *ho
 
 static bool check_pattern(const struct heft_vocab_options *how, struct heft_error *err)
 {
-    return !how || !how->pattern || strcmp(how->pattern, "gpt2") == 0 ||
+    return !how->pattern || strcmp(how->pattern, "gpt2") == 0 ||
            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                      "option pattern %s: expected gpt2; a tokenizer.json has its own",
                      how->pattern);
@@ -80,13 +82,16 @@ static struct heft_vocab *finish_opening(struct heft_vocab *v, bool ok)
 struct heft_vocab *heft_vocab_open_with(const char *path, const struct heft_vocab_options *options,
                                         struct heft_error *err)
 {
+    struct heft_vocab_options o;
     struct heft_vocab *v;
 
     heft_error_begin(err);
-    v = check_pattern(options, err) ? heft_calloc(1, sizeof *v, err) : NULL;
+    v = HEFT_TAKE(heft_vocab_options, &o, options, err) && check_pattern(&o, err)
+            ? heft_calloc(1, sizeof *v, err)
+            : NULL;
     v = finish_opening(
-        v, v && (path ? heft_vocab_read(v, path, options, err) : heft_vocab_builtin(v, err)));
-    return !v || choose_end(v, options, err) ? v : finish_opening(v, false);
+        v, v && (path ? heft_vocab_read(v, path, &o, err) : heft_vocab_builtin(v, err)));
+    return !v || choose_end(v, &o, err) ? v : finish_opening(v, false);
 }
 
 struct heft_vocab *heft_vocab_open(const char *path, struct heft_error *err)

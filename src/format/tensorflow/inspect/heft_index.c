@@ -1,6 +1,7 @@
 /* heft_index.c: public API: the walk through the index of a TensorFlow checkpoint. tf_tell.c
  * formats the entries. */
 #include "base/require_arg.h"
+#include "base/sized.h"
 #include "api/checkpoint.h"
 #include "core/registry.h"
 #include "format/tensorflow/bundle/tf_tell.h"
@@ -13,7 +14,7 @@ struct walk {
     struct heft_source source;
     struct heft_sstable table;
     struct heft_tf_teller teller;
-    struct heft_buf text;
+    struct heft_buf text, key;
 };
 
 static bool is_table_format(const struct heft_format *format)
@@ -38,7 +39,8 @@ static const char *find_index(struct walk *w, const char *path,
                               const struct heft_open_options *options, struct heft_error *err)
 {
     const struct heft_open_request request = {.files = w->files};
-    struct heft_open_options how = options ? *options : (struct heft_open_options){0};
+    struct heft_open_options how = *options;
+
     how.n_options = 0;
     struct heft_checkpoint *c = heft_checkpoint_open(&path, 1, &how, &request, err);
     const char *found = c ? path : NULL;
@@ -77,38 +79,38 @@ static bool is_sstable(struct walk *w, bool *is_index, struct heft_error *err)
 }
 
 static bool report_entry(struct walk *w, const struct heft_sstable_entry *e, heft_index_fn *each,
-                         void *ctx, bool *go_on, struct heft_error *err)
+                         void *ctx, struct heft_error *err)
 {
     struct heft_index_entry entry = {.block = e->block,
                                      .offset = e->off,
                                      .bytes = e->len,
                                      .in_block = e->in_block,
                                      .is_packed = e->is_packed,
-                                     .key = (const char *)e->key.p,
                                      .key_len = e->key.n,
                                      .shared = e->shared,
-                                     .value = (const char *)e->value.p,
+                                     .value = e->value.p,
                                      .value_len = e->value.n};
 
-    w->text.n = 0;
+    w->text.n = w->key.n = 0;
     if (!heft_tf_tell(&w->teller, e, &w->text, err))
         return false;
     heft_buf_char(&w->text, '\0');
-    if (!heft_buf_ok(&w->text, err))
+    heft_buf_put(&w->key, e->key.p, e->key.n);
+    heft_buf_char(&w->key, '\0');
+    if (!heft_buf_ok(&w->text, err) || !heft_buf_ok(&w->key, err))
         return false;
     entry.text = w->text.p;
-    *go_on = each(ctx, &entry);
-    return true;
+    entry.key = w->key.p;
+    return each(ctx, &entry) || heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
 }
 
 static bool walk_table(struct walk *w, heft_index_fn *each, void *ctx, struct heft_error *err)
 {
     struct heft_sstable_entry e;
-    bool go_on = true;
     bool ok = heft_sstable_open(&w->table, &w->source, &(struct heft_sstable_watcher){0}, err);
 
-    while (ok && go_on && heft_sstable_next(&w->table, &e, err))
-        ok = report_entry(w, &e, each, ctx, &go_on, err);
+    while (ok && heft_sstable_next(&w->table, &e, err))
+        ok = report_entry(w, &e, each, ctx, err);
     ok = ok && !w->table.failed;
     heft_sstable_close(&w->table);
     return ok;
@@ -128,6 +130,7 @@ static bool walk_path(struct walk *w, const char *path, const struct heft_open_o
         heft_error_file(err, table ? table : path);
     heft_tf_teller_release(&w->teller);
     heft_buf_release(&w->text);
+    heft_buf_release(&w->key);
     heft_arena_release(&w->mem);
     return ok;
 }
@@ -135,17 +138,19 @@ static bool walk_path(struct walk *w, const char *path, const struct heft_open_o
 bool heft_index_walk(const char *path, const struct heft_open_options *options, heft_index_fn *each,
                      void *ctx, bool *is_index, struct heft_error *err)
 {
-    struct heft_input_files *inputs = NULL;
+    struct heft_open_options o;
+    struct heft_input_files *inputs;
     struct walk w = {0};
     bool ok;
 
-    if (options && !heft_input_files_take(&inputs, options->inputs, options->n_inputs, err))
+    if (!HEFT_TAKE(heft_open_options, &o, options, err) ||
+        !heft_input_files_take(&inputs, o.inputs, o.n_inputs, err))
         return false;
     w.files = heft_input_files_of(inputs);
     ok = heft_require_arg(path && each && is_index, "an argument", err);
     if (ok) {
         *is_index = false;
-        ok = walk_path(&w, path, options, each, ctx, is_index, err);
+        ok = walk_path(&w, path, &o, each, ctx, is_index, err);
     }
     heft_input_files_close(inputs);
     return ok;

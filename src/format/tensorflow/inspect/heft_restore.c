@@ -1,6 +1,7 @@
 /* heft_restore.c: public API: how a SavedModel is restored, and where the bytes of its variables
  * are. tf_restore.c provides the steps, the opened checkpoint the bytes. */
 #include "base/require_arg.h"
+#include "base/sized.h"
 #include "api/checkpoint.h"
 #include "format/tensorflow/bundle/tf_parts.h"
 #include "format/tensorflow/restore/tf_restore.h"
@@ -210,12 +211,14 @@ struct heft_restore *heft_restore_new(struct heft_checkpoint *c,
 {
     if (!heft_require_arg(c, "a checkpoint", err))
         return NULL;
-    struct heft_restore *const r = heft_calloc(1, sizeof *r, err);
+    struct heft_restore_options o;
+    struct heft_restore *const r =
+        HEFT_TAKE(heft_restore_options, &o, options, err) ? heft_calloc(1, sizeof *r, err) : NULL;
 
     if (!r)
         return NULL;
     r->c = c;
-    if (open_walk(r, options ? options->tags : NULL, err))
+    if (open_walk(r, o.tags, err))
         return r;
     heft_restore_free(r);
     return NULL;
@@ -270,11 +273,12 @@ bool heft_restore_step_at(const struct heft_restore *r, size_t index, struct hef
     if (!(r && out))
         return false;
     const struct heft_tf_step *step;
+    struct heft_restore_step found;
 
     if (index >= r->walk.n_steps)
         return false;
     step = &r->walk.steps[index];
-    *out =
+    found =
         (struct heft_restore_step){.kind = step->kind,
                                    .depth = step->depth,
                                    .node = text_of(step->node),
@@ -287,12 +291,13 @@ bool heft_restore_step_at(const struct heft_restore *r, size_t index, struct hef
                                    .dtype = "",
                                    .target = step->target == HEFT_NONE ? SIZE_MAX : step->target};
     if (step->name) {
-        out->key = text_of(step->name->key);
-        out->slice = text_of(step->name->spec);
-        out->dtype = dtype_of(step->name->dtype);
-        out->index = step->name->number;
-        out->takers = step->name->takers;
+        found.key = text_of(step->name->key);
+        found.slice = text_of(step->name->spec);
+        found.dtype = dtype_of(step->name->dtype);
+        found.index = step->name->number;
+        found.takers = step->name->takers;
     }
+    HEFT_FILL(heft_restore_step, out, &found);
     return true;
 }
 
@@ -302,11 +307,12 @@ bool heft_restore_target_at(const struct heft_restore *r, size_t index,
     if (!(r && out))
         return false;
     const struct heft_tf_target *t;
+    struct heft_restore_target found;
 
     if (index >= r->walk.n_targets)
         return false;
     t = &r->walk.targets[index];
-    *out = (struct heft_restore_target){
+    found = (struct heft_restore_target){
         .variable = text_of(t->variable),
         .node = text_of(t->node),
         .op = text_of(t->op),
@@ -321,6 +327,7 @@ bool heft_restore_target_at(const struct heft_restore *r, size_t index,
         .shape = t->shape.dims,
         .tensor = r->spans[index].row == HEFT_NONE ? SIZE_MAX : r->spans[index].row,
         .pieces = r->spans[index].n};
+    HEFT_FILL(heft_restore_target, out, &found);
     return true;
 }
 
@@ -333,6 +340,7 @@ bool heft_restore_piece_at(const struct heft_restore *r, size_t target, size_t p
     const struct heft_storage *storage;
     const struct heft_row *row;
     struct heft_place place;
+    struct heft_restore_piece found;
     uint32_t part, number;
 
     if (target >= r->walk.n_targets || piece >= r->spans[target].n)
@@ -343,12 +351,13 @@ bool heft_restore_piece_at(const struct heft_restore *r, size_t target, size_t p
     storage = &model->storages[number];
     place = heft_checkpoint_place(r->c, number,
                                   part == HEFT_NONE ? row->offset : row->parts->list[part].offset);
-    *out = (struct heft_restore_piece){.file = place.file,
-                                       .offset = place.offset,
-                                       .bytes = storage->len,
-                                       .has_sum = storage->sum != HEFT_SUM_NONE,
-                                       .has_crc = storage->sum == HEFT_SUM_CRC32C,
-                                       .crc = storage->crc};
+    found = (struct heft_restore_piece){.file = place.file,
+                                        .offset = place.offset,
+                                        .bytes = storage->len,
+                                        .has_sum = storage->sum != HEFT_SUM_NONE,
+                                        .has_crc = storage->sum == HEFT_SUM_CRC32C,
+                                        .crc = storage->crc};
+    HEFT_FILL(heft_restore_piece, out, &found);
     return true;
 }
 
@@ -361,9 +370,10 @@ bool heft_restore_finding_at(const struct heft_restore *r, size_t index, struct 
     if (index >= r->walk.n_findings)
         return false;
     f = &r->walk.findings[index];
-    *out = (struct heft_finding){.severity = f->severity,
-                                 .file = r->c->model.sources[f->source].path,
-                                 .offset = f->where,
-                                 .text = f->text};
+    HEFT_FILL(heft_finding, out,
+              &((struct heft_finding){.severity = f->severity,
+                                      .file = r->c->model.sources[f->source].path,
+                                      .offset = f->where,
+                                      .text = f->text}));
     return true;
 }

@@ -1,6 +1,7 @@
 /* heft_trace.c: public API: the walk through a pickle, and from its tensors to their bytes.
  * torch_trace.c provides the steps, the opened file the tensors with their provenance. */
 #include "base/require_arg.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "api/checkpoint.h"
 #include "core/registry.h"
@@ -26,8 +27,8 @@ static struct heft_checkpoint *open_with_provenance(const char *path, const stru
                                                     struct heft_provenance *provenance,
                                                     struct heft_error *err)
 {
-    const struct heft_open_options options = {.format = tr->options->format,
-                                              .limits = tr->options->limits};
+    const struct heft_open_options options = {
+        .size = sizeof options, .format = tr->options->format, .limits = tr->options->limits};
     const struct heft_torch_request wanted = {.provenance = provenance};
     struct heft_open_request request = heft_torch_ask(&wanted);
 
@@ -79,14 +80,16 @@ static bool each_tensor(struct tensors *t, const struct heft_provenance_row *row
                         struct heft_error *err)
 {
     const struct heft_model *model = &t->c->model;
-    struct heft_trace_tensor tensor = {.has_key = row->key_at != HEFT_NONE,
+    struct heft_tensor found = {.size = sizeof found};
+    struct heft_trace_tensor tensor = {.tensor = &found,
+                                       .has_key = row->key_at != HEFT_NONE,
                                        .key_position = row->key_at,
                                        .made_position = row->made_at};
     const struct heft_trace_watcher *w = t->tr->watcher;
 
     if (!put_id(t, row->storage, err) ||
         !put_record(t, &model->storages[model->rows[row->row].storage], err) ||
-        !heft_tensor_at(t->c, row->row, &tensor.tensor))
+        !heft_tensor_at(t->c, row->row, &found))
         return false;
     tensor.id = t->id.p;
     tensor.record = t->record.p;
@@ -170,7 +173,8 @@ static bool trace_source(struct heft_tracer *tr, struct heft_source *source, con
     source->label = path;
     return check_zip(source, &is_zip, tr->err) && (is_zip || find_places(tr, path)) &&
            heft_torch_trace(tr) &&
-           (tr->is_stopped || tr->options->to || walk_tensors(tr, path, tr->err));
+           (tr->is_stopped || tr->options->to || walk_tensors(tr, path, tr->err)) &&
+           (!tr->is_stopped || heft_fail(tr->err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted"));
 }
 
 static bool trace_path(const char *path, const struct heft_trace_options *options,
@@ -178,7 +182,7 @@ static bool trace_path(const char *path, const struct heft_trace_options *option
                        struct heft_trace_total *total, struct heft_error *err)
 {
     struct heft_source source;
-    struct heft_limits limits = heft_limits_complete(options->limits);
+    struct heft_limits asked, limits;
     struct heft_tracer tr = {.src = &source,
                              .limits = &limits,
                              .files = files,
@@ -188,11 +192,14 @@ static bool trace_path(const char *path, const struct heft_trace_options *option
                              .err = err};
     bool ok;
 
-    if (!options->limits || !options->limits->opcodes)
+    if (!HEFT_TAKE(heft_limits, &asked, options->limits, err))
+        return false;
+    limits = heft_limits_complete(&asked);
+    if (!asked.opcodes)
         limits.opcodes = heft_min_u64(limits.opcodes, MOST_OPCODES);
     if (!heft_files_open(files, &source, path, err))
-        return false;
-    ok = trace_source(&tr, &source, path);
+        return heft_error_file(err, path);
+    ok = trace_source(&tr, &source, path) || heft_error_file(err, path);
     heft_tracer_release(&tr);
     heft_source_close(&source);
     return ok;
@@ -202,19 +209,21 @@ bool heft_trace(const char *path, const struct heft_trace_options *options,
                 const struct heft_trace_watcher *watcher, struct heft_trace_total *total,
                 struct heft_error *err)
 {
-    static const struct heft_trace_options usual = {0};
-    const struct heft_trace_options *const o = options ? options : &usual;
+    struct heft_trace_options o;
+    struct heft_trace_watcher w;
+    struct heft_trace_total counts = {0};
     struct heft_input_files *inputs;
     bool ok;
 
-    if (!heft_input_files_take(&inputs, o->inputs, o->n_inputs, err))
+    if (!HEFT_TAKE(heft_trace_options, &o, options, err) ||
+        !heft_input_files_take(&inputs, o.inputs, o.n_inputs, err))
         return false;
-    ok = heft_require_arg(path && watcher && total, "an argument", err);
+    ok = heft_require_arg(path && watcher && total, "an argument", err) &&
+         HEFT_TAKE(heft_trace_watcher, &w, watcher, err);
     if (ok) {
-        *total = (struct heft_trace_total){0};
         heft_error_begin(err);
-        ok = trace_path(path, o, heft_input_files_of(inputs), watcher, total, err) ||
-             heft_error_file(err, path);
+        ok = trace_path(path, &o, heft_input_files_of(inputs), &w, &counts, err);
+        HEFT_FILL(heft_trace_total, total, &counts);
     }
     heft_input_files_close(inputs);
     return ok;

@@ -1,0 +1,109 @@
+/* sized.h: structs of the public API that begin with their size ("Growing structs" in types.h).
+ *
+ * The library works with complete structs of its own: HEFT_TAKE copies what a caller made, HEFT_FILL
+ * copies out to what a caller has room for. */
+#ifndef HEFT_SIZED_H
+#define HEFT_SIZED_H
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "heft/heft.h"
+#include "heft/tokens.h"
+
+/* Structs that callers make, with their last member in version 0.1. */
+#define HEFT_TAKEN_STRUCTS(X)                                                                      \
+    X(heft_limits, seconds)                                                                        \
+    X(heft_open_options, n_inputs)                                                                 \
+    X(heft_verify_options, verified)                                                               \
+    X(heft_scan_visitor, ctx)                                                                      \
+    X(heft_trace_options, n_inputs)                                                                \
+    X(heft_trace_watcher, tensor)                                                                  \
+    X(heft_output_options, no_sync)                                                                \
+    X(heft_restore_options, tags)                                                                  \
+    X(heft_convert_options, progress_ctx)                                                          \
+    X(heft_diff_options, progress_ctx)                                                             \
+    X(heft_diff_visitor, ctx)                                                                      \
+    X(heft_digest_options, note_ctx)                                                               \
+    X(heft_compare_options, compared)                                                              \
+    X(heft_stats_options, progress_ctx)                                                            \
+    X(heft_split_items, ctx)                                                                       \
+    X(heft_vocab_options, eot_token)                                                               \
+    X(heft_encoder_options, cache)                                                                 \
+    X(heft_encode_options, written_ctx)                                                            \
+    X(heft_decode_options, width)                                                                  \
+    X(heft_train_options, no_sync)                                                                 \
+    X(heft_sampler_options, width)
+
+/* Structs of callers that the library fills. */
+#define HEFT_FILLED_STRUCTS(X)                                                                     \
+    X(heft_file, bytes)                                                                            \
+    X(heft_tensor, missing)                                                                        \
+    X(heft_tensor_part, negated)                                                                   \
+    X(heft_unread, reason)                                                                         \
+    X(heft_blob, stored_bytes)                                                                     \
+    X(heft_difference, value)                                                                      \
+    X(heft_segment, overlaps)                                                                      \
+    X(heft_finding, text)                                                                          \
+    X(heft_verified, bytes)                                                                        \
+    X(heft_trace_total, metastack)                                                                 \
+    X(heft_restore_step, target)                                                                   \
+    X(heft_restore_target, pieces)                                                                 \
+    X(heft_restore_piece, crc)                                                                     \
+    X(heft_planned, is_sharded)                                                                    \
+    X(heft_planned_tensor, bytes)                                                                  \
+    X(heft_diff_result, has_root_b)                                                                \
+    X(heft_compared, bytes)                                                                        \
+    X(heft_format_info, writes)                                                                    \
+    X(heft_format_option, help)                                                                    \
+    X(heft_module, next)                                                                           \
+    X(heft_modules_sum, bytes)                                                                     \
+    X(heft_split_file, n)                                                                          \
+    X(heft_encode_summary, looks_like)                                                             \
+    X(heft_train_report, ids)
+
+/* Sizes in version 0.1, padding included: new members begin behind it (HACKING.md). */
+#define HEFT_SIZED_END(type, last) (offsetof(struct type, last) + sizeof(((struct type *)0)->last))
+#define HEFT_SIZED_FIRST(type, last)                                                               \
+    HEFT_FIRST_SIZE_##type = (HEFT_SIZED_END(type, last) + _Alignof(struct type) - 1) /            \
+                             _Alignof(struct type) * _Alignof(struct type),
+enum { HEFT_TAKEN_STRUCTS(HEFT_SIZED_FIRST) HEFT_FILLED_STRUCTS(HEFT_SIZED_FIRST) };
+
+/* A greater size was not initialised. */
+#define HEFT_SIZED_MOST ((size_t)1 << 16)
+
+/* Sizes of a kind of struct: in this version, and in 0.1. */
+struct heft_sized {
+    const char *name;
+    size_t ours, first;
+};
+
+/* Copies the struct that a caller made to *own, which becomes complete; `given` may be NULL for all
+ * zero. HEFT_USAGE if it has a member that is not 0 and unknown here. */
+HEFT_CHECKED bool heft_sized_take(void *own, const struct heft_sized *sizes, const void *given,
+                                  struct heft_error *err);
+
+/* Copies a complete struct to that of a caller, except its size. Inline, because the number of bytes
+ * is a constant as long as a struct has not grown. */
+static inline void heft_sized_fill(void *out, size_t ours, size_t first, const void *value)
+{
+    size_t given, n = first;
+
+    memcpy(&given, out, sizeof given);
+    if (given > first && given <= HEFT_SIZED_MOST)
+        n = given < ours ? given : ours;
+    memcpy((char *)out + sizeof given, (const char *)value + sizeof given, n - sizeof given);
+}
+
+/* Both check the types of their pointers. */
+#define HEFT_TAKE(type, own, given, err)                                                           \
+    heft_sized_take(                                                                               \
+        1 ? (own) : (struct type *)0,                                                              \
+        &(const struct heft_sized){"struct " #type, sizeof(struct type), HEFT_FIRST_SIZE_##type},  \
+        1 ? (given) : (const struct type *)0, err)
+#define HEFT_FILL(type, out, value)                                                                \
+    heft_sized_fill(1 ? (out) : (struct type *)0, sizeof(struct type), HEFT_FIRST_SIZE_##type,     \
+                    1 ? (value) : (const struct type *)0)
+
+#endif

@@ -1,0 +1,147 @@
+/* test_sized.c: copying structs that begin with their size, for each struct of the public API. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/sized.h"
+
+#define NEWER (HEFT_SIZED_MOST + 64) /* room for a struct of any accepted size */
+
+#define ROW(type, last) {"struct " #type, sizeof(struct type), HEFT_FIRST_SIZE_##type},
+static const struct heft_sized taken[] = {HEFT_TAKEN_STRUCTS(ROW)};
+static const struct heft_sized filled[] = {HEFT_FILLED_STRUCTS(ROW)};
+
+/* A struct of `size` bytes as a caller makes it: its size, then bytes that are not 0. */
+static void make_given(unsigned char *given, size_t size)
+{
+    memset(given, 0x5A, NEWER);
+    memcpy(given, &size, sizeof size);
+}
+
+/* Expects the first n bytes behind the size to be those of `given`, and the rest to be 0. */
+static void expect_taken(const struct heft_sized *s, const unsigned char *given, size_t n)
+{
+    struct heft_error err = {0};
+    unsigned char own[4096];
+    size_t size;
+
+    assert_true(s->ours < sizeof own);
+    memset(own, 0xC3, sizeof own);
+    assert_true(heft_sized_take(own, s, given, &err));
+    assert_int_equal(err.code, HEFT_OK);
+    memcpy(&size, own, sizeof size);
+    assert_int_equal(size, s->ours);
+    for (size_t i = sizeof size; i < sizeof own; i++)
+        assert_int_equal(own[i], i < n ? 0x5A : i < s->ours ? 0 : 0xC3);
+}
+
+static void expect_refused(const struct heft_sized *s, const unsigned char *given, const char *why)
+{
+    struct heft_error err = {0};
+    unsigned char own[4096];
+
+    assert_false(heft_sized_take(own, s, given, &err));
+    assert_int_equal(err.code, HEFT_USAGE);
+    assert_non_null(strstr(err.text, s->name));
+    assert_non_null(strstr(err.text, why));
+}
+
+static void structs_of_callers_are_completed(void **state)
+{
+    static unsigned char given[NEWER];
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(taken); i++) {
+        const struct heft_sized *const s = &taken[i];
+        const size_t sizes[] = {sizeof(size_t), s->first - 1, s->first, s->ours};
+
+        expect_taken(s, NULL, 0);
+        make_given(given, 0);
+        expect_taken(s, given, s->first);
+        for (size_t k = 0; k < HEFT_COUNT(sizes); k++) {
+            make_given(given, sizes[k]);
+            expect_taken(s, given, sizes[k]);
+        }
+    }
+}
+
+static void members_of_newer_versions_must_be_zero(void **state)
+{
+    static unsigned char given[NEWER];
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(taken); i++) {
+        const struct heft_sized *const s = &taken[i];
+
+        make_given(given, s->ours + 24);
+        memset(given + s->ours, 0, 24);
+        expect_taken(s, given, s->ours);
+        given[s->ours + 23] = 1;
+        expect_refused(s, given, "newer libheft");
+        make_given(given, HEFT_SIZED_MOST + 1);
+        expect_refused(s, given, "HEFT_INIT");
+    }
+}
+
+/* Fills a struct of `size` bytes by a library whose struct has `ours`, and expects that n bytes are
+ * written. */
+static void expect_filled(const struct heft_sized *s, size_t ours, size_t size, size_t n)
+{
+    unsigned char out[4096], value[4096];
+    size_t kept;
+
+    memset(out, 0xC3, sizeof out);
+    memset(value, 0x5A, sizeof value);
+    memcpy(out, &size, sizeof size);
+    heft_sized_fill(out, ours, s->first, value);
+    memcpy(&kept, out, sizeof kept);
+    assert_true(kept == size);
+    for (size_t i = sizeof size; i < sizeof out; i++)
+        assert_int_equal(out[i], i < n ? 0x5A : 0xC3);
+}
+
+static void structs_are_filled_up_to_their_size(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(filled); i++) {
+        const struct heft_sized *const s = &filled[i];
+        const size_t grown = s->ours + 24;
+
+        expect_filled(s, s->ours, s->ours, s->ours);
+        expect_filled(s, s->ours, grown, s->ours);
+        expect_filled(s, s->ours, 0, s->first);
+        expect_filled(s, s->ours, s->first - 1, s->first);
+        expect_filled(s, s->ours, SIZE_MAX, s->first); /* not initialised */
+        expect_filled(s, grown, s->first, s->first);
+        expect_filled(s, grown, 0, s->first);
+        expect_filled(s, grown, grown - 8, grown - 8);
+        expect_filled(s, grown, grown, grown);
+        expect_filled(s, grown, HEFT_SIZED_MOST + 1, s->first);
+    }
+}
+
+/* A program of 0.1 with the sizes of 0.1 is read and filled completely. */
+static void first_sizes_are_those_of_the_structs(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(taken); i++)
+        assert_true(taken[i].first <= taken[i].ours && taken[i].first % sizeof(size_t) == 0);
+    for (size_t i = 0; i < HEFT_COUNT(filled); i++)
+        assert_true(filled[i].first <= filled[i].ours && filled[i].first % sizeof(size_t) == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(structs_of_callers_are_completed),
+        cmocka_unit_test(members_of_newer_versions_must_be_zero),
+        cmocka_unit_test(structs_are_filled_up_to_their_size),
+        cmocka_unit_test(first_sizes_are_those_of_the_structs),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
