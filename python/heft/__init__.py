@@ -9,6 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from heft.checkpoint import Blob as Blob
+    from heft.checkpoint import Checkpoint as Checkpoint
+    from heft.checkpoint import Finding as Finding
+    from heft.checkpoint import Opaque as Opaque
+    from heft.checkpoint import load_file as load_file
+    from heft.checkpoint import open as open
+    from heft.conversion import Conversion as Conversion
+    from heft.conversion import PlannedTensor as PlannedTensor
+    from heft.conversion import convert as convert
     from heft.encoding import Encoding as Encoding
     from heft.encoding import from_file as from_file
     from heft.encoding import get_encoding as get_encoding
@@ -23,22 +32,36 @@ if TYPE_CHECKING:
     from heft.errors import UnsafeError as UnsafeError
     from heft.errors import UnsupportedError as UnsupportedError
     from heft.errors import UsageError as UsageError
+    from heft.inspection import Counts as Counts
+    from heft.inspection import Diff as Diff
+    from heft.inspection import DiffItem as DiffItem
+    from heft.inspection import DiffPair as DiffPair
+    from heft.inspection import ScanItem as ScanItem
+    from heft.inspection import TensorStats as TensorStats
+    from heft.inspection import diff as diff
+    from heft.inspection import scan as scan
+    from heft.inspection import stats as stats
     from heft.split import StateDictSplit as StateDictSplit
     from heft.split import get_torch_storage_id as get_torch_storage_id
     from heft.split import get_torch_storage_size as get_torch_storage_size
     from heft.split import split_state_dict_into_shards_factory as split_state_dict_into_shards_factory
     from heft.split import split_tf_state_dict_into_shards as split_tf_state_dict_into_shards
     from heft.split import split_torch_state_dict_into_shards as split_torch_state_dict_into_shards
+    from heft.tensor import Tensor as Tensor
 
     __version__: str
 
 _NAMES = {
+    "checkpoint": ("Blob", "Checkpoint", "Finding", "Opaque", "load_file", "open"),
+    "conversion": ("Conversion", "PlannedTensor", "convert"),
     "encoding": ("Encoding", "from_file", "get_encoding", "list_encoding_names"),
     "errors": ("CancelledError", "Error", "IoError", "LimitError", "MalformedError", "MismatchError",
                "UnknownTokenError", "UnsafeError", "UnsupportedError", "UsageError"),
+    "inspection": ("Counts", "Diff", "DiffItem", "DiffPair", "ScanItem", "TensorStats", "diff", "scan", "stats"),
     "split": ("StateDictSplit", "get_torch_storage_id", "get_torch_storage_size",
               "split_state_dict_into_shards_factory", "split_tf_state_dict_into_shards",
               "split_torch_state_dict_into_shards"),
+    "tensor": ("Tensor",),
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = [*_MODULE_OF, "__version__"]

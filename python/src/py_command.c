@@ -17,24 +17,35 @@ static void restore_signals(void)
     sigaction(SIGPIPE, &usual, NULL);
 }
 
+/* Array of the arguments, whose texts live as long as the process; NULL with an exception set. */
+static char **take_arguments(PyObject *list, size_t n)
+{
+    char **const argv = calloc(n + 1, sizeof *argv);
+
+    if (!argv)
+        return (char **)PyErr_NoMemory();
+    for (size_t i = 0; i < n; i++) {
+        PyObject *word = NULL;
+
+        if (!PyUnicode_FSConverter(PyList_GetItem(list, (Py_ssize_t)i), &word)) {
+            free(argv);
+            return NULL;
+        }
+        argv[i] = PyBytes_AsString(word);
+    }
+    return argv;
+}
+
 /* command(arguments): runs the command with a list of str and ends the process with its status. The
  * command confines the process, so that there is no way back. */
 PyObject *py_command(PyObject *module, PyObject *arguments)
 {
     const Py_ssize_t n = PyList_Size(arguments);
-    PyObject **const words = n < 0 ? NULL : calloc((size_t)n + 1, sizeof *words);
-    char **const argv = n < 0 ? NULL : calloc((size_t)n + 1, sizeof *argv);
+    char **const argv = n < 0 ? NULL : take_arguments(arguments, (size_t)n);
 
     (void)module;
-    if (n < 0)
+    if (!argv)
         return NULL;
-    if (!words || !argv)
-        return PyErr_NoMemory();
-    for (Py_ssize_t i = 0; i < n; i++) {
-        if (!PyUnicode_FSConverter(PyList_GetItem(arguments, i), &words[i]))
-            return NULL; /* the caller ends the process */
-        argv[i] = PyBytes_AsString(words[i]);
-    }
     restore_signals();
     exit(heft_command_main((int)n, argv));
 }

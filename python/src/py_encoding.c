@@ -19,7 +19,7 @@ static void release_worker(struct py_worker *worker)
 
 bool py_worker_take(struct py_encoding *e, struct py_worker *worker, struct heft_error *err)
 {
-    const struct heft_encoder_options options = {.unicode = e->unicode};
+    const struct heft_encoder_options options = {.size = sizeof options, .unicode = e->unicode};
 
     if (e->n_idle > 0) {
         *worker = e->idle[--e->n_idle];
@@ -123,7 +123,8 @@ static char *copy_text(const char *text)
 static bool open_vocabulary(struct py_encoding *e, const char *path, const char *pattern,
                             const char *eot_token, struct heft_error *err)
 {
-    const struct heft_vocab_options options = {.pattern = pattern, .eot_token = eot_token};
+    const struct heft_vocab_options options = {
+        .size = sizeof options, .pattern = pattern, .eot_token = eot_token};
 
     Py_BEGIN_ALLOW_THREADS e->vocab = heft_vocab_open_with(path, &options, err);
     Py_END_ALLOW_THREADS if (!e->vocab) return false;

@@ -11,6 +11,7 @@
 #include <heft/heft.h>
 #include <heft/tokens.h>
 
+#define PY_COUNT(array) (sizeof(array) / sizeof *(array))
 /* Function or text as the value of a PyType_Slot. */
 #define PY_SLOT(value) ((void *)(uintptr_t)(value))
 /* Function with METH_FASTCALL as a PyCFunction. */
@@ -112,17 +113,19 @@ PyObject *py_encoding_decode_bytes(PyObject *self, PyObject *tokens);
 PyObject *py_encoding_single_token_bytes(PyObject *self, PyObject *token);
 PyObject *py_encoding_tokens(PyObject *self, PyObject *unused);
 
-/* ---- py_ids.c ---- */
+/* ---- py_memory.c ---- */
 
 /* memoryview of the array of `ids`, which it owns. NULL with an exception set; the array is then
  * freed. */
 PyObject *py_ids_new(struct py_ids *ids);
+/* memoryview of n bytes that belong to `keeper`. NULL with an exception set. */
+PyObject *py_bytes_of(PyObject *keeper, void *p, size_t n);
 
 /* ---- types and functions of the module ---- */
 
 extern PyType_Spec py_encoding_spec;
-/* Creates the type that owns arrays of ids; false with an exception set. */
-bool py_ids_ready(void);
+/* Creates the type of owners of memory; false with an exception set. */
+bool py_memory_ready(void);
 
 PyObject *py_split(PyObject *module, PyObject *const *args, Py_ssize_t n);
 PyObject *py_command(PyObject *module, PyObject *arguments);

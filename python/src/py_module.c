@@ -1,5 +1,5 @@
 /* py_module.c: the extension module heft._heft: its functions and types. */
-#include "py_heft.h"
+#include "py_handle.h"
 
 static PyObject *version(PyObject *module, PyObject *unused)
 {
@@ -22,11 +22,42 @@ static PyObject *parse_bytes(PyObject *module, PyObject *text)
     return heft_parse_bytes(p, &bytes, &err) ? PyLong_FromUnsignedLongLong(bytes) : py_raise(&err);
 }
 
+static bool append_options(PyObject *list, const char *format)
+{
+    struct heft_format_option o = HEFT_INIT(struct heft_format_option);
+
+    for (size_t i = 0; heft_format_option_at(format, i, &o); i++)
+        if (!py_append(list, Py_BuildValue("ssNN", format, o.name,
+                                           PyBool_FromLong(o.use == HEFT_OPTION_READS),
+                                           PyBool_FromLong(o.kind == HEFT_OPTION_FLAG))))
+            return false;
+    return true;
+}
+
+/* format_options(): the options that formats have. */
+static PyObject *format_options(PyObject *module, PyObject *unused)
+{
+    PyObject *list = PyList_New(0);
+    struct heft_format_info info = HEFT_INIT(struct heft_format_info);
+    bool ok = list;
+
+    (void)module;
+    (void)unused;
+    for (size_t i = 0; ok && heft_format_at(i, &info); i++)
+        ok = append_options(list, info.name);
+    if (!ok)
+        Py_CLEAR(list);
+    return list;
+}
+
 static PyMethodDef functions[] = {
     {"version", version, METH_NOARGS, "Version of libheft."},
     {"command", py_command, METH_O, "Runs the command and ends the process."},
     {"parse_bytes", parse_bytes, METH_O, "Size in bytes of a text such as '5GB'."},
     {"split", PY_FAST(py_split), METH_FASTCALL, "split(sizes, storages, max_shard_size, pattern)"},
+    {"scan", py_scan, METH_VARARGS, "scan(path)"},
+    {"diff", py_diff, METH_VARARGS, "diff(a, b, …)"},
+    {"format_options", format_options, METH_NOARGS, "[(format, name, reads, is flag)]"},
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "heft._heft",
@@ -48,7 +79,8 @@ PyMODINIT_FUNC PyInit__heft(void)
     PyObject *const module = PyModule_Create(&definition);
 
     if (module && py_error_ready() && add_type(module, "Encoding", &py_encoding_spec) &&
-        py_ids_ready())
+        add_type(module, "Handle", &py_handle_spec) &&
+        add_type(module, "Tensor", &py_tensor_spec) && py_memory_ready())
         return module;
     Py_XDECREF(module);
     return NULL;

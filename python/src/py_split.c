@@ -60,7 +60,7 @@ static PyObject *pair_of(const struct heft_split_file *file)
 static PyObject *files_of(const struct heft_split_plan *plan)
 {
     PyObject *const list = PyList_New(0);
-    struct heft_split_file file;
+    struct heft_split_file file = HEFT_INIT(struct heft_split_file);
 
     for (size_t i = 0; list && heft_split_file_at(plan, i, &file); i++) {
         PyObject *const pair = pair_of(&file);
@@ -78,7 +78,7 @@ static PyObject *files_of(const struct heft_split_plan *plan)
 static PyObject *split_items(struct items *items, size_t n, uint64_t most, const char *pattern)
 {
     const struct heft_split_items described = {
-        .n = n, .size = size_of, .storage = storage_of, .ctx = items};
+        .size = sizeof described, .n = n, .bytes = size_of, .storage = storage_of, .ctx = items};
     struct heft_error err = {0};
     struct heft_split_plan *const plan = heft_split_with(&described, most, pattern, &err);
     PyObject *files;

@@ -23,8 +23,8 @@ SMALL = HERE.parent / "golden" / "tokens" / "small"
 PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 END = "<|endoftext|>"
 PARTS = ["a", "Z", "the", "ing", " the", "s", "'s", "re", "'", "1", "2026", " ", "  ", "\n", "\t", "\r\n", ".", "é",
-         "ß", "中", "한", "\u0301", "\u00a0", "\u3000", "\u2028", "²", "٣", "\U0001f600", "\u200d", "\U0010ffff", "\x00",
-         "http://", END, "<|endof", "<", "\ud800", "\udc00", "\ud83d\ude00"]
+         "ß", "中", "한", "\u0301", "\u00a0", "\u3000", "\u2028", "²", "٣", "\U0001f600", "\u200d", "\U0010ffff",
+         "\x00", "http://", END, "<|endof", "<", "\ud800", "\udc00", "\ud83d\ude00"]
 
 
 def texts(count, seed=1):

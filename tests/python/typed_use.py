@@ -22,3 +22,22 @@ def reason(path: str) -> str:
         return heft.from_file(path).name
     except heft.MalformedError as error:
         return f"{error.file} {error.offset} {error.code}"
+
+
+def checkpoint(path: str) -> dict[str, tuple[int, ...]]:
+    with heft.open(path, limits={"tensors": 1000}) as opened:
+        findings: list[heft.Finding] = opened.verify(progress=False)
+        shapes = {name: opened[name].shape for name in opened}
+    made: heft.Conversion = heft.convert(path, "out/", max_shard_size="5GB", cast={"*": "BF16"}, dry_run=True)
+    items: list[heft.ScanItem] = heft.scan(path)
+    same: bool = heft.diff(path, path, atol=1e-3).is_equal
+    print(findings, made.tensor_to_filename, items, same, [s.mean for s in heft.stats(path)])
+    return shapes
+
+
+def stop(done: int, total: int) -> bool:
+    return done < total // 2
+
+
+def half(path: str) -> None:
+    heft.convert(path, "b.safetensors", progress=stop)

@@ -1,0 +1,21 @@
+"""Functions of safetensors.torch for files of any format."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from heft import checkpoint
+
+__all__ = ["load", "load_file"]
+
+
+def load_file(filename: str | os.PathLike[str], device: str | int = "cpu") -> dict[str, Any]:
+    """Tensors of torch by name."""
+    return checkpoint.load_file(filename, framework="pt", device=str(device))
+
+
+def load(data: bytes) -> dict[str, Any]:
+    """The same of a file's bytes in memory."""
+    with checkpoint.open(data, framework="pt") as opened:
+        return dict(opened.items())
