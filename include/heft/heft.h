@@ -24,7 +24,8 @@
  * Lists. A function named …_at returns the item at `index`, counted from 0; past the end it returns
  * false or NULL.
  * Threads. An open checkpoint never changes: any number of threads may use it at the same time. A
- * conversion must be used by one thread only. There is no mutable global state.
+ * conversion must be used by one thread only. There is no mutable global state but the settings of
+ * host.h, which a program makes once, if at all.
  * Errors. See types.h. The library never prints, exits or aborts. A NULL argument that must not be
  * NULL is HEFT_USAGE; functions without an error argument then return false, 0 or NULL. The error
  * argument itself must not be NULL.
@@ -40,6 +41,7 @@
 #include "diff.h"
 #include "digest.h"
 #include "format.h"
+#include "host.h"
 #include "inputs.h"
 #include "inspect.h"
 #include "modules.h"

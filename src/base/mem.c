@@ -1,12 +1,13 @@
-/* mem.c: the wrapper around malloc, with a counter and a hook that makes the n-th allocation fail,
- * and growing arrays. */
+/* mem.c: the wrapper around malloc or the allocator of the program, with a counter and a hook that
+ * makes the n-th allocation fail, and growing arrays. */
 #include "base/mem.h"
+
+#include "base/host_settings.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* The only global state: the number of allocations, and the number at which a test wants a
- * failure. */
+/* The number of allocations, and the number at which a test wants a failure. */
 static atomic_uint_fast64_t allocations;
 static atomic_uint_fast64_t failing;
 
@@ -27,11 +28,27 @@ static void *check_allocation(void *p, size_t n, struct heft_error *err)
     return p;
 }
 
+static void *from_host(size_t n)
+{
+    const struct heft_host *const host = heft_host();
+
+    return host->alloc(host->ctx, n);
+}
+
+static void *zeroed_from_host(size_t n)
+{
+    void *const p = from_host(n);
+
+    return p ? memset(p, 0, n) : NULL;
+}
+
 void *heft_alloc(size_t n, struct heft_error *err)
 {
+    const size_t size = n ? n : 1;
+
     if (!may_allocate(n, err))
         return NULL;
-    return check_allocation(malloc(n ? n : 1), n, err);
+    return check_allocation(heft_host()->alloc ? from_host(size) : malloc(size), n, err);
 }
 
 void *heft_calloc(size_t n, size_t each, struct heft_error *err)
@@ -41,20 +58,27 @@ void *heft_calloc(size_t n, size_t each, struct heft_error *err)
                   each);
         return NULL;
     }
-    const size_t size = n * each; /* cannot overflow: checked above */
-    if (!may_allocate(size, err))
+    const size_t bytes = n * each; /* cannot overflow: checked above */
+    const size_t size = bytes ? bytes : 1;
+
+    if (!may_allocate(bytes, err))
         return NULL;
-    return check_allocation(calloc(1, size ? size : 1), size, err);
+    return check_allocation(heft_host()->alloc ? zeroed_from_host(size) : calloc(1, size), bytes,
+                            err);
 }
 
-/* Large blocks are aligned to huge pages. */
+/* Large blocks of malloc are aligned to huge pages. */
 #define LARGE_PAGE  ((size_t)2 << 20)
 #define LARGE_BLOCK (2 * LARGE_PAGE)
 
 void *heft_realloc(void *p, size_t n, struct heft_error *err)
 {
+    const struct heft_host *const host = heft_host();
+
     if (!may_allocate(n, err))
         return NULL;
+    if (host->resize)
+        return check_allocation(host->resize(host->ctx, p, n ? n : 1), n, err);
     if (!p && n >= LARGE_BLOCK)
         return check_allocation(aligned_alloc(LARGE_PAGE, (n + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1)),
                                 n, err);
@@ -63,7 +87,12 @@ void *heft_realloc(void *p, size_t n, struct heft_error *err)
 
 void heft_free(void *p)
 {
-    free(p);
+    const struct heft_host *const host = heft_host();
+
+    if (!host->free)
+        free(p);
+    else if (p)
+        host->free(host->ctx, p);
 }
 
 void heft_alloc_fail_at(uint64_t nth)

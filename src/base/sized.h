@@ -15,6 +15,7 @@
 /* Structs that callers make, with their last member in version 0.1. */
 #define HEFT_TAKEN_STRUCTS(X)                                                                      \
     X(heft_limits, seconds)                                                                        \
+    X(heft_host, no_processes)                                                                     \
     X(heft_open_options, n_inputs)                                                                 \
     X(heft_verify_options, verified)                                                               \
     X(heft_scan_visitor, ctx)                                                                      \

@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 
+#include "base/host_settings.h"
 #include "io/os.h"
 
 #define ROOM 4096 /* longest path in bytes */
@@ -48,18 +49,28 @@ static bool has_file(struct search *s, const char *folder)
     return n > 0 && (size_t)n < sizeof s->path && heft_os->stat_path(s->path, &st) == 0;
 }
 
-/* Uses the directory of HEFT_MODULES, which is trusted and is the only one. */
-static bool find_wanted(struct search *s, const char *wanted, struct heft_error *err)
+/* The directory that the program or the user names; NULL: neither does. */
+static const char *find_named(const char **by)
+{
+    const char *const named = heft_host()->modules;
+    const char *const wanted = heft_os_variable("HEFT_MODULES");
+
+    *by = named ? "heft_host_set" : "HEFT_MODULES";
+    return named ? named : wanted && wanted[0] ? wanted : NULL;
+}
+
+/* Uses a directory that somebody named, which is trusted and is the only one. */
+static bool find_wanted(struct search *s, const char *wanted, const char *by,
+                        struct heft_error *err)
 {
     const int n = snprintf(s->folder, sizeof s->folder, "%s/", wanted);
 
     if (wanted[0] != '/' || n < 0 || (size_t)n >= sizeof s->folder)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "HEFT_MODULES is not the absolute path of a directory: %s", wanted);
-    return has_file(s, s->folder) ||
-           heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                     "heft's module %s is not in %s (HEFT_MODULES); it needs %s", s->file,
-                     s->folder, s->needs);
+                         "%s is not the absolute path of a directory: %s", by, wanted);
+    return has_file(s, s->folder) || heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                                               "heft's module %s is not in %s (%s); it needs %s",
+                                               s->file, s->folder, by, s->needs);
 }
 
 /* Refuses a directory that another user could have made: for a copy of the command in /tmp/bin
@@ -90,7 +101,8 @@ static bool find_installed(struct search *s, struct heft_error *err)
 const void *heft_module_find(const char *file, const char *symbol, const char *needs,
                              struct heft_error *err)
 {
-    const char *const wanted = heft_os_variable("HEFT_MODULES");
+    const char *by;
+    const char *const wanted = find_named(&by);
     struct search s = {.file = file, .needs = needs};
     const void *address;
 
@@ -101,7 +113,7 @@ const void *heft_module_find(const char *file, const char *symbol, const char *n
                   file, needs);
         return NULL;
     }
-    if (!(wanted && wanted[0] ? find_wanted(&s, wanted, err) : find_installed(&s, err)))
+    if (!(wanted ? find_wanted(&s, wanted, by, err) : find_installed(&s, err)))
         return NULL;
     address = heft_os->module(s.path, symbol);
     if (!address)
@@ -112,11 +124,12 @@ const void *heft_module_find(const char *file, const char *symbol, const char *n
 
 bool heft_module_folder(char *out, size_t n)
 {
-    const char *const wanted = heft_os_variable("HEFT_MODULES");
+    const char *by;
+    const char *const wanted = find_named(&by);
     struct search s = {.file = ""};
     int put;
 
-    if (wanted && wanted[0]) {
+    if (wanted) {
         put = snprintf(out, n, "%s/", wanted);
     } else {
         find_beside(&s);

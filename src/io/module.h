@@ -16,10 +16,10 @@ struct heft_module_place {
 extern const struct heft_module_place heft_module_place;
 
 /* Address of `symbol` in heft's module of that file name, which stays loaded. It is searched in one
- * directory: that of the environment variable HEFT_MODULES if it is set, else that of the
- * installation. HEFT_UNSUPPORTED if it is missing or cannot be loaded; `needs` then describes what
- * is missing. HEFT_UNSAFE if another user could have put it there. HEFT_USAGE if HEFT_MODULES is
- * not an absolute path. */
+ * directory: that of heft_host_set, else that of the environment variable HEFT_MODULES, else that of
+ * the installation. HEFT_UNSUPPORTED if it is missing or cannot be loaded; `needs` then describes
+ * what is missing. HEFT_UNSAFE if another user could have put it there. HEFT_USAGE if HEFT_MODULES
+ * is not an absolute path. */
 HEFT_CHECKED const void *heft_module_find(const char *file, const char *symbol, const char *needs,
                                           struct heft_error *err);
 /* Directory in which modules are searched, with a slash at its end. False: its path is too long. */

@@ -286,6 +286,7 @@ static void without_a_path(void **state)
     (void)state;
     assert_false(heft_format_option_at(NULL, 0, &described));
     assert_false(heft_format_option_at("tf", 0, NULL));
+    REFUSES(heft_host_set(NULL, &err));
     REFUSES(heft_format_option_check(NULL, &option, &err));
     REFUSES(heft_format_option_check("tf", NULL, &err));
     REFUSES(heft_format_option_check("tf", &option, &err));

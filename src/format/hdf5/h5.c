@@ -12,11 +12,21 @@
  * decodes */
 #include "format/hdf5/h5_parts.h"
 
+#include "base/host_settings.h"
+
 /* ---- opening files ----------------------------------------------------------------------- */
 
 static bool read_bytes(void *ctx, uint64_t off, void *dst, size_t n, struct heft_error *err)
 {
     return heft_source_read(ctx, off, dst, n, err);
+}
+
+static bool allows_process(struct heft_error *err)
+{
+    return !heft_host()->no_processes ||
+           heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                     "libhdf5 reads this file in a process of its own, which the program has "
+                     "forbidden (no_processes of heft_host_set)");
 }
 
 static bool open_file(struct heft_h5_reader *r, struct heft_error *err)
@@ -25,7 +35,7 @@ static bool open_file(struct heft_h5_reader *r, struct heft_error *err)
     struct heft_h5_input input = {.read = read_bytes, .size = 0};
     uint64_t ignored;
 
-    r->module = heft_h5_load(err);
+    r->module = allows_process(err) ? heft_h5_load(err) : NULL;
     if (!r->module)
         return false;
     input.ctx = r->bytes;
