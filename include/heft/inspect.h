@@ -3,6 +3,10 @@
 #ifndef HEFT_INSPECT_H
 #define HEFT_INSPECT_H
 
+#include "diff.h"
+#include "digest.h"
+#include "modules.h"
+#include "stats.h"
 #include "types.h"
 
 #ifdef __cplusplus

@@ -1,0 +1,461 @@
+/* load.h: the public API for loading checkpoints, and its reference manual. heft.h includes it.
+ *
+ * heft reads the files in which machine-learning models are saved, without the framework that saved
+ * them and without executing anything in a file.
+ *
+ *     struct heft_error err = {0};
+ *     struct heft_checkpoint *c = heft_open("model.pth", NULL, &err);
+ *     struct heft_tensor t = HEFT_INIT(struct heft_tensor);
+ *     char line[1024];
+ *
+ *     if (!c) {
+ *         fprintf(stderr, "%s\n", heft_error_format(&err, line, sizeof line));
+ *         return 2;
+ *     }
+ *     for (size_t i = 0; heft_tensor_at(c, i, &t); i++)
+ *         printf("%s %s\n", t.name, heft_dtype_name(t.dtype));
+ *     heft_close(c);
+ *
+ * Ownership. The caller owns a handle and releases it with its closing function, which accepts
+ * NULL. Everything that is obtained from a handle (names, shapes, values, views) belongs to the
+ * handle and is valid until it is closed. Objects created from a checkpoint (a map, a conversion, a
+ * restore) must be released before the checkpoint is closed.
+ * Lists. A function named …_at returns the item at `index`, counted from 0; past the end it returns
+ * false or NULL.
+ * Threads. An open checkpoint never changes: any number of threads may use it at the same time. A
+ * conversion must be used by one thread only. There is no mutable global state but the settings of
+ * host.h, which a program makes once, if at all.
+ * Errors. See types.h. The library never prints, exits or aborts. A NULL argument that must not be
+ * NULL is HEFT_USAGE; functions without an error argument then return false, 0 or NULL. The error
+ * argument itself must not be NULL.
+ * Processes. While a .h5 or .keras file is open, a child process (fork) runs libhdf5. It keeps no
+ * descriptor of the program except that of the file, and ends with heft_close (SIGCHLD); see
+ * "Processes" in libheft(3).
+ * Untrusted input. A file can make a function fail with a code and an offset, but it cannot make it
+ * crash, hang, or use memory beyond the limits.
+ */
+#ifndef HEFT_LOAD_H
+#define HEFT_LOAD_H
+
+#include "format.h"
+#include "inputs.h"
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Formats the error as "heft: FILE: offset 0x1a2b: text" without a newline, truncated to n bytes.
+ * Returns `out`. */
+HEFT_API char *heft_error_format(const struct heft_error *err, char *out, size_t n);
+/* Version of the library at run time. Until 1.0 each MINOR has its own SONAME (libheft.so.0.1),
+ * because structs may change. */
+HEFT_API const char *heft_version(void);
+HEFT_API unsigned heft_version_number(void);
+
+/* ---- opening ----------------------------------------------------------------------------- */
+
+/* Limits on what a file may require. Zero means the default. */
+struct heft_limits {
+    size_t size;      /* HEFT_INIT */
+    uint64_t header;  /* bytes of a safetensors header (100 000 000, as in the reference library) */
+    uint64_t pickle;  /* bytes of one pickle (256 MiB), which is parsed in memory */
+    uint64_t opcodes; /* opcodes of one pickle (50 million): limits time */
+    /* The next limits grow with the size of the input; an input below 64 MiB needs less than 200
+     * MiB of resident memory. */
+    uint64_t tensors;   /* number of tensors (300 000, and one more for every 50 bytes of the files
+                    above 64 MiB); their names may have 32 bytes on average plus 1 MiB in all */
+    uint64_t nodes;     /* values of one pickle (2.5 million, and one more for every 4 bytes above
+                          64 MiB, up to 20 million), with two items each on average */
+    uint64_t entries;   /* entries of a zip directory (400 000, and one more for every 64 bytes
+                          above 64 MiB, up to 1 million) */
+    uint64_t ratio;     /* ratio of inflated to compressed bytes (1100), against deflate bombs */
+    uint64_t unpacked;  /* decompressed bytes of a file, which limits time (archives of torch and
+                          NumPy: 64 times the size of the file, at least 4 GiB; HDF5: 32 times,
+                          where chunks that are decompressed again count again, at least 1 GiB) */
+    uint64_t expansion; /* values that are printed or flattened (1 million beyond the tensors),
+                           against shared references that multiply ("billion laughs") */
+    uint64_t depth;     /* depth of nested values (10 000) */
+    uint64_t view; /* bytes of a tensor beyond 16 times its storage (1 GiB): expanded strides */
+    uint64_t rank; /* dimensions (64, as in torch) */
+    uint64_t name; /* bytes of a tensor's name (64 KiB) */
+    /* Seconds of processor time for libhdf5 to list a file (8, plus one for every 16 MiB), and an
+     * eighth of it for each call; more if the processor is measured to be slow. */
+    uint64_t seconds;
+};
+
+struct heft_open_options {
+    size_t size;        /* HEFT_INIT */
+    const char *format; /* format name such as "torch"; NULL: detected from the content */
+    const struct heft_limits *limits; /* NULL: defaults */
+    /* Opens truncated or damaged files and recovers their intact tensors. Lost tensors are not
+     * listed as tensors: heft_unread_at names them, and heft_missing_at and heft_damage_at describe
+     * the damage. Recovered tensors can be used as usual; only a stored checksum can prove that
+     * their data is correct: heft_tensor_check, heft_convert_options. */
+    bool salvage;
+    /* Options of formats for reading (HEFT_OPTION_READS): heft_format_option_at lists them.
+     * HEFT_USAGE for an option that no format has, and for a value that is not allowed. The last of
+     * several options of the same name applies. heft_idle_option_at lists those without effect. */
+    const struct heft_option *options;
+    size_t n_options;
+    /* The path "-" is standard input, which is copied to a temporary file. */
+    bool standard_input;
+    const struct heft_input *inputs; /* where paths lead, if not to the disk: inputs.h */
+    size_t n_inputs;
+};
+
+struct heft_checkpoint;
+
+/* Opens a file, a directory (sharded model, distributed checkpoint, SavedModel, TensorFlow
+ * checkpoints), an index.json, or the prefix of a TensorFlow checkpoint. options may be NULL.
+ * Returns NULL on failure: HEFT_IO, HEFT_MALFORMED, HEFT_UNSUPPORTED, HEFT_LIMIT, HEFT_UNSAFE (the
+ * file refers to a path outside of its directory), HEFT_USAGE (unknown format or option). */
+HEFT_API struct heft_checkpoint *
+heft_open(const char *path, const struct heft_open_options *options, struct heft_error *err);
+/* Opens several shard files as one checkpoint. */
+HEFT_API struct heft_checkpoint *heft_open_many(const char *const *paths, size_t n_paths,
+                                                const struct heft_open_options *options,
+                                                struct heft_error *err);
+HEFT_API void heft_close(struct heft_checkpoint *c);
+/* For each input directory with more than one checkpoint: a sentence that says which one was opened
+ * and which were not. NULL past the end. */
+HEFT_API const char *heft_choice_at(const struct heft_checkpoint *c, size_t index);
+/* Name of each given option of reading that had no effect, because none of the files has a format
+ * with this option. NULL past the end. */
+HEFT_API const char *heft_idle_option_at(const struct heft_checkpoint *c, size_t index);
+
+/* ---- contents of a checkpoint ------------------------------------------------------------ */
+
+/* Name of the format: "torch", "safetensors" … */
+HEFT_API const char *heft_format(const struct heft_checkpoint *c);
+/* Description of the format's version, for people; may be "". */
+HEFT_API const char *heft_format_version(const struct heft_checkpoint *c);
+
+struct heft_file {
+    size_t size; /* HEFT_INIT */
+    const char *path;
+    uint64_t bytes;
+};
+HEFT_API size_t heft_file_count(const struct heft_checkpoint *c);
+HEFT_API bool heft_file_at(const struct heft_checkpoint *c, size_t index, struct heft_file *out);
+
+enum heft_stored {
+    HEFT_STORED_PLAIN,   /* uncompressed bytes in the file */
+    HEFT_STORED_DEFLATE, /* deflated zip record, [offset, offset+stored_bytes) */
+    HEFT_STORED_PICKLE,  /* encoded inside a pickle at `offset` */
+    HEFT_STORED_PACKED,  /* pieces that a library decompresses (chunks of HDF5), somewhere in
+                            [offset, offset+stored_bytes) */
+    HEFT_STORED_PROTOBUF /* encoded inside a protobuf message at `offset` */
+};
+
+struct heft_tensor {
+    size_t size;      /* HEFT_INIT */
+    const char *name; /* UTF-8, NUL-terminated */
+    size_t name_len;  /* in some formats a name may contain NULs */
+    enum heft_dtype dtype;
+    unsigned rank;
+    const uint64_t *shape;   /* array of rank extents */
+    const uint64_t *strides; /* array of rank numbers, in elements; NULL if row-major */
+    uint64_t bytes;          /* number of elements × element size */
+    /* The following members describe the first part if the tensor is stored in parts:
+     * heft_tensor_part_count. */
+    size_t file;     /* index for heft_file_at */
+    uint64_t offset; /* byte offset in that file: of the first element if stored
+                      * plainly, else of the record */
+    enum heft_stored stored;
+    uint64_t stored_bytes;    /* bytes of the storage in the file */
+    int64_t storage;          /* number of a storage shared by several tensors; -1 if not shared */
+    bool big_endian;          /* stored big-endian; reads return little-endian */
+    bool conjugated, negated; /* stored conjugated or negated; reads return the resolved value */
+    bool missing; /* a file with its data is missing or too short, so that it cannot be read */
+};
+HEFT_API size_t heft_tensor_count(const struct heft_checkpoint *c);
+HEFT_API bool heft_tensor_at(const struct heft_checkpoint *c, size_t index,
+                             struct heft_tensor *out);
+
+/* Part of a tensor that is stored in parts, as in sharded training: an n-dimensional box. The parts
+ * tile the tensor: each element is in exactly one of them. Such tensors can be read, sliced and
+ * converted like any others. */
+struct heft_tensor_part {
+    size_t size;             /* HEFT_INIT */
+    const uint64_t *start;   /* array of rank numbers; the box is [start, start + extent) */
+    const uint64_t *extent;  /* one number per dimension */
+    const uint64_t *strides; /* strides of the box, in elements; NULL if row-major and contiguous */
+    uint64_t bytes;          /* bytes of its elements */
+    size_t file;             /* the following members are as in struct heft_tensor */
+    uint64_t offset;
+    enum heft_stored stored;
+    uint64_t stored_bytes;
+    bool big_endian;
+    bool conjugated, negated;
+};
+/* Number of parts; 0 if the tensor is stored as a whole (heft_tensor_at). */
+HEFT_API size_t heft_tensor_part_count(const struct heft_checkpoint *c, size_t index);
+/* Parts in the order of their first elements. False if the tensor is stored as a whole. */
+HEFT_API bool heft_tensor_part_at(const struct heft_checkpoint *c, size_t index, size_t part,
+                                  struct heft_tensor_part *out);
+/* Finds a tensor by name, also by the dropped name of a recorded tie. False if there is none. */
+HEFT_API bool heft_tensor_find(const struct heft_checkpoint *c, const char *name, size_t name_len,
+                               size_t *index);
+
+/* Decompressed bytes of all storages, and how many of them are used by tensors: from the first to
+ * the last element of a strided tensor; overlaps count once. Bytes that no tensor uses, such as the
+ * rest of a large tensor of which a slice was saved, are not converted. Bytes that only unreadable
+ * tensors use count as unused. */
+HEFT_API bool heft_storage_use(const struct heft_checkpoint *c, uint64_t *stored, uint64_t *used,
+                               struct heft_error *err);
+
+/* Tensors that cannot be read, with the reason. */
+HEFT_API size_t heft_unread_count(const struct heft_checkpoint *c);
+HEFT_API bool heft_unread_at(const struct heft_checkpoint *c, size_t index,
+                             struct heft_unread *out);
+
+/* Blobs: named bytes that are not a tensor, such as the data for a backend in a .ptd. Converted
+ * only from .ptd to .ptd. */
+struct heft_blob {
+    size_t size;      /* HEFT_INIT */
+    const char *name; /* UTF-8, NUL-terminated */
+    size_t name_len;
+    const char *kind; /* description for people, such as "blob" */
+    uint64_t bytes;
+    size_t file; /* index for heft_file_at */
+    uint64_t offset;
+    enum heft_stored stored;
+    uint64_t stored_bytes;
+};
+HEFT_API size_t heft_blob_count(const struct heft_checkpoint *c);
+/* Blobs in file order. */
+HEFT_API bool heft_blob_at(const struct heft_checkpoint *c, size_t index, struct heft_blob *out);
+HEFT_API bool heft_blob_find(const struct heft_checkpoint *c, const char *name, size_t name_len,
+                             size_t *index);
+
+/* Metadata: pairs of texts. */
+HEFT_API size_t heft_metadata_count(const struct heft_checkpoint *c);
+HEFT_API bool heft_metadata_at(const struct heft_checkpoint *c, size_t index,
+                               struct heft_metadata *out);
+
+/* Ties recorded in the metadata: `key` is a dropped name of the tensor `value`. */
+HEFT_API size_t heft_tie_count(const struct heft_checkpoint *c);
+HEFT_API bool heft_tie_at(const struct heft_checkpoint *c, size_t index, struct heft_metadata *out);
+
+/* Number of differences; heft_difference_at returns only the first few thousand. */
+HEFT_API size_t heft_difference_count(const struct heft_checkpoint *c);
+HEFT_API bool heft_difference_at(const struct heft_checkpoint *c, size_t index,
+                                 struct heft_difference *out);
+
+/* Root of the values that are not tensors; NULL if there are none. */
+HEFT_API const struct heft_value *heft_values(const struct heft_checkpoint *c);
+/* Information about the files other than tensors, metadata and values: the header of a bundle, the
+ * signatures of a SavedModel. A dict, as in `heft info --json`; NULL if there is none. */
+HEFT_API const struct heft_value *heft_file_info(const struct heft_checkpoint *c);
+/* Value at a dotted path ("optimizer.param_groups.0.lr"), in the values or else in heft_file_info;
+ * NULL if there is none. */
+HEFT_API const struct heft_value *heft_value_find(const struct heft_checkpoint *c,
+                                                  const char *path);
+
+/* ---- reading tensors --------------------------------------------------------------------- */
+
+/* These functions return row-major, little-endian bytes, whatever the layout of the file. */
+
+/* Range of one dimension of a slice: [start, stop). `drop` removes the dimension from the result
+ * (then stop = start + 1). */
+struct heft_range {
+    uint64_t start, stop;
+    bool drop;
+};
+
+/* Calls each() for every string of a HEFT_STRING tensor, in row-major order. A string is valid
+ * during the call, may contain any bytes, and is not NUL-terminated; each() may return false to
+ * stop (HEFT_CANCELLED). Checksums are not compared (see heft_tensor_check). HEFT_UNSUPPORTED if
+ * the tensor has another dtype. */
+HEFT_API bool heft_tensor_strings(struct heft_checkpoint *c, size_t index,
+                                  bool (*each)(void *ctx, const char *text, size_t n), void *ctx,
+                                  struct heft_error *err);
+/* Reads the whole tensor into dst; size must equal its `bytes`. HEFT_USAGE, HEFT_IO, HEFT_MALFORMED
+ * (deflated data). */
+HEFT_API bool heft_tensor_read(struct heft_checkpoint *c, size_t index, void *dst, size_t size,
+                               struct heft_error *err);
+/* Reads a slice: ranges for the leading dimensions; the other dimensions are read completely. size
+ * must be that of the slice (heft_slice_shape). HEFT_USAGE if a range exceeds its dimension. */
+HEFT_API bool heft_tensor_read_slice(struct heft_checkpoint *c, size_t index,
+                                     const struct heft_range *ranges, size_t n_ranges, void *dst,
+                                     size_t size, struct heft_error *err);
+/* Size of a slice in bytes, and its shape without dropped dimensions: `shape` has room for the rank
+ * of the tensor, *rank is the number of dimensions. */
+HEFT_API bool heft_slice_shape(const struct heft_checkpoint *c, size_t index,
+                               const struct heft_range *ranges, size_t n_ranges, uint64_t *shape,
+                               unsigned *rank, uint64_t *bytes, struct heft_error *err);
+/* Parses a slice in Python's syntax, "0:10,:,3" (negative numbers count from the end; steps are not
+ * supported). `ranges` has room for the rank of the tensor; *n_ranges is the number of ranges.
+ * HEFT_USAGE. */
+HEFT_API bool heft_slice_parse(const struct heft_checkpoint *c, size_t index, const char *text,
+                               struct heft_range *ranges, size_t *n_ranges, struct heft_error *err);
+/* Maps the tensor's data from the file, if it is stored uncompressed, row-major, little-endian and
+ * not conjugated; else HEFT_UNSUPPORTED. The view has the alignment of the file: its address equals
+ * `offset` modulo the page size. It is valid until the checkpoint is closed. HEFT_IO if the file
+ * was truncated after it was opened; if it is truncated later, access to the view raises SIGBUS. If
+ * a file is too large for the address space (32 bits), only the pages of the tensor are mapped. */
+HEFT_API bool heft_tensor_map(struct heft_checkpoint *c, size_t index, const void **data,
+                              struct heft_error *err);
+/* Reads the whole storage of the tensor (or the storages of its parts) and compares the stored
+ * checksum; returns true if the file stores none. HEFT_MISMATCH. The functions above do not check
+ * uncompressed storages. */
+HEFT_API bool heft_tensor_check(struct heft_checkpoint *c, size_t index, struct heft_error *err);
+/* Passes a slice (n_ranges = 0: the whole tensor) to each() in pieces, in order and in constant
+ * memory. each() may return false to stop (HEFT_CANCELLED). */
+HEFT_API bool heft_tensor_stream(struct heft_checkpoint *c, size_t index,
+                                 const struct heft_range *ranges, size_t n_ranges,
+                                 bool (*each)(void *ctx, const void *piece, size_t n), void *ctx,
+                                 struct heft_error *err);
+/* The same, cast to another dtype as in conversions; HEFT_USAGE if there is no such cast.
+ * *overflowed (may be NULL) is increased by the number of finite values that are out of range. */
+HEFT_API bool heft_tensor_stream_as(struct heft_checkpoint *c, size_t index,
+                                    const struct heft_range *ranges, size_t n_ranges,
+                                    enum heft_dtype as,
+                                    bool (*each)(void *ctx, const void *piece, size_t n), void *ctx,
+                                    uint64_t *overflowed, struct heft_error *err);
+
+/* The same for a blob, and a check of its stored checksum. */
+HEFT_API bool heft_blob_stream(struct heft_checkpoint *c, size_t index,
+                               bool (*each)(void *ctx, const void *piece, size_t n), void *ctx,
+                               struct heft_error *err);
+HEFT_API bool heft_blob_check(struct heft_checkpoint *c, size_t index, struct heft_error *err);
+
+/* ---- converting -------------------------------------------------------------------------- */
+
+/* -g GLOB, -e REGEX, --rename RE=>TO, --cast GLOB=DTYPE, --metadata K=V, --partition GLOB=HOW,
+ * --keep-tied GLOB */
+enum heft_rule_kind {
+    HEFT_RULE_GLOB,
+    HEFT_RULE_REGEX,
+    HEFT_RULE_RENAME,
+    HEFT_RULE_CAST,
+    HEFT_RULE_METADATA,
+    HEFT_RULE_PARTITION, /* tf: "axis:n" slices, "keep" those of the source, "whole" */
+    HEFT_RULE_KEEP_TIED  /* safetensors: the matching one of tied names is kept */
+};
+struct heft_rule {
+    enum heft_rule_kind kind;
+    const char *left;  /* glob ("!…" excludes), regex (POSIX extended, with \d \w \s \b),
+                          metadata key */
+    const char *right; /* replacement (\1 … \9), name of a dtype, metadata value, or how; else
+                        * NULL */
+};
+/* Tensors that are selected by root and the rules (globs and regexes; other rules are ignored):
+ * sets selected[i] for each tensor. A tensor is selected if any glob or regex matches its name
+ * below root, or there are only excluding globs, and no excluding glob matches it. */
+HEFT_API bool heft_select(const struct heft_checkpoint *c, const char *root,
+                          const struct heft_rule *rules, size_t n_rules, bool *selected,
+                          struct heft_error *err);
+
+/* Effect of a rule on the names of a checkpoint. */
+struct heft_rule_use {
+    uint64_t matches;    /* names that it matches: of all tensors, ties and blobs below root (globs
+                         and regexes), or of the selected ones (other rules); 0 for metadata */
+    uint64_t values;     /* for globs and regexes without such a name: number of values below root
+                         that they match by dotted path; they apply to conversions that keep
+                         values */
+    uint64_t left_alone; /* for a cast: matching tensors that are not cast, because a glob with
+                            wildcards casts only floats to a float */
+};
+/* Fills uses[i] for each rule. HEFT_USAGE for an invalid regex. */
+HEFT_API bool heft_rule_matches(const struct heft_checkpoint *c, const char *root,
+                                const struct heft_rule *rules, size_t n_rules,
+                                struct heft_rule_use *uses, struct heft_error *err);
+
+struct heft_convert_options {
+    size_t size;        /* HEFT_INIT */
+    const char *output; /* output file or directory, as -o of heft-convert(1) */
+    const char *to;     /* name of the format; NULL: by the extension of the output */
+    /* Options of the target format: heft_format_option_at lists them. HEFT_USAGE for an option that
+     * no format has, and for a value that is not allowed. The last of several options of the same
+     * name applies. */
+    const struct heft_option *format_options;
+    size_t n_format_options;
+    /* Allows output without tensors, which is HEFT_USAGE otherwise. */
+    bool allow_empty;
+    const char *root; /* sub-dictionary to convert; its path is removed from the names */
+    /* Rules in order. Selection: as in heft_select. Renaming: each rule replaces all its matches.
+     * Casting: the last matching rule applies; a glob with wildcards casts only floats to a float,
+     * an exact name casts any dtype that can be cast. Dtypes are also accepted as bf16, bfloat16,
+     * torch.bfloat16 and so on, in upper or lower case. One torch file made from another has its
+     * values and nesting: there selection judges values by their paths, too. */
+    const struct heft_rule *rules;
+    size_t n_rules;
+    uint64_t max_shard_size;         /* in bytes; 0 if not given */
+    bool sharded;                    /* max_shard_size is set, and may be 0 */
+    const char *filename_pattern;    /* contains {suffix}; NULL: that of the format */
+    const struct heft_range *ranges; /* ranges of --slice; only for a single tensor */
+    size_t n_ranges;
+    unsigned threads; /* 0: one per core, at most 4 */
+    bool overwrite;   /* replace existing files; otherwise they are HEFT_USAGE */
+    bool no_sync;     /* do not wait until the data is on the disk */
+    bool no_verify;   /* do not compare stored checksums */
+    bool strict;      /* strings that the target does not support, and items of heft_left_at, are an
+                    error; otherwise they are left out */
+    /* Leaves out tensors that are lost or cannot be read; heft_convert_lost_at lists them. Planning
+     * compares stored checksums, which reads all data to be converted, and treats tensors with a
+     * mismatch as lost (not with no_verify). Only for checkpoints opened with salvage. */
+    bool salvage;
+    /* Progress in bytes. Called from any thread, but not concurrently; returning false stops
+     * (HEFT_CANCELLED). */
+    bool (*progress)(void *ctx, uint64_t done, uint64_t total);
+    void *progress_ctx;
+};
+
+/* A planned and checked conversion; nothing is written until it is run. */
+struct heft_conversion;
+struct heft_planned {
+    size_t size; /* HEFT_INIT */
+    size_t files, tensors, ops;
+    uint64_t bytes;      /* bytes of all output files */
+    uint64_t total_size; /* metadata.total_size of huggingface_hub: bytes of the tensors */
+    bool is_sharded;
+};
+struct heft_planned_tensor {
+    size_t size; /* HEFT_INIT */
+    const char *name, *source_name;
+    size_t file;
+    enum heft_dtype dtype;
+    uint64_t offset, bytes; /* byte offset in that file */
+};
+/* Plans a conversion. NULL on failure: HEFT_USAGE (a rule, a name, an existing output),
+ * HEFT_UNSUPPORTED (not supported by the target), HEFT_LIMIT. */
+HEFT_API struct heft_conversion *heft_convert_plan(struct heft_checkpoint *c,
+                                                   const struct heft_convert_options *options,
+                                                   struct heft_error *err);
+HEFT_API void heft_convert_summary(const struct heft_conversion *conversion,
+                                   struct heft_planned *out);
+HEFT_API bool heft_convert_file(const struct heft_conversion *conversion, size_t index,
+                                struct heft_file *out);
+/* Tensors file by file, in the order of huggingface_hub within each. */
+HEFT_API bool heft_convert_tensor(const struct heft_conversion *conversion, size_t index,
+                                  struct heft_planned_tensor *out);
+/* Notes for people: "dropped lm_head.weight, tied to embed.weight"; "3 values are not tensors: left
+ * out". */
+HEFT_API size_t heft_convert_note_count(const struct heft_conversion *conversion);
+HEFT_API const char *heft_convert_note(const struct heft_conversion *conversion, size_t index);
+/* With salvage: selected tensors that are lost, with the reason. */
+HEFT_API bool heft_convert_lost_at(const struct heft_conversion *conversion, size_t index,
+                                   struct heft_unread *out);
+/* Writes all files, or none under its final name. *overflowed: number of finite values out of range
+ * of the target dtype of a cast, which become infinite (F8_E4M3: 448 or -448, the FNUZ types: NaN);
+ * notes name their tensors. HEFT_IO, HEFT_MISMATCH (a stored checksum), HEFT_MALFORMED (deflated
+ * data). */
+HEFT_API bool heft_convert_run(struct heft_conversion *conversion, uint64_t *overflowed,
+                               struct heft_error *err);
+/* Reads the output again, compares all bytes with the plan, reopens it, and compares every tensor
+ * (name, dtype, shape, elements) with the source. HEFT_MISMATCH names the first difference. */
+HEFT_API bool heft_convert_check(struct heft_conversion *conversion, struct heft_error *err);
+HEFT_API void heft_convert_free(struct heft_conversion *conversion);
+
+/* Parses a size in bytes as in huggingface_hub ("5GB" = 5·10⁹), a plain number, KiB, MiB, GiB, TiB,
+ * and all of these without the B ("5G" = 5·10⁹). HEFT_USAGE. */
+HEFT_API bool heft_parse_bytes(const char *text, uint64_t *out, struct heft_error *err);
+/* Parses a whole number: "100", "50K" = 50 000, "1.5M", "1e6", "4Ki" = 4096. HEFT_USAGE. */
+HEFT_API bool heft_parse_count(const char *text, uint64_t *out, struct heft_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
