@@ -1,5 +1,17 @@
-/* inspect.h: functions that look at files: the meaning of their bytes, verification, what loading them
- * would execute, traces of pickles and of restores. heft.h includes it. */
+/* inspect.h: functions that look at files. heft.h includes it.
+ *
+ *     heft_map_new            the meaning of every byte of an open checkpoint
+ *     heft_verify             structure, checksums, hidden bytes
+ *     heft_scan_tree          what loading files would execute
+ *     heft_trace              a pickle, opcode by opcode
+ *     heft_restore_new        how TensorFlow restores a SavedModel, step by step
+ *     heft_index_walk         the index of a TensorFlow checkpoint
+ *     heft_stats              minimum, maximum, mean … of tensors (stats.h)
+ *     heft_diff               differences of two checkpoints (diff.h)
+ *     heft_digest_tensors     SHA-256 of tensors or files, and lists of them (digest.h)
+ *     heft_modules_new        the tree of modules that the names describe (modules.h)
+ *
+ * The general rules are those of load.h. */
 #ifndef HEFT_INSPECT_H
 #define HEFT_INSPECT_H
 
@@ -37,6 +49,13 @@ HEFT_API struct heft_map *heft_map_new(struct heft_checkpoint *c, struct heft_er
 HEFT_API size_t heft_map_count(const struct heft_map *map);
 HEFT_API bool heft_map_at(const struct heft_map *map, size_t index, struct heft_segment *out);
 HEFT_API void heft_map_free(struct heft_map *map);
+
+/* Decompressed bytes of all storages, and how many of them are used by tensors: from the first to
+ * the last element of a strided tensor; overlaps count once. Bytes that no tensor uses, such as the
+ * rest of a large tensor of which a slice was saved, are not converted. Bytes that only unreadable
+ * tensors use count as unused. */
+HEFT_API bool heft_storage_use(const struct heft_checkpoint *c, uint64_t *stored, uint64_t *used,
+                               struct heft_error *err);
 
 enum heft_severity {
     HEFT_NOTE,   /* unusual, but allowed */

@@ -1,25 +1,52 @@
-/* load.h: the public API for loading checkpoints, and its reference manual. heft.h includes it.
+/* load.h: loads checkpoints: opens, lists, reads, maps and converts them. heft.h includes it.
  *
- * heft reads the files in which machine-learning models are saved, without the framework that saved
- * them and without executing anything in a file.
+ * Most programs need twelve functions:
  *
- *     struct heft_error err = {0};
- *     struct heft_checkpoint *c = heft_open("model.pth", NULL, &err);
- *     struct heft_tensor t = HEFT_INIT(struct heft_tensor);
- *     char line[1024];
+ *     heft_open, heft_close                    a file or a directory as a checkpoint
+ *     heft_error_format                        an error as one line
+ *     heft_tensor_count, heft_tensor_at        the tensors one by one: name, dtype, shape
+ *     heft_tensor_find                         a tensor by its name
+ *     heft_tensor_read, heft_tensor_map        its bytes, copied or in place
+ *     heft_value_find                          a number or text beside the tensors
+ *     heft_convert_plan, heft_convert_run,
+ *     heft_convert_free                        the checkpoint in another format
  *
- *     if (!c) {
- *         fprintf(stderr, "%s\n", heft_error_format(&err, line, sizeof line));
- *         return 2;
+ * A complete program, which reads one tensor:
+ *
+ *     #include <heft/heft.h>
+ *     #include <stdio.h>
+ *     #include <stdlib.h>
+ *     #include <string.h>
+ *
+ *     int main(int argc, char **argv)
+ *     {
+ *         struct heft_error err = {0};
+ *         struct heft_tensor t = HEFT_INIT(struct heft_tensor);
+ *         struct heft_checkpoint *c = argc == 3 ? heft_open(argv[1], NULL, &err) : NULL;
+ *         char line[1024];
+ *         void *data = NULL;
+ *         size_t i;
+ *
+ *         if (!c) {
+ *             fprintf(stderr, "%s\n", heft_error_format(&err, line, sizeof line));
+ *             return 2;
+ *         }
+ *         if (heft_tensor_find(c, argv[2], strlen(argv[2]), &i) && heft_tensor_at(c, i, &t) &&
+ *             (data = malloc((size_t)t.bytes)) != NULL &&
+ *             heft_tensor_read(c, i, data, (size_t)t.bytes, &err))
+ *             printf("%s is %s, %zu bytes\n", t.name, heft_dtype_name(t.dtype), (size_t)t.bytes);
+ *         else
+ *             fprintf(stderr, "%s: %s\n", argv[2], err.code ? err.text : "no such tensor");
+ *         free(data);
+ *         heft_close(c);
+ *         return err.code || !t.name;
  *     }
- *     for (size_t i = 0; heft_tensor_at(c, i, &t); i++)
- *         printf("%s %s\n", t.name, heft_dtype_name(t.dtype));
- *     heft_close(c);
  *
  * Ownership. The caller owns a handle and releases it with its closing function, which accepts
  * NULL. Everything that is obtained from a handle (names, shapes, values, views) belongs to the
  * handle and is valid until it is closed. Objects created from a checkpoint (a map, a conversion, a
  * restore) must be released before the checkpoint is closed.
+ * Structs. Initialise those that begin with `size` with HEFT_INIT: "Growing structs" in types.h.
  * Lists. A function named …_at returns the item at `index`, counted from 0; past the end it returns
  * false or NULL.
  * Threads. An open checkpoint never changes: any number of threads may use it at the same time. A
@@ -45,6 +72,10 @@
 extern "C" {
 #endif
 
+struct heft_limits;
+
+/* ---- errors and versions ---------------------------------------------------------------- */
+
 /* Formats the error as "heft: FILE: offset 0x1a2b: text" without a newline, truncated to n bytes.
  * Returns `out`. */
 HEFT_API char *heft_error_format(const struct heft_error *err, char *out, size_t n);
@@ -53,36 +84,7 @@ HEFT_API char *heft_error_format(const struct heft_error *err, char *out, size_t
 HEFT_API const char *heft_version(void);
 HEFT_API unsigned heft_version_number(void);
 
-/* ---- opening ----------------------------------------------------------------------------- */
-
-/* Limits on what a file may require. Zero means the default. */
-struct heft_limits {
-    size_t size;      /* HEFT_INIT */
-    uint64_t header;  /* bytes of a safetensors header (100 000 000, as in the reference library) */
-    uint64_t pickle;  /* bytes of one pickle (256 MiB), which is parsed in memory */
-    uint64_t opcodes; /* opcodes of one pickle (50 million): limits time */
-    /* The next limits grow with the size of the input; an input below 64 MiB needs less than 200
-     * MiB of resident memory. */
-    uint64_t tensors;   /* number of tensors (300 000, and one more for every 50 bytes of the files
-                    above 64 MiB); their names may have 32 bytes on average plus 1 MiB in all */
-    uint64_t nodes;     /* values of one pickle (2.5 million, and one more for every 4 bytes above
-                          64 MiB, up to 20 million), with two items each on average */
-    uint64_t entries;   /* entries of a zip directory (400 000, and one more for every 64 bytes
-                          above 64 MiB, up to 1 million) */
-    uint64_t ratio;     /* ratio of inflated to compressed bytes (1100), against deflate bombs */
-    uint64_t unpacked;  /* decompressed bytes of a file, which limits time (archives of torch and
-                          NumPy: 64 times the size of the file, at least 4 GiB; HDF5: 32 times,
-                          where chunks that are decompressed again count again, at least 1 GiB) */
-    uint64_t expansion; /* values that are printed or flattened (1 million beyond the tensors),
-                           against shared references that multiply ("billion laughs") */
-    uint64_t depth;     /* depth of nested values (10 000) */
-    uint64_t view; /* bytes of a tensor beyond 16 times its storage (1 GiB): expanded strides */
-    uint64_t rank; /* dimensions (64, as in torch) */
-    uint64_t name; /* bytes of a tensor's name (64 KiB) */
-    /* Seconds of processor time for libhdf5 to list a file (8, plus one for every 16 MiB), and an
-     * eighth of it for each call; more if the processor is measured to be slow. */
-    uint64_t seconds;
-};
+/* ---- opening ---------------------------------------------------------------------------- */
 
 struct heft_open_options {
     size_t size;        /* HEFT_INIT */
@@ -117,27 +119,8 @@ HEFT_API struct heft_checkpoint *heft_open_many(const char *const *paths, size_t
                                                 const struct heft_open_options *options,
                                                 struct heft_error *err);
 HEFT_API void heft_close(struct heft_checkpoint *c);
-/* For each input directory with more than one checkpoint: a sentence that says which one was opened
- * and which were not. NULL past the end. */
-HEFT_API const char *heft_choice_at(const struct heft_checkpoint *c, size_t index);
-/* Name of each given option of reading that had no effect, because none of the files has a format
- * with this option. NULL past the end. */
-HEFT_API const char *heft_idle_option_at(const struct heft_checkpoint *c, size_t index);
 
-/* ---- contents of a checkpoint ------------------------------------------------------------ */
-
-/* Name of the format: "torch", "safetensors" … */
-HEFT_API const char *heft_format(const struct heft_checkpoint *c);
-/* Description of the format's version, for people; may be "". */
-HEFT_API const char *heft_format_version(const struct heft_checkpoint *c);
-
-struct heft_file {
-    size_t size; /* HEFT_INIT */
-    const char *path;
-    uint64_t bytes;
-};
-HEFT_API size_t heft_file_count(const struct heft_checkpoint *c);
-HEFT_API bool heft_file_at(const struct heft_checkpoint *c, size_t index, struct heft_file *out);
+/* ---- tensors ---------------------------------------------------------------------------- */
 
 enum heft_stored {
     HEFT_STORED_PLAIN,   /* uncompressed bytes in the file */
@@ -172,6 +155,115 @@ struct heft_tensor {
 HEFT_API size_t heft_tensor_count(const struct heft_checkpoint *c);
 HEFT_API bool heft_tensor_at(const struct heft_checkpoint *c, size_t index,
                              struct heft_tensor *out);
+/* Finds a tensor by name, also by the dropped name of a recorded tie. False if there is none. */
+HEFT_API bool heft_tensor_find(const struct heft_checkpoint *c, const char *name, size_t name_len,
+                               size_t *index);
+
+struct heft_file {
+    size_t size; /* HEFT_INIT */
+    const char *path;
+    uint64_t bytes;
+};
+HEFT_API size_t heft_file_count(const struct heft_checkpoint *c);
+HEFT_API bool heft_file_at(const struct heft_checkpoint *c, size_t index, struct heft_file *out);
+
+/* ---- reading tensors --------------------------------------------------------------------- */
+
+/* These functions return row-major, little-endian bytes, whatever the layout of the file. */
+
+/* Reads the whole tensor into dst; size must equal its `bytes`. HEFT_USAGE, HEFT_IO, HEFT_MALFORMED
+ * (deflated data). */
+HEFT_API bool heft_tensor_read(struct heft_checkpoint *c, size_t index, void *dst, size_t size,
+                               struct heft_error *err);
+/* Maps the tensor's data from the file, if it is stored uncompressed, row-major, little-endian and
+ * not conjugated; else HEFT_UNSUPPORTED. The view has the alignment of the file: its address equals
+ * `offset` modulo the page size. It is valid until the checkpoint is closed. HEFT_IO if the file
+ * was truncated after it was opened; if it is truncated later, access to the view raises SIGBUS. If
+ * a file is too large for the address space (32 bits), only the pages of the tensor are mapped. */
+HEFT_API bool heft_tensor_map(struct heft_checkpoint *c, size_t index, const void **data,
+                              struct heft_error *err);
+
+/* Range of one dimension of a slice: [start, stop). `drop` removes the dimension from the result
+ * (then stop = start + 1). */
+struct heft_range {
+    uint64_t start, stop;
+    bool drop;
+};
+
+/* Reads a slice: ranges for the leading dimensions; the other dimensions are read completely. size
+ * must be that of the slice (heft_slice_shape). HEFT_USAGE if a range exceeds its dimension. */
+HEFT_API bool heft_tensor_read_slice(struct heft_checkpoint *c, size_t index,
+                                     const struct heft_range *ranges, size_t n_ranges, void *dst,
+                                     size_t size, struct heft_error *err);
+/* Size of a slice in bytes, and its shape without dropped dimensions: `shape` has room for the rank
+ * of the tensor, *rank is the number of dimensions. */
+HEFT_API bool heft_slice_shape(const struct heft_checkpoint *c, size_t index,
+                               const struct heft_range *ranges, size_t n_ranges, uint64_t *shape,
+                               unsigned *rank, uint64_t *bytes, struct heft_error *err);
+/* Parses a slice in Python's syntax, "0:10,:,3" (negative numbers count from the end; steps are not
+ * supported). `ranges` has room for the rank of the tensor; *n_ranges is the number of ranges.
+ * HEFT_USAGE. */
+HEFT_API bool heft_slice_parse(const struct heft_checkpoint *c, size_t index, const char *text,
+                               struct heft_range *ranges, size_t *n_ranges, struct heft_error *err);
+
+/* Passes a slice (n_ranges = 0: the whole tensor) to each() in pieces, in order and in constant
+ * memory. each() may return false to stop (HEFT_CANCELLED). */
+HEFT_API bool heft_tensor_stream(struct heft_checkpoint *c, size_t index,
+                                 const struct heft_range *ranges, size_t n_ranges,
+                                 bool (*each)(void *ctx, const void *piece, size_t n), void *ctx,
+                                 struct heft_error *err);
+/* The same, cast to another dtype as in conversions; HEFT_USAGE if there is no such cast.
+ * *overflowed (may be NULL) is increased by the number of finite values that are out of range. */
+HEFT_API bool heft_tensor_stream_as(struct heft_checkpoint *c, size_t index,
+                                    const struct heft_range *ranges, size_t n_ranges,
+                                    enum heft_dtype as,
+                                    bool (*each)(void *ctx, const void *piece, size_t n), void *ctx,
+                                    uint64_t *overflowed, struct heft_error *err);
+
+/* Reads the whole storage of the tensor (or the storages of its parts) and compares the stored
+ * checksum; returns true if the file stores none. HEFT_MISMATCH. The functions above do not check
+ * uncompressed storages. */
+HEFT_API bool heft_tensor_check(struct heft_checkpoint *c, size_t index, struct heft_error *err);
+/* Calls each() for every string of a HEFT_STRING tensor, in row-major order. A string is valid
+ * during the call, may contain any bytes, and is not NUL-terminated; each() may return false to
+ * stop (HEFT_CANCELLED). Checksums are not compared (see heft_tensor_check). HEFT_UNSUPPORTED if
+ * the tensor has another dtype. */
+HEFT_API bool heft_tensor_strings(struct heft_checkpoint *c, size_t index,
+                                  bool (*each)(void *ctx, const char *text, size_t n), void *ctx,
+                                  struct heft_error *err);
+
+/* ---- values, metadata, ties ------------------------------------------------------------- */
+
+/* Root of the values that are not tensors; NULL if there are none. */
+HEFT_API const struct heft_value *heft_values(const struct heft_checkpoint *c);
+/* Information about the files other than tensors, metadata and values: the header of a bundle, the
+ * signatures of a SavedModel. A dict, as in `heft info --json`; NULL if there is none. */
+HEFT_API const struct heft_value *heft_file_info(const struct heft_checkpoint *c);
+/* Value at a dotted path ("optimizer.param_groups.0.lr"), in the values or else in heft_file_info;
+ * NULL if there is none. */
+HEFT_API const struct heft_value *heft_value_find(const struct heft_checkpoint *c,
+                                                  const char *path);
+
+/* Metadata: pairs of texts. */
+HEFT_API size_t heft_metadata_count(const struct heft_checkpoint *c);
+HEFT_API bool heft_metadata_at(const struct heft_checkpoint *c, size_t index,
+                               struct heft_metadata *out);
+
+/* Ties recorded in the metadata: `key` is a dropped name of the tensor `value`. */
+HEFT_API size_t heft_tie_count(const struct heft_checkpoint *c);
+HEFT_API bool heft_tie_at(const struct heft_checkpoint *c, size_t index, struct heft_metadata *out);
+
+/* ---- what else may be in a checkpoint --------------------------------------------------- */
+
+/* Name of the format: "torch", "safetensors" … */
+HEFT_API const char *heft_format(const struct heft_checkpoint *c);
+/* Description of the format's version, for people; may be "". */
+HEFT_API const char *heft_format_version(const struct heft_checkpoint *c);
+
+/* Tensors that cannot be read, with the reason. */
+HEFT_API size_t heft_unread_count(const struct heft_checkpoint *c);
+HEFT_API bool heft_unread_at(const struct heft_checkpoint *c, size_t index,
+                             struct heft_unread *out);
 
 /* Part of a tensor that is stored in parts, as in sharded training: an n-dimensional box. The parts
  * tile the tensor: each element is in exactly one of them. Such tensors can be read, sliced and
@@ -194,21 +286,6 @@ HEFT_API size_t heft_tensor_part_count(const struct heft_checkpoint *c, size_t i
 /* Parts in the order of their first elements. False if the tensor is stored as a whole. */
 HEFT_API bool heft_tensor_part_at(const struct heft_checkpoint *c, size_t index, size_t part,
                                   struct heft_tensor_part *out);
-/* Finds a tensor by name, also by the dropped name of a recorded tie. False if there is none. */
-HEFT_API bool heft_tensor_find(const struct heft_checkpoint *c, const char *name, size_t name_len,
-                               size_t *index);
-
-/* Decompressed bytes of all storages, and how many of them are used by tensors: from the first to
- * the last element of a strided tensor; overlaps count once. Bytes that no tensor uses, such as the
- * rest of a large tensor of which a slice was saved, are not converted. Bytes that only unreadable
- * tensors use count as unused. */
-HEFT_API bool heft_storage_use(const struct heft_checkpoint *c, uint64_t *stored, uint64_t *used,
-                               struct heft_error *err);
-
-/* Tensors that cannot be read, with the reason. */
-HEFT_API size_t heft_unread_count(const struct heft_checkpoint *c);
-HEFT_API bool heft_unread_at(const struct heft_checkpoint *c, size_t index,
-                             struct heft_unread *out);
 
 /* Blobs: named bytes that are not a tensor, such as the data for a backend in a .ptd. Converted
  * only from .ptd to .ptd. */
@@ -228,98 +305,22 @@ HEFT_API size_t heft_blob_count(const struct heft_checkpoint *c);
 HEFT_API bool heft_blob_at(const struct heft_checkpoint *c, size_t index, struct heft_blob *out);
 HEFT_API bool heft_blob_find(const struct heft_checkpoint *c, const char *name, size_t name_len,
                              size_t *index);
-
-/* Metadata: pairs of texts. */
-HEFT_API size_t heft_metadata_count(const struct heft_checkpoint *c);
-HEFT_API bool heft_metadata_at(const struct heft_checkpoint *c, size_t index,
-                               struct heft_metadata *out);
-
-/* Ties recorded in the metadata: `key` is a dropped name of the tensor `value`. */
-HEFT_API size_t heft_tie_count(const struct heft_checkpoint *c);
-HEFT_API bool heft_tie_at(const struct heft_checkpoint *c, size_t index, struct heft_metadata *out);
-
-/* Number of differences; heft_difference_at returns only the first few thousand. */
-HEFT_API size_t heft_difference_count(const struct heft_checkpoint *c);
-HEFT_API bool heft_difference_at(const struct heft_checkpoint *c, size_t index,
-                                 struct heft_difference *out);
-
-/* Root of the values that are not tensors; NULL if there are none. */
-HEFT_API const struct heft_value *heft_values(const struct heft_checkpoint *c);
-/* Information about the files other than tensors, metadata and values: the header of a bundle, the
- * signatures of a SavedModel. A dict, as in `heft info --json`; NULL if there is none. */
-HEFT_API const struct heft_value *heft_file_info(const struct heft_checkpoint *c);
-/* Value at a dotted path ("optimizer.param_groups.0.lr"), in the values or else in heft_file_info;
- * NULL if there is none. */
-HEFT_API const struct heft_value *heft_value_find(const struct heft_checkpoint *c,
-                                                  const char *path);
-
-/* ---- reading tensors --------------------------------------------------------------------- */
-
-/* These functions return row-major, little-endian bytes, whatever the layout of the file. */
-
-/* Range of one dimension of a slice: [start, stop). `drop` removes the dimension from the result
- * (then stop = start + 1). */
-struct heft_range {
-    uint64_t start, stop;
-    bool drop;
-};
-
-/* Calls each() for every string of a HEFT_STRING tensor, in row-major order. A string is valid
- * during the call, may contain any bytes, and is not NUL-terminated; each() may return false to
- * stop (HEFT_CANCELLED). Checksums are not compared (see heft_tensor_check). HEFT_UNSUPPORTED if
- * the tensor has another dtype. */
-HEFT_API bool heft_tensor_strings(struct heft_checkpoint *c, size_t index,
-                                  bool (*each)(void *ctx, const char *text, size_t n), void *ctx,
-                                  struct heft_error *err);
-/* Reads the whole tensor into dst; size must equal its `bytes`. HEFT_USAGE, HEFT_IO, HEFT_MALFORMED
- * (deflated data). */
-HEFT_API bool heft_tensor_read(struct heft_checkpoint *c, size_t index, void *dst, size_t size,
-                               struct heft_error *err);
-/* Reads a slice: ranges for the leading dimensions; the other dimensions are read completely. size
- * must be that of the slice (heft_slice_shape). HEFT_USAGE if a range exceeds its dimension. */
-HEFT_API bool heft_tensor_read_slice(struct heft_checkpoint *c, size_t index,
-                                     const struct heft_range *ranges, size_t n_ranges, void *dst,
-                                     size_t size, struct heft_error *err);
-/* Size of a slice in bytes, and its shape without dropped dimensions: `shape` has room for the rank
- * of the tensor, *rank is the number of dimensions. */
-HEFT_API bool heft_slice_shape(const struct heft_checkpoint *c, size_t index,
-                               const struct heft_range *ranges, size_t n_ranges, uint64_t *shape,
-                               unsigned *rank, uint64_t *bytes, struct heft_error *err);
-/* Parses a slice in Python's syntax, "0:10,:,3" (negative numbers count from the end; steps are not
- * supported). `ranges` has room for the rank of the tensor; *n_ranges is the number of ranges.
- * HEFT_USAGE. */
-HEFT_API bool heft_slice_parse(const struct heft_checkpoint *c, size_t index, const char *text,
-                               struct heft_range *ranges, size_t *n_ranges, struct heft_error *err);
-/* Maps the tensor's data from the file, if it is stored uncompressed, row-major, little-endian and
- * not conjugated; else HEFT_UNSUPPORTED. The view has the alignment of the file: its address equals
- * `offset` modulo the page size. It is valid until the checkpoint is closed. HEFT_IO if the file
- * was truncated after it was opened; if it is truncated later, access to the view raises SIGBUS. If
- * a file is too large for the address space (32 bits), only the pages of the tensor are mapped. */
-HEFT_API bool heft_tensor_map(struct heft_checkpoint *c, size_t index, const void **data,
-                              struct heft_error *err);
-/* Reads the whole storage of the tensor (or the storages of its parts) and compares the stored
- * checksum; returns true if the file stores none. HEFT_MISMATCH. The functions above do not check
- * uncompressed storages. */
-HEFT_API bool heft_tensor_check(struct heft_checkpoint *c, size_t index, struct heft_error *err);
-/* Passes a slice (n_ranges = 0: the whole tensor) to each() in pieces, in order and in constant
- * memory. each() may return false to stop (HEFT_CANCELLED). */
-HEFT_API bool heft_tensor_stream(struct heft_checkpoint *c, size_t index,
-                                 const struct heft_range *ranges, size_t n_ranges,
-                                 bool (*each)(void *ctx, const void *piece, size_t n), void *ctx,
-                                 struct heft_error *err);
-/* The same, cast to another dtype as in conversions; HEFT_USAGE if there is no such cast.
- * *overflowed (may be NULL) is increased by the number of finite values that are out of range. */
-HEFT_API bool heft_tensor_stream_as(struct heft_checkpoint *c, size_t index,
-                                    const struct heft_range *ranges, size_t n_ranges,
-                                    enum heft_dtype as,
-                                    bool (*each)(void *ctx, const void *piece, size_t n), void *ctx,
-                                    uint64_t *overflowed, struct heft_error *err);
-
 /* The same for a blob, and a check of its stored checksum. */
 HEFT_API bool heft_blob_stream(struct heft_checkpoint *c, size_t index,
                                bool (*each)(void *ctx, const void *piece, size_t n), void *ctx,
                                struct heft_error *err);
 HEFT_API bool heft_blob_check(struct heft_checkpoint *c, size_t index, struct heft_error *err);
+
+/* For each input directory with more than one checkpoint: a sentence that says which one was opened
+ * and which were not. NULL past the end. */
+HEFT_API const char *heft_choice_at(const struct heft_checkpoint *c, size_t index);
+/* Name of each given option of reading that had no effect, because none of the files has a format
+ * with this option. NULL past the end. */
+HEFT_API const char *heft_idle_option_at(const struct heft_checkpoint *c, size_t index);
+/* Number of differences; heft_difference_at returns only the first few thousand. */
+HEFT_API size_t heft_difference_count(const struct heft_checkpoint *c);
+HEFT_API bool heft_difference_at(const struct heft_checkpoint *c, size_t index,
+                                 struct heft_difference *out);
 
 /* ---- converting -------------------------------------------------------------------------- */
 
@@ -448,6 +449,37 @@ HEFT_API bool heft_convert_run(struct heft_conversion *conversion, uint64_t *ove
  * (name, dtype, shape, elements) with the source. HEFT_MISMATCH names the first difference. */
 HEFT_API bool heft_convert_check(struct heft_conversion *conversion, struct heft_error *err);
 HEFT_API void heft_convert_free(struct heft_conversion *conversion);
+
+/* ---- limits and sizes ------------------------------------------------------------------- */
+
+/* Limits on what a file may require. Zero means the default. */
+struct heft_limits {
+    size_t size;      /* HEFT_INIT */
+    uint64_t header;  /* bytes of a safetensors header (100 000 000, as in the reference library) */
+    uint64_t pickle;  /* bytes of one pickle (256 MiB), which is parsed in memory */
+    uint64_t opcodes; /* opcodes of one pickle (50 million): limits time */
+    /* The next limits grow with the size of the input; an input below 64 MiB needs less than 200
+     * MiB of resident memory. */
+    uint64_t tensors;   /* number of tensors (300 000, and one more for every 50 bytes of the files
+                    above 64 MiB); their names may have 32 bytes on average plus 1 MiB in all */
+    uint64_t nodes;     /* values of one pickle (2.5 million, and one more for every 4 bytes above
+                          64 MiB, up to 20 million), with two items each on average */
+    uint64_t entries;   /* entries of a zip directory (400 000, and one more for every 64 bytes
+                          above 64 MiB, up to 1 million) */
+    uint64_t ratio;     /* ratio of inflated to compressed bytes (1100), against deflate bombs */
+    uint64_t unpacked;  /* decompressed bytes of a file, which limits time (archives of torch and
+                          NumPy: 64 times the size of the file, at least 4 GiB; HDF5: 32 times,
+                          where chunks that are decompressed again count again, at least 1 GiB) */
+    uint64_t expansion; /* values that are printed or flattened (1 million beyond the tensors),
+                           against shared references that multiply ("billion laughs") */
+    uint64_t depth;     /* depth of nested values (10 000) */
+    uint64_t view; /* bytes of a tensor beyond 16 times its storage (1 GiB): expanded strides */
+    uint64_t rank; /* dimensions (64, as in torch) */
+    uint64_t name; /* bytes of a tensor's name (64 KiB) */
+    /* Seconds of processor time for libhdf5 to list a file (8, plus one for every 16 MiB), and an
+     * eighth of it for each call; more if the processor is measured to be slow. */
+    uint64_t seconds;
+};
 
 /* Parses a size in bytes as in huggingface_hub ("5GB" = 5·10⁹), a plain number, KiB, MiB, GiB, TiB,
  * and all of these without the B ("5G" = 5·10⁹). HEFT_USAGE. */

@@ -13,7 +13,7 @@ bool heft_name_below(struct heft_str name, const char *root, struct heft_str *re
 HEFT_CHECKED bool heft_select_rows(const struct heft_model *model, const char *root,
                                    const struct heft_rule *rules, size_t n_rules, bool *selected,
                                    struct heft_error *err);
-/* Sets uses[i] for each rule, as heft_rule_matches (heft.h). */
+/* Sets uses[i] for each rule, as heft_rule_matches (load.h). */
 HEFT_CHECKED bool heft_rules_count(const struct heft_model *model, const char *root,
                                    const struct heft_rule *rules, size_t n_rules,
                                    struct heft_rule_use *uses, struct heft_error *err);

@@ -1,5 +1,5 @@
 /* scan.h: scan of one file: what executing its pickles would import and call, and other code
- * that loading it would run. Called by heft_scan_tree, whose contract is in heft.h. */
+ * that loading it would run. Called by heft_scan_tree, whose contract is in inspect.h. */
 #ifndef HEFT_SCAN_H
 #define HEFT_SCAN_H
 

@@ -57,8 +57,8 @@ def library_folder(stage):
 
 
 def check_installed(stage):
-    wanted = ["bin/heft", "include/heft/heft.h", "include/heft/types.h",
-              "include/heft/tokens.h", "share/man/man1/heft.1"]
+    wanted = ["bin/heft", "include/heft/heft.h", "include/heft/load.h",
+              "include/heft/inspect.h", "include/heft/types.h", "include/heft/tokens.h", "share/man/man1/heft.1"]
     missing = [path for path in wanted if not (stage / path).exists()]
     for name in ("libheft.so.0.1", "libheft.so", "libheft.a", "pkgconfig/heft.pc",
                  "cmake/heft/heftConfig.cmake"):

@@ -3,7 +3,7 @@ import os
 import re
 import shutil
 
-from .common import ROOT, Fail, Skip, diff, must_succeed, text_of
+from .common import GOLDEN, ROOT, Fail, Skip, diff, must_succeed, run, text_of
 
 ONLY_PLAIN = True
 
@@ -31,6 +31,7 @@ def jobs(ctx):
         if shutil.which(compiler):
             yield (f"{compiler} -std={standard} HEFT_INIT",
                    lambda a=(compiler, language, standard): compile_init(ctx, *a))
+    yield "program of load.h", lambda: check_program(ctx)
     yield "structs that begin with their size", lambda: check_sized(headers)
     if ctx.long:  # it compiles the whole library
         yield "a program and a library of different versions", lambda: check_grown(ctx)
@@ -75,6 +76,25 @@ def compile_init(ctx, compiler, language, standard):
     must_succeed(ctx, [compiler, "-x", language, f"-std={standard}", "-Wpedantic", "-Wall", "-Wextra", "-Werror",
                        f"-I{INCLUDE}", "-o", program, "-"], stdin=None, input=INIT_PROGRAM.encode())
     must_succeed(ctx, [program])
+
+
+def check_program(ctx):
+    """The program in the manual compiles, and reads a tensor."""
+    manual = (INCLUDE / "heft/load.h").read_text(encoding="utf-8")
+    lines = re.search(r" \*     #include <heft/heft.h>\n(?: \*(?:     .*)?\n)* \*     \}\n", manual).group(0).splitlines()
+    program = ctx.folder("program") / "read"
+    must_succeed(ctx, ["gcc", "-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-xc", f"-I{INCLUDE}", "-o",
+                       program, "-", f"-L{ctx.build}", "-lheft"], stdin=None,
+                 input="".join(line[7:] + "\n" for line in lines).encode())
+    env = dict(ctx.env, LD_LIBRARY_PATH=str((ctx.build / "libheft.so").resolve().parent))
+    file = GOLDEN / "torch/linear.pt"
+    found = text_of(must_succeed(ctx, [program, file, "weight"], env=env).stdout)
+    if found != "weight is F32, 24 bytes\n":
+        raise Fail("printed: " + found)
+    for arguments, text in (([file, "none"], "none: no such tensor"), ([GOLDEN, "x"], "heft: ")):
+        refused = run(ctx, [program, *arguments], env=env)
+        if refused.returncode == 0 or text not in text_of(refused.stderr):
+            raise Fail(f"{arguments}: exit {refused.returncode}: {text_of(refused.stderr)}")
 
 
 STRUCT = re.compile(r"^struct (heft_\w+) \{\n(.*?)^\};", re.M | re.S)

@@ -48,7 +48,7 @@ struct heft_tf_target {
     bool is_cast, is_reshaped; /* operations between the restore op and the assignment */
 };
 
-/* As in the public API (heft.h); text is in the arena. */
+/* As in the public API (inspect.h); text is in the arena. */
 struct heft_tf_step {
     enum heft_restore_kind kind;
     unsigned depth;

@@ -1,5 +1,5 @@
 /* torch_trace.h: walks the pickles of a file opcode by opcode. Implements heft_trace (contract in
- * heft.h); shared by the torch_trace*.c files. torch_trace.c finds the pickles of a file and runs
+ * inspect.h); shared by the torch_trace*.c files. torch_trace.c finds the pickles of a file and runs
  * them with a watcher torch_trace_step.c a step's argument and its effect, as text
  * torch_trace_value.c a value as text torch_trace_state.c stack, metastack and memo Every line has
  * a bounded length: a value shows a few items of a few levels, a string its first characters. Work
