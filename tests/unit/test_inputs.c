@@ -42,7 +42,7 @@ static uint8_t *read_first(struct heft_checkpoint *c, size_t *n, struct heft_err
     *n = (size_t)t.bytes;
     data = malloc(*n + 1);
     assert_non_null(data);
-    if (heft_tensor_read(c, 0, data, t.bytes, err))
+    if (heft_tensor_read(c, 0, data, *n, err))
         return data;
     free(data);
     return NULL;
@@ -318,7 +318,7 @@ static void view_of_a_descriptor_has_the_alignment_of_the_file(void **state)
     assert_true(heft_tensor_at(c, 0, &t));
     assert_true(heft_tensor_map(c, 0, &view, &err));
     assert_int_equal((uintptr_t)view % 4096, (5 + t.offset) % 4096);
-    assert_memory_equal(view, f.data + t.offset, t.bytes);
+    assert_memory_equal(view, f.data + t.offset, (size_t)t.bytes);
 
     heft_close(c);
     unframe(&f);
@@ -452,8 +452,9 @@ static bool read_all(void *ctx, unsigned worker, uint64_t index, struct heft_err
     (void)worker;
     (void)index;
     for (size_t i = 0; heft_tensor_at(r->c, i, &t); i++) {
-        uint8_t *const data = malloc(t.bytes + 1);
-        const bool ok = data && heft_tensor_read(r->c, i, data, t.bytes, err);
+        const size_t n = (size_t)t.bytes;
+        uint8_t *const data = malloc(n + 1);
+        const bool ok = data && heft_tensor_read(r->c, i, data, n, err);
 
         free(data);
         if (!ok)

@@ -62,17 +62,18 @@ static void tell_finding(void *ctx, const struct heft_finding *f)
          f->text);
 }
 
-static void tell_data(struct way *w, struct heft_checkpoint *c, size_t i, uint64_t bytes)
+static void tell_data(struct way *w, struct heft_checkpoint *c, size_t i, size_t bytes)
 {
     struct heft_error err = {0};
-    uint8_t *const data = bytes < MOST_DATA ? malloc(bytes + 1) : NULL;
+    uint8_t *const data = malloc(bytes + 1);
     const void *view;
 
-    if (data && heft_tensor_read(c, i, data, bytes, &err)) {
+    assert_non_null(data);
+    if (heft_tensor_read(c, i, data, bytes, &err)) {
         tell(w, "data %08" PRIx32, heft_crc32(0, data, bytes));
         if (heft_tensor_map(c, i, &view, &err))
             assert_memory_equal(view, data, bytes);
-    } else if (data) {
+    } else {
         tell_error(w, "read", &err);
     }
     free(data);
@@ -88,7 +89,8 @@ static void tell_tensors(struct way *w, struct heft_checkpoint *c)
              t.stored_bytes, t.storage, t.big_endian, t.conjugated, t.negated, t.missing);
         for (unsigned k = 0; k < t.rank; k++)
             tell(w, "%" PRIu64 " %" PRIu64, t.shape[k], t.strides ? t.strides[k] : 0);
-        tell_data(w, c, i, t.bytes);
+        if (t.bytes < MOST_DATA)
+            tell_data(w, c, i, (size_t)t.bytes);
     }
 }
 
