@@ -45,11 +45,16 @@ static void tell(struct way *w, const char *format, ...)
     heft_buf_char(&w->text, '\n');
 }
 
-/* The file of an error is cut at its begin if its path is long: only its end is compared. */
+/* The file of an error is cut at its begin if its path is long: only its end is compared. Which limit
+ * of time or memory stops libhdf5 first depends on the machine's load. */
 static void tell_error(struct way *w, const char *verb, const struct heft_error *err)
 {
     const char *const slash = strrchr(err->file, '/');
 
+    if (err->code == HEFT_LIMIT && strncmp(err->text, "libhdf5 ", 8) == 0) {
+        tell(w, "%s: a limit of libhdf5", verb);
+        return;
+    }
     tell(w, "%s: %d %s %" PRIu64 " %s", verb, (int)err->code, slash ? slash + 1 : err->file,
          err->offset, err->text);
 }
