@@ -8,7 +8,8 @@
  *     c = heft_open_inputs(&in, 1, NULL, &err);
  *
  * The other functions of the library work on such a checkpoint as on any other. Functions that take a
- * path take inputs through their options: the path is then looked up among the inputs.
+ * path take inputs through their options: the path is then looked up among the inputs. "" is the
+ * directory that contains all of them.
  * HDF5 (.h5, .keras): libhdf5 runs in a process of its own, which cannot call the program. An input
  * that is read by a callback is therefore copied to a temporary file (in TMPDIR, without a name) when
  * such a checkpoint is opened. */

@@ -244,7 +244,7 @@ static bool push_directory(struct walk *w, const char *path, struct heft_error *
     level = &w->levels[w->n_levels];
     *level = (struct level){0};
     level->path =
-        heft_arena_printf(&level->mem, err, "%s%s", path, n && path[n - 1] == '/' ? "" : "/");
+        heft_arena_printf(&level->mem, err, "%s%s", path, n == 0 || path[n - 1] == '/' ? "" : "/");
     if (level->path &&
         heft_files_list(w->files, path, &level->mem, &level->names, &level->count, &why)) {
         w->n_levels++;

@@ -596,6 +596,49 @@ static void digests_of_inputs_are_compared(void **state)
     provided_free(p);
 }
 
+/* ---- directories ------------------------------------------------------------------------- */
+
+static void count_item(void *ctx, const struct heft_scan_item *item)
+{
+    (void)item;
+    ((size_t *)ctx)[0]++;
+}
+
+static void count_result(void *ctx, const struct heft_scan_result *result)
+{
+    ((size_t *)ctx)[1] += result->trouble == NULL;
+    ((size_t *)ctx)[2]++;
+}
+
+/* The directory of all inputs is "". */
+static void scan_visits_all_inputs(void **state)
+{
+    static const char *const names[] = {"", ".", "./variables/..", "variables"};
+    struct provided *const p = provided_new(GOLDEN "saved-model/v1");
+    struct heft_error err = {0};
+    size_t disk[3] = {0};
+    struct heft_scan_visitor visitor = {.item = count_item, .result = count_result, .ctx = disk};
+
+    (void)state;
+    assert_true(heft_scan_tree(GOLDEN "saved-model/v1", NULL, &visitor, &err));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const struct heft_open_options options = {.inputs = provided_inputs(p, PROVIDED_READ),
+                                                  .n_inputs = p->n};
+        size_t counts[3] = {0};
+
+        visitor.ctx = counts;
+        if (!heft_scan_tree(names[i], &options, &visitor, &err))
+            fail_msg("%s: %s", names[i], err.text);
+        assert_int_equal(closed(p), p->n);
+        if (i < 3)
+            assert_memory_equal(counts, disk, sizeof disk);
+        else
+            assert_in_range(counts[2], 2, p->n - 1);
+    }
+    assert_int_equal(disk[2], p->n);
+    provided_free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -614,6 +657,7 @@ int main(void)
         cmocka_unit_test(four_threads_read),
         cmocka_unit_test(conversions_of_inputs_equal_those_of_files),
         cmocka_unit_test(digests_of_inputs_are_compared),
+        cmocka_unit_test(scan_visits_all_inputs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
