@@ -25,7 +25,7 @@ static bool cast_piece(void *ctx, const void *piece, size_t n)
     for (size_t left = n / unit; left > 0;) {
         const size_t room = OUT / k->new_unit, some = left < room ? left : room;
 
-        heft_cast(k->from, k->to, src, k->out, some * elements, &k->overflowed);
+        heft_cast_elements(k->from, k->to, src, k->out, some * elements, &k->overflowed);
         if (!k->each(k->ctx, k->out, some * k->new_unit))
             return false;
         src += some * unit;

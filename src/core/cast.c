@@ -412,7 +412,7 @@ const char *heft_cast_result(enum heft_dtype to)
     }
 }
 
-void heft_cast(enum heft_dtype from, enum heft_dtype to, const uint8_t *src, uint8_t *dst, size_t n,
+void heft_cast_elements(enum heft_dtype from, enum heft_dtype to, const uint8_t *src, uint8_t *dst, size_t n,
                uint64_t *overflowed)
 {
     struct heft_cast_losses losses = {0};

@@ -13,7 +13,7 @@ bool heft_cast_known(enum heft_dtype from, enum heft_dtype to);
  * not overlap. Adds to *overflowed the number of finite values beyond the target's range: they
  * become infinite, for FNUZ dtypes NaN, for F8_E4M3 its largest value (as in torch since 2.13).
  * Real and imaginary parts count one each. */
-void heft_cast(enum heft_dtype from, enum heft_dtype to, const uint8_t *src, uint8_t *dst, size_t n,
+void heft_cast_elements(enum heft_dtype from, enum heft_dtype to, const uint8_t *src, uint8_t *dst, size_t n,
                uint64_t *overflowed);
 
 /* Numbers of values that the target could not represent: finite ones, and infinities if it has
@@ -21,7 +21,7 @@ void heft_cast(enum heft_dtype from, enum heft_dtype to, const uint8_t *src, uin
 struct heft_cast_losses {
     uint64_t finite, infinite;
 };
-/* As heft_cast; adds to both counts. */
+/* As heft_cast_elements; adds to both counts. */
 void heft_cast_counting(enum heft_dtype from, enum heft_dtype to, const uint8_t *src, uint8_t *dst,
                         size_t n, struct heft_cast_losses *losses);
 /* Text that says what such values become: "infinite", "448 or -448", "NaN". */

@@ -91,7 +91,7 @@ static bool compare_piece(struct rereading *r, const struct heft_export_item *it
         !heft_reader_row(&r->after, row, heft_dtype_span(as, first), r->found, new_size, r->err))
         return heft_error_about(r->err, "tensor", item->name);
     if (from != as) {
-        heft_cast(from, as, r->read, r->cast, n, &ignored);
+        heft_cast_elements(from, as, r->read, r->cast, n, &ignored);
         want = r->cast;
     }
     return memcmp(want, r->found, new_size) == 0 ||

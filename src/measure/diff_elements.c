@@ -87,7 +87,7 @@ static void widen(enum heft_dtype dtype, const uint8_t *p, size_t n, size_t part
     uint8_t *const wide = (uint8_t *)out;
     uint64_t ignored = 0;
 
-    heft_cast(dtype, complex ? HEFT_C128 : HEFT_F64, p, wide, n, &ignored);
+    heft_cast_elements(dtype, complex ? HEFT_C128 : HEFT_F64, p, wide, n, &ignored);
     for (size_t i = 0; !is_host_little() && i < numbers; i++)
         out[i] = load_f64(wide + i * sizeof(double));
     for (size_t i = n; !complex && parts == 2 && i-- > 0;) {

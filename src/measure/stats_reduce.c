@@ -31,7 +31,7 @@ static void cast_to_f32(enum heft_dtype dtype, const uint8_t *bytes, size_t n, f
 {
     uint64_t none = 0;
 
-    heft_cast(dtype, HEFT_F32, bytes, (uint8_t *)wide, n, &none);
+    heft_cast_elements(dtype, HEFT_F32, bytes, (uint8_t *)wide, n, &none);
     to_host(wide, n, sizeof *wide);
 }
 
@@ -86,7 +86,7 @@ static const double *widen_to_f64(enum heft_dtype dtype, const uint8_t *bytes, s
 
     if (heft_host_is_little() && dtype == HEFT_F64)
         return (const double *)(const void *)bytes;
-    heft_cast(dtype, HEFT_F64, bytes, (uint8_t *)wide, n, &none);
+    heft_cast_elements(dtype, HEFT_F64, bytes, (uint8_t *)wide, n, &none);
     to_host(wide, n, sizeof *wide);
     return wide;
 }

@@ -13,14 +13,14 @@
 #include "base/checksum.h"
 #include "base/endian.h"
 
-/* Casts one element through heft_cast. */
+/* Casts one element through heft_cast_elements. */
 static uint64_t cast_bits(enum heft_dtype from, enum heft_dtype to, uint64_t bits)
 {
     uint8_t src[8], dst[8] = {0};
     uint64_t over = 0;
 
     heft_put_le64(src, bits);
-    heft_cast(from, to, src, dst, 1, &over);
+    heft_cast_elements(from, to, src, dst, 1, &over);
     return heft_le64(dst);
 }
 
@@ -342,7 +342,7 @@ static void all_patterns_of_small_types_match_torch(void **state)
                 heft_put_le16(src + 2 * j, (uint16_t)j);
             else
                 src[j] = (uint8_t)(m->from == HEFT_BOOL ? j & 1 : j);
-        heft_cast(m->from, m->to, src, dst, n, &over);
+        heft_cast_elements(m->from, m->to, src, dst, n, &over);
         if (heft_crc32(0, dst, n * heft_dtype_element_bytes(m->to)) != m->crc)
             fail_msg("%s to %s", heft_dtype_name(m->from), heft_dtype_name(m->to));
     }
@@ -376,11 +376,11 @@ static void bulk_casts_equal_single_casts_at_any_alignment(void **state)
         uint64_t over = 0;
 
         memset(dst, 0xEE, sizeof dst);
-        heft_cast(from, to, src + shift, dst + shift, n, &over);
+        heft_cast_elements(from, to, src + shift, dst + shift, n, &over);
         for (size_t j = 0; j < n; j++) {
             uint8_t one[8];
 
-            heft_cast(from, to, src + shift + j * a, one, 1, &over);
+            heft_cast_elements(from, to, src + shift + j * a, one, 1, &over);
             assert_memory_equal(dst + shift + j * b, one, b);
         }
         assert_int_equal(dst[shift + n * b], 0xEE);
@@ -395,10 +395,10 @@ static void complex_numbers_are_cast_by_part(void **state)
     uint64_t over = 0;
 
     (void)state;
-    heft_cast(HEFT_C64, HEFT_C32, c64, out, 1, &over);
+    heft_cast_elements(HEFT_C64, HEFT_C32, c64, out, 1, &over);
     assert_memory_equal(out, c32, sizeof c32);
     assert_int_equal(over, 1);
-    heft_cast(HEFT_C64, HEFT_C128, c64, out, 1, &over);
+    heft_cast_elements(HEFT_C64, HEFT_C128, c64, out, 1, &over);
     assert_true(heft_le64(out) == 0x3FF0000000000000 && heft_le64(out + 8) == 0xC0F0080000000000);
     assert_int_equal(over, 1);
 }
@@ -410,9 +410,9 @@ static void same_type_is_copied(void **state)
     uint64_t over = 0;
 
     (void)state;
-    heft_cast(HEFT_F32, HEFT_F32, src, dst, 1, &over);
+    heft_cast_elements(HEFT_F32, HEFT_F32, src, dst, 1, &over);
     assert_memory_equal(src, dst, sizeof src);
-    heft_cast(HEFT_F4, HEFT_F4, src, dst, 4, &over);
+    heft_cast_elements(HEFT_F4, HEFT_F4, src, dst, 4, &over);
     assert_memory_equal(src, dst, 2);
 }
 
@@ -424,7 +424,7 @@ static uint64_t overflows(enum heft_dtype from, enum heft_dtype to, uint64_t bit
     uint64_t over = 0;
 
     heft_put_le64(src, bits);
-    heft_cast(from, to, src, dst, 1, &over);
+    heft_cast_elements(from, to, src, dst, 1, &over);
     return over;
 }
 
@@ -451,9 +451,9 @@ static void values_of_few_bits_are_the_low_bits_of_a_byte(void **state)
             float real;
             uint8_t out;
 
-            heft_cast(all[k].from, all[k].to, &byte, &out, 1, &over);
+            heft_cast_elements(all[k].from, all[k].to, &byte, &out, 1, &over);
             assert_int_equal(out, (uint8_t)value);
-            heft_cast(all[k].from, HEFT_F32, &byte, (uint8_t *)&real, 1, &over);
+            heft_cast_elements(all[k].from, HEFT_F32, &byte, (uint8_t *)&real, 1, &over);
             assert_true(real == (float)value);
         }
     assert_int_equal(over, 0);
@@ -470,11 +470,11 @@ static void packed_bytes_become_integers_as_they_are(void **state)
     (void)state;
     for (size_t k = 0; k < HEFT_COUNT(packed); k++) {
         assert_true(heft_cast_known(packed[k], HEFT_U8));
-        heft_cast(packed[k], HEFT_U8, word + 1, out, 1, &over);
+        heft_cast_elements(packed[k], HEFT_U8, word + 1, out, 1, &over);
         assert_int_equal(out[0], 0xf4);
     }
     assert_true(heft_cast_known(HEFT_BITS16, HEFT_U16));
-    heft_cast(HEFT_BITS16, HEFT_U16, word, out, 1, &over);
+    heft_cast_elements(HEFT_BITS16, HEFT_U16, word, out, 1, &over);
     assert_memory_equal(out, word, 2);
 }
 
@@ -489,7 +489,7 @@ static void e4m3b11fnuz_by_its_definition(void **state)
         const double mag = exponent ? ldexp(8 + fraction, exponent - 14) : ldexp(fraction, -13);
         double got;
 
-        heft_cast(HEFT_F8_E4M3B11FNUZ, HEFT_F64, &byte, (uint8_t *)&got, 1, &over);
+        heft_cast_elements(HEFT_F8_E4M3B11FNUZ, HEFT_F64, &byte, (uint8_t *)&got, 1, &over);
         if (x == 0x80)
             assert_true(isnan(got));
         else
@@ -588,9 +588,9 @@ static void elements_below_a_byte_are_unpacked(void **state)
         /* element j is j * 5 modulo the number of patterns */
         for (unsigned i = 0; i < N * bits; i++)
             src[i / 8] |= (uint8_t)((i / bits * 5 % n_values >> i % bits & 1) << i % 8);
-        heft_cast(all[k].dtype, HEFT_F32, src, f32, N, &over);
-        heft_cast(all[k].dtype, HEFT_F64, src, f64, N, &over);
-        heft_cast(all[k].dtype, HEFT_BF16, src, bf16, N, &over);
+        heft_cast_elements(all[k].dtype, HEFT_F32, src, f32, N, &over);
+        heft_cast_elements(all[k].dtype, HEFT_F64, src, f64, N, &over);
+        heft_cast_elements(all[k].dtype, HEFT_BF16, src, bf16, N, &over);
         for (unsigned j = 0; j < N; j++) {
             const double want = small_float(j * 5 % n_values, bits, all[k].man, all[k].bias);
             uint64_t u = heft_le64(f64 + j * 8);

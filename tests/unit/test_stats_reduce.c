@@ -118,7 +118,7 @@ static void compare_real(enum heft_dtype dtype, size_t n)
     if (dtype == HEFT_F64)
         memcpy(x, data, n);
     else
-        heft_cast(dtype, HEFT_F64, data, (uint8_t *)x, elements, &none);
+        heft_cast_elements(dtype, HEFT_F64, data, (uint8_t *)x, elements, &none);
     compare(&stats, x, elements);
     free(x);
 }

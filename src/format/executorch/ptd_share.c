@@ -52,7 +52,7 @@ static bool read_content(struct sharing *s, const struct heft_ptd_content *c, ui
     if (!heft_reader_row(&s->reader, c->row, heft_dtype_span(from, heft_dtype_elements(to, off)),
                          s->stored, (size_t)heft_dtype_span(from, elements), err))
         return false;
-    heft_cast(from, to, s->stored, dst, elements, &overflowed);
+    heft_cast_elements(from, to, s->stored, dst, elements, &overflowed);
     return true;
 }
 
