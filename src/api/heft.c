@@ -60,11 +60,11 @@ static bool list_files(struct heft_checkpoint *c, struct heft_error *err)
     return sources != NULL;
 }
 
-static bool take_options(struct heft_read_options *out, const struct heft_open_options *given,
+static bool take_options(struct heft_given_options *out, const struct heft_open_options *given,
                          struct heft_arena *mem, struct heft_error *err)
 {
     return heft_require_options(given->options, given->n_options, err) &&
-           heft_read_options_take(out, &heft_formats, given->options, given->n_options, mem, err);
+           heft_given_options_take(out, &heft_formats, given->options, given->n_options, mem, err);
 }
 
 static bool open_model(struct heft_checkpoint *c, const char *const *paths, size_t n_paths,
@@ -141,7 +141,7 @@ const char *heft_checkpoint_locate(const char *path, const struct heft_open_opti
                                    const struct heft_files *files, struct heft_arena *mem,
                                    struct heft_error *err)
 {
-    struct heft_read_options given = {0};
+    struct heft_given_options given = {0};
     struct heft_located located;
 
     if (!take_options(&given, options, mem, err))

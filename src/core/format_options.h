@@ -1,10 +1,10 @@
 /* format_options.h: options that only some formats have, such as the layout of records: described by the
  * format's table (struct heft_format_option), given by name, and validated once, before any reader
- * (read_options.h) or writer runs. */
+ * (given_options.h) or writer runs. */
 #ifndef HEFT_FORMAT_OPTIONS_H
 #define HEFT_FORMAT_OPTIONS_H
 
-#include "core/read_options.h"
+#include "core/given_options.h"
 #include "core/registry.h"
 
 /* Number of entries in the format's table. */

@@ -14,7 +14,7 @@ enum {
 
 struct locating {
     const struct heft_formats *formats;
-    const struct heft_read_options *options;
+    const struct heft_given_options *options;
     struct heft_folder folder;
     struct heft_arena *mem;
     struct heft_located *out;
@@ -372,13 +372,13 @@ static bool choose_candidate(struct locating *l, bool *found)
 /* ---- selectors --------------------------------------------------------------------------- */
 
 const struct heft_locator *heft_locate_selector(const struct heft_formats *formats,
-                                                const struct heft_read_options *options)
+                                                const struct heft_given_options *options)
 {
     for (size_t k = 0; k < formats->n; k++) {
         const struct heft_locator *const locator = formats->list[k]->locator;
 
         if (locator && locator->selector &&
-            heft_read_options_get(options, locator->selector).is_given)
+            heft_given_options_get(options, locator->selector).is_given)
             return locator;
     }
     return NULL;
@@ -386,7 +386,7 @@ const struct heft_locator *heft_locate_selector(const struct heft_formats *forma
 
 static bool take_selected(struct locating *l, const struct heft_locator *locator)
 {
-    const char *const value = heft_read_options_get(l->options, locator->selector).text;
+    const char *const value = heft_given_options_get(l->options, locator->selector).text;
     const char *const name = locator->find_selected(l->folder.names, l->folder.n, value, l->err);
 
     return name && take_file(l, name);
@@ -472,7 +472,7 @@ static bool locate_path(struct locating *l, const char *given)
 }
 
 bool heft_locate(const struct heft_formats *formats, const struct heft_files *files,
-                 const char *given, const struct heft_read_options *options, struct heft_arena *mem,
+                 const char *given, const struct heft_given_options *options, struct heft_arena *mem,
                  struct heft_located *out, struct heft_error *err)
 {
     struct locating l = {.formats = formats,

@@ -14,11 +14,11 @@ struct heft_located {
  * none, or several possibilities. An option of reading may select one of the checkpoints of a
  * directory (heft_locator.selector). */
 HEFT_CHECKED bool heft_locate(const struct heft_formats *formats, const struct heft_files *files,
-                              const char *given, const struct heft_read_options *options,
+                              const char *given, const struct heft_given_options *options,
                               struct heft_arena *mem, struct heft_located *out,
                               struct heft_error *err);
 /* Locator whose selector was given; NULL: none. */
 const struct heft_locator *heft_locate_selector(const struct heft_formats *formats,
-                                                const struct heft_read_options *options);
+                                                const struct heft_given_options *options);
 
 #endif

@@ -15,7 +15,7 @@
 #include "base/map.h"
 #include "base/dtype.h"
 #include "base/input_limits.h"
-#include "core/read_options.h"
+#include "core/given_options.h"
 #include "heft/heft.h"
 #include "io/files.h"
 
@@ -330,7 +330,7 @@ struct heft_model {
     bool names_ascend;      /* rows are sorted by name, so that names is not needed */
     const char **choices;   /* notes about the files chosen in input directories */
     size_t n_choices;
-    struct heft_read_options options; /* options of formats for reading; set before opening */
+    struct heft_given_options options; /* options of formats for reading; set before opening */
     bool standard_input;              /* the input "-" means standard input; set before opening */
     /* set before opening: readers continue after damage and report what is lost; see salvage.c
      * below */

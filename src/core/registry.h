@@ -100,7 +100,7 @@ struct heft_format {
     bool needs_file;  /* read in another process: not through callbacks of the program */
     bool keeps_blobs; /* stores blobs beside tensors */
     /* Options beside those that every input or target has; the last row has no name. NULL: none. The
-     * user's values: for reading in the model (heft_read_options_get), for writing in the plan, in the
+     * user's values: for reading in the model (heft_given_options_get), for writing in the plan, in the
      * same order (heft_plan_option). */
     const struct heft_format_option *options;
     /* The option without which a source with values or metadata is refused, as there is no place for

@@ -22,7 +22,7 @@ extern const struct heft_format_option heft_h5_options[]; /* of .h5 and .keras; 
 /* Whether tensors have the names that Keras gives the variables. */
 static inline bool heft_h5_names_objects(const struct heft_model *model)
 {
-    return heft_read_options_say(&model->options, HEFT_H5_READ_NAMES, "objects");
+    return heft_given_options_say(&model->options, HEFT_H5_READ_NAMES, "objects");
 }
 
 /* A dataset found by the walk. */

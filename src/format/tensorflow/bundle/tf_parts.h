@@ -31,7 +31,7 @@ const struct heft_tf_dtype *heft_tf_dtype_for(enum heft_dtype dtype);
 /* Whether tensors are named by the objects of the object graph, not by their keys. */
 static inline bool heft_tf_names_objects(const struct heft_model *model)
 {
-    return heft_read_options_say(&model->options, HEFT_TF_READ_NAMES, "objects");
+    return heft_given_options_say(&model->options, HEFT_TF_READ_NAMES, "objects");
 }
 
 /* ---- kind of a table: bundle index or V1 checkpoint (tf_table.c) ---- */

@@ -79,7 +79,7 @@ static bool note_tags(struct heft_tf_saving *s)
 
 static bool wants_constants(const struct heft_model *model)
 {
-    return heft_read_options_get(&model->options, CONSTANTS).is_given;
+    return heft_given_options_get(&model->options, CONSTANTS).is_given;
 }
 
 static bool open_document(struct heft_tf_saving *s)

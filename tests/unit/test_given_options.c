@@ -1,4 +1,4 @@
-/* test_read_options.c: options of formats for reading through the public API: validated, applied, and
+/* test_given_options.c: options of formats for reading through the public API: validated, applied, and
  * told if they have no effect. */
 #include <setjmp.h>
 #include <stdarg.h>

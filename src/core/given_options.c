@@ -1,6 +1,6 @@
-/* read_options.c: validates the options of formats for reading, looks them up, and finds those without
+/* given_options.c: validates the options of formats for reading, looks them up, and finds those without
  * effect. All searches are linear: there are about three such options. */
-#include "core/read_options.h"
+#include "core/given_options.h"
 
 #include "base/text.h"
 #include "core/format_options.h"
@@ -26,7 +26,7 @@ static bool refuse_unknown(const struct heft_formats *formats, const char *name,
                      (int)list.n, list.p);
 }
 
-static bool take_option(struct heft_read_option *out, const struct heft_formats *formats,
+static bool take_option(struct heft_given_option *out, const struct heft_formats *formats,
                         const struct heft_option *given, struct heft_arena *mem,
                         struct heft_error *err)
 {
@@ -40,15 +40,15 @@ static bool take_option(struct heft_read_option *out, const struct heft_formats 
     return !given->value || out->value.text;
 }
 
-bool heft_read_options_take(struct heft_read_options *out, const struct heft_formats *formats,
+bool heft_given_options_take(struct heft_given_options *out, const struct heft_formats *formats,
                             const struct heft_option *given, size_t n, struct heft_arena *mem,
                             struct heft_error *err)
 {
-    struct heft_read_option *const list = n ? heft_arena_zero(mem, n, sizeof *list, err) : NULL;
+    struct heft_given_option *const list = n ? heft_arena_zero(mem, n, sizeof *list, err) : NULL;
 
-    *out = (struct heft_read_options){.list = list};
+    *out = (struct heft_given_options){.list = list};
     for (size_t i = 0; list && i < n; i++) {
-        struct heft_read_option one;
+        struct heft_given_option one;
         size_t at = 0;
 
         if (!take_option(&one, formats, &given[i], mem, err))
@@ -61,7 +61,7 @@ bool heft_read_options_take(struct heft_read_options *out, const struct heft_for
     return n == 0 || list;
 }
 
-struct heft_option_value heft_read_options_get(const struct heft_read_options *options,
+struct heft_option_value heft_given_options_get(const struct heft_given_options *options,
                                                const char *name)
 {
     for (size_t i = 0; i < options->n; i++)
@@ -70,10 +70,10 @@ struct heft_option_value heft_read_options_get(const struct heft_read_options *o
     return (struct heft_option_value){0};
 }
 
-bool heft_read_options_say(const struct heft_read_options *options, const char *name,
+bool heft_given_options_say(const struct heft_given_options *options, const char *name,
                            const char *text)
 {
-    const struct heft_option_value value = heft_read_options_get(options, name);
+    const struct heft_option_value value = heft_given_options_get(options, name);
 
     return value.is_given && strcmp(value.text, text) == 0;
 }
@@ -92,7 +92,7 @@ static bool is_known(const struct heft_model *model, const char *name)
 
 bool heft_model_uses_option(const struct heft_model *model, const char *name)
 {
-    return heft_read_options_get(&model->options, name).is_given && is_known(model, name);
+    return heft_given_options_get(&model->options, name).is_given && is_known(model, name);
 }
 
 const struct heft_format_option *heft_model_idle_option(const struct heft_model *model,

@@ -1,8 +1,8 @@
-/* read_options.h: options of formats for reading, as given for one checkpoint. They are validated once,
+/* given_options.h: options of formats for reading, as given for one checkpoint. They are validated once,
  * before any reader runs. Readers look them up by name, because several formats may have the same
  * option, and one checkpoint may consist of files of several formats. */
-#ifndef HEFT_READ_OPTIONS_H
-#define HEFT_READ_OPTIONS_H
+#ifndef HEFT_GIVEN_OPTIONS_H
+#define HEFT_GIVEN_OPTIONS_H
 
 #include "base/mem.h"
 #include "heft/heft.h"
@@ -17,27 +17,27 @@ struct heft_option_value {
     const char *text; /* value of a HEFT_OPTION_TEXT; NULL if not given */
 };
 
-struct heft_read_option {
+struct heft_given_option {
     const struct heft_format_option *option; /* of the first format that has it */
     struct heft_option_value value;          /* its text is a copy in the arena */
 };
 /* Zeroed: none was given. */
-struct heft_read_options {
-    const struct heft_read_option *list; /* names are unique */
+struct heft_given_options {
+    const struct heft_given_option *list; /* names are unique */
     size_t n;
 };
 
 /* Validates n given options and copies them to `mem`. HEFT_USAGE for an option that no format has, and
  * for a value that is not allowed. */
-HEFT_CHECKED bool heft_read_options_take(struct heft_read_options *out,
+HEFT_CHECKED bool heft_given_options_take(struct heft_given_options *out,
                                          const struct heft_formats *formats,
                                          const struct heft_option *given, size_t n,
                                          struct heft_arena *mem, struct heft_error *err);
 /* Value of an option; zeroed if it was not given. */
-struct heft_option_value heft_read_options_get(const struct heft_read_options *options,
+struct heft_option_value heft_given_options_get(const struct heft_given_options *options,
                                                const char *name);
 /* Whether the value of an option of HEFT_OPTION_TEXT was given and is `text`. */
-bool heft_read_options_say(const struct heft_read_options *options, const char *name,
+bool heft_given_options_say(const struct heft_given_options *options, const char *name,
                            const char *text);
 
 /* Whether the option was given when the model was opened, and a file's format has it. */
