@@ -93,7 +93,7 @@ static inline bool script_open(struct script_run *r, struct heft_error *err)
     heft_model_init(m, open_limits(), &heft_formats);
     m->salvage = s->options.salvage;
     return heft_given_options_take(&m->options, &heft_formats, s->read_options, s->n_read_options,
-                                  &m->mem, err) &&
+                                   &m->mem, err) &&
            heft_registry_open(m, (const char *const *)r->paths, r->n_paths, NULL, err) &&
            heft_model_refuse_idle(m, err) && heft_model_validate(m, err);
 }

@@ -200,9 +200,11 @@ static void zsh_quoted(struct out *out, const char *text)
 /* Description and values of an option, and the end of its line. */
 static void zsh_rest(struct out *out, const struct option_spec *o)
 {
+    char formats[100];
+
     out_char(out, '[');
     if (o->kind == OPTION_WRITES) {
-        zsh_quoted(out, o->format);
+        zsh_quoted(out, option_formats(o, formats, sizeof formats));
         zsh_quoted(out, ": ");
     }
     zsh_quoted(out, o->help);
@@ -316,6 +318,8 @@ static void fish_quoted(struct out *out, const char *text)
 
 static void fish_option(struct out *out, const struct verb *verb, const struct option_spec *o)
 {
+    char formats[100];
+
     out_text(out, "complete -c heft -n '__heft_verb ");
     out_text(out, verb->name);
     out_text(out, "' -l ");
@@ -334,7 +338,7 @@ static void fish_option(struct out *out, const struct verb *verb, const struct o
     out_text(out, " -d ");
     out_char(out, '\'');
     if (o->kind == OPTION_WRITES) {
-        fish_escaped(out, o->format);
+        fish_escaped(out, option_formats(o, formats, sizeof formats));
         out_text(out, ": ");
     }
     fish_escaped(out, o->help);

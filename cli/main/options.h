@@ -116,6 +116,9 @@ bool verb_option_at(const struct verb *verb, size_t index, struct option_spec *o
 bool format_option_find(const char *name, size_t n, enum heft_option_use use,
                         struct heft_format_option *out);
 
+/* Names of the targets that have an option of targets: "safetensors, npz". Returns `out`. */
+const char *option_formats(const struct option_spec *o, char *out, size_t room);
+
 /* Verb of the command line, and the index of its word; `info` and *word = 0 if there is none. */
 const struct verb *verb_of(int argc, char **argv, int *word);
 /* Parses argv[1…], except the word of the verb. Splits rules in place in argv. */

@@ -2,6 +2,8 @@
 #include "main/options.h"
 #include "main/suggest.h"
 
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #define FIELD(f) offsetof(struct options, f)
@@ -531,24 +533,39 @@ bool format_option_find(const char *name, size_t n, enum heft_option_use use,
     return false;
 }
 
-/* Whether one of the first n formats has the option for reading. */
-static bool is_read_by(const char *name, size_t n)
+/* Whether one of the first n formats has the option for this use. */
+static bool is_used_by(const char *name, enum heft_option_use use, size_t n)
 {
     struct heft_format_info format = HEFT_INIT(struct heft_format_info);
     struct heft_format_option o = HEFT_INIT(struct heft_format_option);
 
     for (size_t f = 0; f < n && heft_format_at(f, &format); f++)
         for (size_t i = 0; heft_format_option_at(format.name, i, &o); i++)
-            if (o.use == HEFT_OPTION_READS && !strcmp(o.name, name))
+            if (o.use == use && !strcmp(o.name, name))
                 return true;
     return false;
 }
 
-/* Whether an option of format f is listed: not if an earlier format has it for reading, and an option
- * of targets not if any format has it for reading, as --names. */
+/* Whether an option of format f is listed: not if an earlier format has it for the same use, and an
+ * option of targets not if any format has it for reading, as --names. */
 static bool is_listed(const struct heft_format_option *o, size_t f)
 {
-    return !is_read_by(o->name, o->use == HEFT_OPTION_READS ? f : SIZE_MAX);
+    return !is_used_by(o->name, o->use, f) &&
+           (o->use == HEFT_OPTION_READS || !is_used_by(o->name, HEFT_OPTION_READS, SIZE_MAX));
+}
+
+const char *option_formats(const struct option_spec *o, char *out, size_t room)
+{
+    struct heft_format_info format;
+    struct heft_format_option option;
+    size_t n = 0;
+
+    out[0] = '\0';
+    for (size_t f = 0; heft_format_at(f, &format); f++)
+        for (size_t i = 0; heft_format_option_at(format.name, i, &option); i++)
+            if (option.use == HEFT_OPTION_WRITES && !strcmp(option.name, o->name) && n < room)
+                n += (size_t)snprintf(out + n, room - n, "%s%s", n ? ", " : "", format.name);
+    return out;
 }
 
 /* Finds the option with index *left among the options of formats. If there are fewer, false, and their

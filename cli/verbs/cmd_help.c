@@ -32,6 +32,7 @@ static size_t put_option_name(struct out *out, const struct option_spec *o)
 void help_verb(struct out *out, const struct verb *verb)
 {
     struct option_spec o;
+    char formats[100];
 
     out_text(out, "heft ");
     out_text(out, verb->name);
@@ -49,7 +50,7 @@ void help_verb(struct out *out, const struct verb *verb)
 
         out_fill(out, ' ', width < OPTION_WIDTH ? OPTION_WIDTH - width + 2 : 2);
         if (o.kind == OPTION_WRITES) {
-            out_text(out, o.format);
+            out_text(out, option_formats(&o, formats, sizeof formats));
             out_text(out, ": ");
         }
         out_text(out, o.help);

@@ -165,7 +165,8 @@ static bool collect_metadata(struct heft_export_list *exports,
     bool is_new;
 
     for (size_t i = 0; i < model->n_metadata; i++)
-        if (!heft_metadata_is_bookkeeping(model, model->metadata[i].key) &&
+        if ((model->metadata_is_exact ||
+             !heft_metadata_is_bookkeeping(model, model->metadata[i].key)) &&
             !heft_export_add_metadata(exports, &model->metadata[i], &is_new, err))
             return false;
     for (size_t i = 0; i < options->n_rules; i++) {

@@ -41,8 +41,8 @@ static bool take_option(struct heft_given_option *out, const struct heft_formats
 }
 
 bool heft_given_options_take(struct heft_given_options *out, const struct heft_formats *formats,
-                            const struct heft_option *given, size_t n, struct heft_arena *mem,
-                            struct heft_error *err)
+                             const struct heft_option *given, size_t n, struct heft_arena *mem,
+                             struct heft_error *err)
 {
     struct heft_given_option *const list = n ? heft_arena_zero(mem, n, sizeof *list, err) : NULL;
 
@@ -62,7 +62,7 @@ bool heft_given_options_take(struct heft_given_options *out, const struct heft_f
 }
 
 struct heft_option_value heft_given_options_get(const struct heft_given_options *options,
-                                               const char *name)
+                                                const char *name)
 {
     for (size_t i = 0; i < options->n; i++)
         if (strcmp(options->list[i].option->name, name) == 0)
@@ -71,7 +71,7 @@ struct heft_option_value heft_given_options_get(const struct heft_given_options 
 }
 
 bool heft_given_options_say(const struct heft_given_options *options, const char *name,
-                           const char *text)
+                            const char *text)
 {
     const struct heft_option_value value = heft_given_options_get(options, name);
 

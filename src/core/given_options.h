@@ -30,15 +30,15 @@ struct heft_given_options {
 /* Validates n given options and copies them to `mem`. HEFT_USAGE for an option that no format has, and
  * for a value that is not allowed. */
 HEFT_CHECKED bool heft_given_options_take(struct heft_given_options *out,
-                                         const struct heft_formats *formats,
-                                         const struct heft_option *given, size_t n,
-                                         struct heft_arena *mem, struct heft_error *err);
+                                          const struct heft_formats *formats,
+                                          const struct heft_option *given, size_t n,
+                                          struct heft_arena *mem, struct heft_error *err);
 /* Value of an option; zeroed if it was not given. */
 struct heft_option_value heft_given_options_get(const struct heft_given_options *options,
-                                               const char *name);
+                                                const char *name);
 /* Whether the value of an option of HEFT_OPTION_TEXT was given and is `text`. */
 bool heft_given_options_say(const struct heft_given_options *options, const char *name,
-                           const char *text);
+                            const char *text);
 
 /* Whether the option was given when the model was opened, and a file's format has it. */
 bool heft_model_uses_option(const struct heft_model *model, const char *name);

@@ -472,8 +472,8 @@ static bool locate_path(struct locating *l, const char *given)
 }
 
 bool heft_locate(const struct heft_formats *formats, const struct heft_files *files,
-                 const char *given, const struct heft_given_options *options, struct heft_arena *mem,
-                 struct heft_located *out, struct heft_error *err)
+                 const char *given, const struct heft_given_options *options,
+                 struct heft_arena *mem, struct heft_located *out, struct heft_error *err)
 {
     struct locating l = {.formats = formats,
                          .options = options,

@@ -312,6 +312,8 @@ struct heft_model {
      * (core/tree.h), created by heft_model_file_info; NULL: none */
     struct heft_node *file_info;
     struct heft_open_request request; /* set before opening */
+    /* writers add no metadata of their own, such as format=pt; only what a conversion asks for */
+    bool metadata_is_exact;
     /* the file nests its tensors or has other objects than tensors, and a writer of its format can
      * preserve both (keeps_tree) */
     bool has_tree;
@@ -331,7 +333,7 @@ struct heft_model {
     const char **choices;   /* notes about the files chosen in input directories */
     size_t n_choices;
     struct heft_given_options options; /* options of formats for reading; set before opening */
-    bool standard_input;              /* the input "-" means standard input; set before opening */
+    bool standard_input;               /* the input "-" means standard input; set before opening */
     /* set before opening: readers continue after damage and report what is lost; see salvage.c
      * below */
     bool salvage;
@@ -510,6 +512,9 @@ HEFT_CHECKED bool heft_row_size(enum heft_dtype dtype, unsigned rank, const uint
 /* The same for a row; HEFT_MALFORMED at offset `at` gives the reason. */
 HEFT_CHECKED bool heft_row_check_size(const struct heft_row *row, uint64_t *bytes, uint64_t at,
                                       struct heft_error *err);
+/* Bytes of a row from its first element to the end of its last one, of a plain dtype if it has
+ * strides. False if they are 2^64 or more. After heft_row_check_size. */
+HEFT_CHECKED bool heft_row_extent(const struct heft_row *row, uint64_t *extent);
 
 /* Makes the map of all files, in `arena`: claims and storages sorted by source and offset, with
  * the unclaimed gaps between them. HEFT_MALFORMED if claims overlap. */

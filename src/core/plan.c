@@ -16,6 +16,17 @@ bool heft_plan_file_begin(struct heft_plan *plan, const char *path, uint32_t *fi
     return true;
 }
 
+bool heft_plan_alignment(const struct heft_plan *plan, unsigned index, uint64_t *out,
+                         struct heft_error *err)
+{
+    const struct heft_option_value given = heft_plan_option(plan, index);
+
+    *out = given.is_given ? given.number : 1;
+    return (*out & (*out - 1)) == 0 ||
+           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                     "option alignment %" PRIu64 ": expected a power of two", *out);
+}
+
 bool heft_plan_reserve(struct heft_plan *plan, size_t more, struct heft_error *err)
 {
     return heft_grow(&plan->ops, &plan->cap_ops, plan->n_ops, more, sizeof *plan->ops, err);

@@ -122,6 +122,15 @@ static inline struct heft_option_value heft_plan_option(const struct heft_plan *
     return plan->request.options ? plan->request.options[index] : (struct heft_option_value){0};
 }
 
+/* Value of an option that aligns data: 1 if it was not given. HEFT_USAGE unless it is a power of two. */
+HEFT_CHECKED bool heft_plan_alignment(const struct heft_plan *plan, unsigned index, uint64_t *out,
+                                      struct heft_error *err);
+/* Bytes from `at` to the next multiple. */
+static inline uint64_t heft_plan_padding(uint64_t at, uint64_t alignment)
+{
+    return (alignment - at % alignment) % alignment;
+}
+
 /* Reserves space for more ops: growing the array step by step would fragment the heap. */
 HEFT_CHECKED bool heft_plan_reserve(struct heft_plan *plan, size_t more, struct heft_error *err);
 

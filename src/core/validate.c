@@ -106,11 +106,14 @@ static bool check_view(const struct heft_row *row, uint64_t at, struct heft_erro
     return true;
 }
 
-/* Bytes from the first element to the end of the last one, of a plain dtype. */
-static bool strided_extent(const struct heft_row *row, uint64_t *extent)
+bool heft_row_extent(const struct heft_row *row, uint64_t *extent)
 {
     uint64_t last = 0, step;
 
+    if (!row->stride || row->bytes == 0) {
+        *extent = row->bytes;
+        return true;
+    }
     for (unsigned i = 0; i < row->rank; i++)
         if (!heft_mul(row->shape[i] - 1, row->stride[i], &step) || !heft_add(last, step, &last))
             return false;
@@ -135,12 +138,11 @@ bool heft_model_check_geometry(const struct heft_model *model, struct heft_row *
                          "starts at byte %" PRIu64 " of a storage of %" PRIu64, row->offset,
                          storage->len);
     }
-    extent = row->bytes;
     if (row->stride && is_row_major(row))
         row->stride = NULL;
     if (!check_view(row, storage->off, err))
         return false;
-    if (row->stride && !strided_extent(row, &extent))
+    if (!heft_row_extent(row, &extent))
         return heft_fail(err, HEFT_MALFORMED, storage->off, "strides overflow 64 bits");
     if (!heft_within(row->offset, extent, storage->len))
         return heft_fail(err, HEFT_MALFORMED, storage->off,

@@ -147,9 +147,11 @@ static void option_tables_list_the_accepted_values(void **state)
                 assert_string_not_equal(o.name, other.name);
             }
         }
-    assert_int_equal(n, 15);
+    assert_int_equal(n, 17);
     assert_false(heft_format_option_at("tf", SIZE_MAX, &o));
-    assert_false(heft_format_option_at("npz", 0, &o));
+    assert_true(heft_format_option_at("npz", 0, &o));
+    assert_string_equal(o.name, "alignment");
+    assert_false(heft_format_option_at("npz", 1, &o));
     assert_false(heft_format_option_at("none", 0, &o));
     assert_true(heft_format_option_at("tensorflow", 0, &o)); /* a synonym of tf */
     assert_string_equal(o.name, "shards");
@@ -175,7 +177,7 @@ static void check_tells_why(void **state)
                    "option step: npz does not take it, but tf-bundle does");
     given.name = "shard";
     assert_refused(heft_format_option_check("npz", &given, &err),
-                   "no format has an option \"shard\" for writing; npz takes none");
+                   "no format has an option \"shard\" for writing; npz takes alignment");
     assert_false(heft_format_option_check("fifth", &given, &err));
     assert_int_equal(err.code, HEFT_USAGE);
     assert_non_null(strstr(err.text, "\"fifth\""));
@@ -214,6 +216,23 @@ static void options_of_ptd(void **state)
                 "option drop-metadata: npz does not take it, but ptd does");
 }
 
+static void alignment(void **state)
+{
+    (void)state;
+    expect_plan("safetensors", "alignment", "4096", NULL);
+    expect_plan("safetensors", "alignment", "1Mi", NULL);
+    expect_plan("npz", "alignment", "64", NULL);
+    expect_no_plan("safetensors", "alignment", "24",
+                   "option alignment 24: expected a power of two");
+    expect_no_plan("npz", "alignment", "24", "option alignment 24: expected a power of two");
+    expect_no_plan("safetensors", "alignment", "4",
+                   "option alignment 4: a number from 8 to 1048576 is allowed");
+    expect_no_plan("npz", "alignment", "65536",
+                   "option alignment 65536: a number from 8 to 32768 is allowed");
+    expect_no_plan("torch", "alignment", "64",
+                   "option alignment: torch does not take it, but safetensors does");
+}
+
 static void options_of_tf(void **state)
 {
     (void)state;
@@ -239,7 +258,7 @@ static void unknown_options(void **state)
 {
     (void)state;
     expect_no_plan("npz", "drop_metadata", NULL,
-                   "no format has an option \"drop_metadata\" for writing; npz takes none");
+                   "no format has an option \"drop_metadata\" for writing; npz takes alignment");
     expect_no_plan("ptd", "layout", "1.6",
                    "no format has an option \"layout\" for writing; ptd takes segment-alignment, "
                    "drop-metadata");
@@ -296,6 +315,7 @@ int main(void)
         cmocka_unit_test(check_tells_why),
         cmocka_unit_test(options_of_torch),
         cmocka_unit_test(options_of_ptd),
+        cmocka_unit_test(alignment),
         cmocka_unit_test(options_of_tf),
         cmocka_unit_test(unknown_options),
         cmocka_unit_test(strict_turns_notes_into_errors),

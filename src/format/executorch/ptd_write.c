@@ -227,11 +227,6 @@ static bool collect_entries(struct out *o, struct heft_error *err)
 
 /* ---- segments -------------------------------------------------------------------------------- */
 
-static uint64_t padding_to(uint64_t at, uint64_t alignment)
-{
-    return (alignment - at % alignment) % alignment;
-}
-
 /* Segments have the order in which entries first use them. */
 static bool place_segments(struct out *o, struct heft_error *err)
 {
@@ -244,7 +239,7 @@ static bool place_segments(struct out *o, struct heft_error *err)
         }
         o->segments[i] = o->n_segments;
         o->stored[o->n_segments] = i;
-        if (!heft_add(end, padding_to(end, o->alignment), &end))
+        if (!heft_add(end, heft_plan_padding(end, o->alignment), &end))
             return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "the output has 2^64 bytes or more");
         o->offsets[o->n_segments++] = end;
         if (!heft_add(end, o->contents[i].bytes, &end))
@@ -322,7 +317,7 @@ static bool put_head(struct out *o, struct heft_str *head, struct heft_error *er
     if (!put_tables(o, &flat, err))
         return false;
     base = flat.n + SPLICE; /* each is below 2^31 */
-    base += padding_to(base, o->alignment);
+    base += heft_plan_padding(base, o->alignment);
     p = heft_arena_zero(o->plan->mem, (size_t)base, 1, err);
     if (!p)
         return false;

@@ -384,6 +384,7 @@ const struct heft_format heft_format_npz = {
     .open = open_npz,
     .verify = verify_npz,
     .plan = heft_npz_plan,
+    .options = heft_npz_options,
     .extensions = extensions,
     .sum = HEFT_SUM_CRC32,
     .supports_dtype = heft_numpy_supports_dtype,

@@ -4,6 +4,7 @@
  *     50 4b 03 04  45  flags  0  0 21 00  crc  ff×4 ff×4  n 20      local header: 1980-01-01
  *     NAME.npy                                                      n
  *     01 00 10 00  size  size                                       20: zip64, always
+ *     [46 42  n  5a×n]                                              option alignment: padding
  *     npy header, data                                              stored
  *     … more members …
  *     50 4b 01 02  45 3  45  flags  0  0 21 00  crc  size size      central directory
@@ -19,22 +20,24 @@
 #include "base/endian.h"
 #include "wire/zip_write.h"
 
-#define LOCAL   30
-#define ZIP64   20
-#define CENTRAL 46
-#define WIDE    INT32_MAX /* Python uses zip64 above this value */
-#define MOST    UINT16_MAX
-#define ASCII   0
-#define UTF8    0x0800
-#define DATE    0x21 /* 1980-01-01, zipfile's default */
-#define VERSION 45
-#define BLOCK   512 /* directory entries generated at a time */
+#define LOCAL          30
+#define ZIP64          20
+#define CENTRAL        46
+#define WIDE           INT32_MAX /* Python uses zip64 above this value */
+#define MOST           UINT16_MAX
+#define ASCII          0
+#define UTF8           0x0800
+#define DATE           0x21 /* 1980-01-01, zipfile's default */
+#define VERSION        45
+#define BLOCK          512   /* directory entries generated at a time */
+#define PADDING_HEAD   4     /* bytes of an extra field before its text */
+#define MOST_ALIGNMENT 32768 /* an extra field has less than 64 KiB */
 
 struct member {
     struct heft_str name; /* the name without ".npy" */
     uint64_t begin, size;
     uint32_t sum;
-    uint16_t flags;
+    uint16_t flags, padding;
 };
 
 /* ---- byte helpers ---------------------------------------------------------------------------- */
@@ -52,7 +55,7 @@ static uint64_t cap_at_32_bits(uint64_t v)
     return v > WIDE ? UINT32_MAX : v;
 }
 
-/* ---- members --------------------------------------------------------------------------------- */
+/* ---- local headers --------------------------------------------------------------------------- */
 
 static void fill_local(const void *ctx, const uint32_t *sums, uint8_t *out, size_t n)
 {
@@ -68,7 +71,7 @@ static void fill_local(const void *ctx, const uint32_t *sums, uint8_t *out, size
     heft_pen_le32(&c, sums[m->sum]);
     heft_pen_le64(&c, UINT64_MAX); /* both sizes */
     heft_pen_le16(&c, m->name.n + 4);
-    heft_pen_le16(&c, ZIP64);
+    heft_pen_le16(&c, ZIP64 + m->padding);
     put_name(&c, m->name);
     heft_pen_le16(&c, 1);
     heft_pen_le16(&c, ZIP64 - 4);
@@ -94,23 +97,86 @@ static bool check_name(struct heft_str name, struct heft_error *err)
                      "a name has %zu bytes, the limit with .npy in a zip is %d", name.n, MOST - 4);
 }
 
-static bool add_member(struct heft_plan *plan, uint32_t file, const struct heft_export_item *item,
+/* ---- alignment ------------------------------------------------------------------------------- */
+
+struct layout {
+    struct heft_plan *plan;
+    uint32_t file;
+    uint64_t alignment; /* of the arrays' data; 1: none */
+    char *filler;       /* as many letters as any padding has */
+};
+
+/* Padding is an extra field of the local header, as torch writes it: 4 bytes and then any text. */
+static bool choose_padding(const struct layout *l, struct member *m, size_t header,
+                           struct heft_error *err)
+{
+    const uint64_t end = m->begin + LOCAL + m->name.n + 4 + ZIP64 + header;
+    uint64_t n = heft_plan_padding(end, l->alignment);
+
+    while (n > 0 && n < PADDING_HEAD)
+        n += l->alignment;
+    m->padding = (uint16_t)n;
+    return n <= MOST - ZIP64 ||
+           heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "padding of %" PRIu64 " bytes", n);
+}
+
+static bool put_padding(const struct layout *l, uint16_t n, struct heft_error *err)
+{
+    char *const head = n ? heft_arena_chars(l->plan->mem, PADDING_HEAD, err) : NULL;
+    struct heft_pen pen = {(uint8_t *)head};
+
+    if (n == 0)
+        return true;
+    if (!head)
+        return false;
+    heft_pen_le16(&pen, 0x4246);
+    heft_pen_le16(&pen, n - PADDING_HEAD);
+    return heft_plan_put(l->plan, l->file, (struct heft_str){head, PADDING_HEAD}, err) &&
+           heft_plan_put(l->plan, l->file, (struct heft_str){l->filler, n - PADDING_HEAD}, err);
+}
+
+enum { ALIGNMENT, N_OPTIONS };
+const struct heft_format_option heft_npz_options[N_OPTIONS + 1] = {
+    [ALIGNMENT] = {.name = "alignment",
+                   .kind = HEFT_OPTION_NUMBER,
+                   .value = "N",
+                   .least = 8,
+                   .most = MOST_ALIGNMENT,
+                   .help = "align data to N bytes, a power of two"},
+};
+
+static bool begin_layout(struct layout *l, struct heft_error *err)
+{
+    if (!heft_plan_alignment(l->plan, ALIGNMENT, &l->alignment, err))
+        return false;
+    l->filler = heft_arena_chars(l->plan->mem, (size_t)l->alignment + PADDING_HEAD, err);
+    if (l->filler)
+        memset(l->filler, 'Z', (size_t)l->alignment + PADDING_HEAD);
+    return l->filler != NULL;
+}
+
+/* ---- members --------------------------------------------------------------------------------- */
+
+static bool add_member(const struct layout *l, const struct heft_export_item *item,
                        struct member *m, struct heft_error *err)
 {
     const struct heft_late local = {fill_local, m};
+    struct heft_plan *const plan = l->plan;
     struct heft_str header;
 
     *m = (struct member){.name = item->name,
-                         .begin = plan->files[file].size,
+                         .begin = plan->files[l->file].size,
                          .flags = is_ascii(item->name) ? ASCII : UTF8};
     if (!check_name(item->name, err) || !heft_numpy_header(plan, item, &header, err))
         return heft_error_about(err, "tensor", item->name);
     if (m->begin > INT64_MAX || !heft_add(header.n, item->bytes, &m->size) || m->size > INT64_MAX)
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "the output has 2^63 bytes or more");
-    if (!heft_plan_late(plan, file, local, LOCAL + item->name.n + 4 + ZIP64, err))
+    if (!choose_padding(l, m, header.n, err) ||
+        !heft_plan_late(plan, l->file, local, LOCAL + item->name.n + 4 + ZIP64, err) ||
+        !put_padding(l, m->padding, err))
         return false;
     m->sum = heft_plan_sum_begin(plan);
-    if (!heft_plan_put(plan, file, header, err) || !heft_plan_item(plan, file, item, err))
+    if (!heft_plan_put(plan, l->file, header, err) || !heft_plan_item(plan, l->file, item, err))
         return false;
     heft_plan_sum_end(plan);
     return true;
@@ -202,10 +268,13 @@ bool heft_npz_plan(struct heft_plan *plan, uint32_t file, const struct heft_expo
     struct member *members = heft_arena_zero(plan->mem, n + 1, sizeof *members, err);
     uint8_t *bytes = members ? heft_arena_alloc(plan->mem, HEFT_ZIP_ENDS, err) : NULL;
     struct heft_zip_ends ends = {.n = n, .maker = VERSION, .needed = VERSION};
+    struct layout l = {.plan = plan, .file = file};
     size_t length;
 
+    if (!begin_layout(&l, err))
+        return false;
     for (size_t i = 0; bytes && i < n; i++)
-        if (!add_member(plan, file, &exports->items[i], &members[i], err))
+        if (!add_member(&l, &exports->items[i], &members[i], err))
             return false;
     ends.begin = plan->files[file].size;
     if (!bytes || !add_blocks(plan, file, members, n, err))

@@ -57,6 +57,7 @@ void heft_numpy_give_texts(struct heft_model *model, const struct heft_numpy_tex
 
 /* ---- numpy_npz_write.c ---- */
 
+extern const struct heft_format_option heft_npz_options[];
 HEFT_CHECKED bool heft_npz_plan(struct heft_plan *plan, uint32_t file,
                                 const struct heft_export_list *exports, struct heft_error *err);
 

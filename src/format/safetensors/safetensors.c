@@ -718,6 +718,7 @@ const struct heft_format heft_format_safetensors = {
     .extensions = extensions,
     .pattern = "model{suffix}.safetensors",
     .is_for_folders = true,
+    .options = heft_safetensors_options,
     .no_ties = true,
     .wide_extents = true,
     .supports_dtype = holds,

@@ -17,6 +17,7 @@ HEFT_CHECKED bool heft_safetensors_read_boxes(struct heft_model *model, uint32_t
                                               size_t first_row, size_t first_metadata,
                                               struct heft_error *err);
 HEFT_CHECKED bool heft_safetensors_join(struct heft_model *model, struct heft_error *err);
+extern const struct heft_format_option heft_safetensors_options[];
 bool heft_safetensors_plan(struct heft_plan *plan, uint32_t file,
                            const struct heft_export_list *exports, struct heft_error *err);
 

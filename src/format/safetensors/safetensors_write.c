@@ -6,14 +6,30 @@
 #include "base/text.h"
 #include "format/safetensors/safetensors_parts.h"
 
+enum { USUAL_ALIGNMENT = 8 };
+
 /* ---- the header ----------------------------------------------------------------------------- */
 
+struct layout {
+    struct heft_plan *plan;
+    const struct heft_export_list *exports;
+    uint64_t alignment; /* option alignment; 1: not given */
+    const uint32_t *order;
+};
+
 /* The reference's order: dtypes in descending order of their declaration (so that every tensor of
- * whole bytes is aligned), then names by bytes. */
+ * whole bytes is aligned), then names by bytes. With option alignment, tensors whose sizes are
+ * multiples of it come first: as there are no gaps between tensors, these are the ones that can be
+ * aligned. */
 static bool item_after(const void *ctx, uint32_t a, uint32_t b)
 {
-    const struct heft_export_item *items = ctx;
+    const struct layout *const l = ctx;
+    const struct heft_export_item *const items = l->exports->items;
+    const bool a_first = items[a].bytes % l->alignment == 0;
+    const bool b_first = items[b].bytes % l->alignment == 0;
 
+    if (l->alignment > 1 && a_first != b_first)
+        return b_first;
     if (items[a].as != items[b].as)
         return items[a].as < items[b].as;
     return heft_str_cmp(items[a].name, items[b].name) > 0;
@@ -33,15 +49,13 @@ static void put_pair(struct heft_buf *buf, struct heft_str key, struct heft_str 
     heft_buf_json(buf, value, false);
 }
 
-/* Writes the hub's metadata: format=pt, and the other entries if there is only one file (else they
- * are in the index). The reference writes keys in random order; here they are sorted. */
-static bool put_metadata(struct heft_buf *buf, const struct heft_export_list *exports,
-                         struct heft_error *err)
+/* Writes the metadata, sorted by keys (the reference writes them in random order). `mark`: the hub's
+ * entry format=pt is added unless the key exists. */
+static bool put_pairs(struct heft_buf *buf, const struct heft_export_list *exports, size_t n,
+                      bool mark, struct heft_error *err)
 {
     const struct heft_str format = HEFT_STR("format"), pt = HEFT_STR("pt");
-    const size_t n = exports->n_shards > 1 ? 0 : exports->n_metadata;
     const uint32_t *order = heft_sort_indices(n, pair_after, exports->metadata, exports->mem, err);
-    bool done = false;
 
     if (!order)
         return false;
@@ -50,18 +64,30 @@ static bool put_metadata(struct heft_buf *buf, const struct heft_export_list *ex
         const struct heft_pair *pair = &exports->metadata[order[i]];
         const int where = heft_str_cmp(pair->key, format);
 
-        if (!done && where > 0) {
+        if (mark && where > 0) {
             put_pair(buf, format, pt);
             heft_buf_char(buf, ',');
         }
-        done |= where >= 0;
+        mark = mark && where < 0;
         put_pair(buf, pair->key, pair->value);
-        heft_buf_text(buf, i + 1 < n || !done ? "," : "");
+        heft_buf_text(buf, i + 1 < n || mark ? "," : "");
     }
-    if (!done)
+    if (mark)
         put_pair(buf, format, pt);
-    heft_buf_char(buf, '}');
+    heft_buf_text(buf, "},");
     return true;
+}
+
+/* If there are several files, the other entries are in the index. A single file of tensors in memory
+ * has no other entries than the caller's, as the reference's save_file writes it. */
+static bool put_metadata(struct heft_buf *buf, const struct heft_export_list *exports,
+                         struct heft_error *err)
+{
+    const bool is_shard = exports->n_shards > 1;
+    const bool mark = is_shard || !exports->model->metadata_is_exact;
+    const size_t n = is_shard ? 0 : exports->n_metadata;
+
+    return (n == 0 && !mark) || put_pairs(buf, exports, n, mark, err);
 }
 
 static bool put_entry(struct heft_buf *buf, const struct heft_export_item *item, uint64_t *at,
@@ -76,7 +102,6 @@ static bool put_entry(struct heft_buf *buf, const struct heft_export_item *item,
         return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "safetensors has no %s",
                          heft_dtype_name((enum heft_dtype)item->as)) ||
                heft_error_about(err, "tensor", item->name);
-    heft_buf_char(buf, ',');
     heft_buf_json(buf, item->name, false);
     heft_buf_text(buf, ":{\"dtype\":\"");
     heft_buf_text(buf, heft_dtype_name((enum heft_dtype)item->as));
@@ -90,24 +115,26 @@ static bool put_entry(struct heft_buf *buf, const struct heft_export_item *item,
     heft_buf_char(buf, ',');
     *at += item->bytes;
     heft_buf_u64(buf, *at);
-    heft_buf_text(buf, "]}");
+    heft_buf_text(buf, "]},");
     return true;
 }
 
-/* Writes length, header, and spaces up to a multiple of 8. */
-static bool put_header(struct heft_buf *buf, const struct heft_export_list *exports,
-                       const uint32_t *order, struct heft_error *err)
+/* Writes length, header, and spaces up to the alignment. */
+static bool put_header(struct heft_buf *buf, const struct layout *l, struct heft_error *err)
 {
+    const struct heft_export_list *const exports = l->exports;
     uint64_t at = 0;
 
     heft_buf_put(buf, "\0\0\0\0\0\0\0\0{", PREFIX + 1);
     if (!put_metadata(buf, exports, err))
         return false;
     for (size_t i = 0; i < exports->n_items && buf->n <= PREFIX + MAX_HEADER; i++)
-        if (!put_entry(buf, &exports->items[order[i]], &at, err))
+        if (!put_entry(buf, &exports->items[l->order[i]], &at, err))
             return false;
+    if (!buf->failed && buf->p[buf->n - 1] == ',')
+        buf->n--;
     heft_buf_char(buf, '}');
-    while (!buf->failed && buf->n % 8 != 0)
+    while (!buf->failed && buf->n % heft_max_u64(l->alignment, USUAL_ALIGNMENT) != 0)
         heft_buf_char(buf, ' ');
     if (!heft_buf_ok(buf, err))
         return false;
@@ -120,19 +147,35 @@ static bool put_header(struct heft_buf *buf, const struct heft_export_list *expo
     return true;
 }
 
+static bool plan_tensors(const struct layout *l, uint32_t file, struct heft_error *err)
+{
+    for (size_t i = 0; i < l->exports->n_items; i++)
+        if (!heft_plan_item(l->plan, file, &l->exports->items[l->order[i]], err))
+            return false;
+    return true;
+}
+
+enum { ALIGNMENT, N_OPTIONS };
+const struct heft_format_option heft_safetensors_options[N_OPTIONS + 1] = {
+    [ALIGNMENT] = {.name = "alignment",
+                   .kind = HEFT_OPTION_NUMBER,
+                   .value = "N",
+                   .least = USUAL_ALIGNMENT,
+                   .most = 1048576,
+                   .help = "align data to N bytes, a power of two"},
+};
+
 bool heft_safetensors_plan(struct heft_plan *plan, uint32_t file,
                            const struct heft_export_list *exports, struct heft_error *err)
 {
-    const uint32_t *order =
-        heft_sort_indices(exports->n_items, item_after, exports->items, exports->mem, err);
+    struct layout l = {.plan = plan, .exports = exports};
     struct heft_buf buf = {0};
     struct heft_str header;
-    bool ok = order && put_header(&buf, exports, order, err) &&
-              heft_buf_take(&buf, plan->mem, &header, err) &&
-              heft_plan_put(plan, file, header, err);
+    bool ok = heft_plan_alignment(plan, ALIGNMENT, &l.alignment, err);
 
+    l.order = ok ? heft_sort_indices(exports->n_items, item_after, &l, exports->mem, err) : NULL;
+    ok = l.order && put_header(&buf, &l, err) && heft_buf_take(&buf, plan->mem, &header, err) &&
+         heft_plan_put(plan, file, header, err) && plan_tensors(&l, file, err);
     heft_buf_release(&buf);
-    for (size_t i = 0; ok && i < exports->n_items; i++)
-        ok = heft_plan_item(plan, file, &exports->items[order[i]], err);
     return ok;
 }
