@@ -6,6 +6,7 @@
 #   fuzz/heft-*-pipe      scan, safetensors behind a pipe   (every preset)
 #   faults/heft-faults  the command with failing system calls (tests/tools)
 #   heft-conversions  prints the dtypes of each format      (tests/tools)
+#   heft-save         saves tensors in memory               (tests/tools)
 #   heft-open         opens, reads, verifies, mutates       (tests/tools)
 #   heft-planted      the command with a planted fault      (tests/tools)
 
@@ -21,6 +22,9 @@ target_link_libraries(heft-open PRIVATE heft_inside)
 
 add_executable(heft-conversions tests/tools/conversions.c)
 target_link_libraries(heft-conversions PRIVATE heft_static heft_flags)
+
+add_executable(heft-save tests/tools/save_tool.c)
+target_link_libraries(heft-save PRIVATE heft_static heft_flags)
 
 if(HEFT_STATIC)
     return() # the libraries of the unit tests are not there for musl

@@ -109,7 +109,7 @@ static const char *option_nearest(const struct verb *verb, const char *word, siz
     struct option_spec o;
 
     for (size_t i = 0; verb_option_at(verb, i, &o); i++) {
-        const unsigned far = edit_distance(o.name, strlen(o.name), word, n, least);
+        const unsigned far = heft_edit_distance(o.name, strlen(o.name), word, n, least);
 
         if (far >= least)
             continue;

@@ -1,6 +1,5 @@
 /* verbs.c: the table of verbs and their options. */
 #include "main/options.h"
-#include "main/suggest.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -620,7 +619,7 @@ const struct verb *verb_nearest(const char *name)
     const struct verb *best = NULL;
     unsigned least = 3; /* at most two edits */
     for (const struct verb *v = verbs; v->name; v++) {
-        const unsigned far = edit_distance(v->name, strlen(v->name), name, strlen(name), 2);
+        const unsigned far = heft_edit_distance(v->name, strlen(v->name), name, strlen(name), 2);
         if (far && far < least) {
             best = v;
             least = far;

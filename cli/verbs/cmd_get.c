@@ -9,7 +9,6 @@
 #include "output/report.h"
 #include "output/strings.h"
 #include "output/saved_model.h"
-#include "main/suggest.h"
 #include "main/target.h"
 #include "output/value.h"
 
@@ -306,38 +305,6 @@ static bool get_blob(struct request *r, struct heft_error *err)
 
 /* ---- finding what a name means -------------------------------------------------------------- */
 
-/* Reports a tensor that cannot be read. There may be values of the same name, such as scales, but
- * the tensor was asked for. */
-static bool is_unread(const struct request *r, const char *name, struct heft_error *err)
-{
-    struct heft_unread unread = HEFT_INIT(struct heft_unread);
-
-    for (size_t i = 0; heft_unread_at(r->c, i, &unread); i++)
-        if (!strcmp(unread.name, name)) {
-            usage_error(err, "%s cannot be read: %s", name, unread.reason);
-            err->code = HEFT_UNSUPPORTED;
-            return true;
-        }
-    return false;
-}
-
-/* Finds metadata that may record a dropped tensor of that name. */
-static bool is_recorded(const struct request *r, const char *name, struct heft_error *err)
-{
-    struct heft_metadata pair;
-    size_t i;
-
-    for (size_t k = 0; heft_metadata_at(r->c, k, &pair); k++)
-        if (!strcmp(pair.key, name) && heft_tensor_find(r->c, pair.value, pair.value_len, &i)) {
-            usage_error(err,
-                        "there is no tensor %s; the metadata says %s = %s: it may be a part of "
-                        "that tensor, whose shape is unknown",
-                        name, name, pair.value);
-            return true;
-        }
-    return false;
-}
-
 /* Whether the object graph has a tensor of that name, if names are the keys of a bundle. */
 static bool is_object_name(const struct request *r, const char *name)
 {
@@ -359,39 +326,22 @@ static bool is_object_name(const struct request *r, const char *name)
     return found;
 }
 
-static bool unknown_name(const struct request *r, const char *name, struct heft_error *err)
+static bool fail_with(struct heft_error *err, const struct heft_error *why)
 {
-    char near_names[300] = "";
-    size_t near[MAX_NEAR], used = 0;
-    struct heft_finding lack = HEFT_INIT(struct heft_finding);
-    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
-    size_t n;
+    *err = *why;
+    return false;
+}
 
-    if (heft_lack_at(r->c, 0, &lack)) {
-        usage_error(err, "%s is missing: %s", name, lack.text);
-        err->code = HEFT_MALFORMED;
-        snprintf(err->file, sizeof err->file, "%s", lack.file ? lack.file : "");
-        return false;
-    }
-    if (is_recorded(r, name, err))
-        return false;
-    if (is_object_name(r, name))
+/* `why`: there is no tensor of that name, either. */
+static bool unknown_name(const struct request *r, const char *name, const struct heft_error *why,
+                         struct heft_error *err)
+{
+    if (why->code == HEFT_USAGE && is_object_name(r, name))
         return usage_error(err,
                            "the bundle has no key %s, but its object graph has an object of that "
                            "name; use --names objects",
                            name);
-    n = near_tensors(r->c, name, near);
-    for (size_t i = 0; i < n && heft_tensor_at(r->c, near[i], &t); i++) {
-        const int more = snprintf(near_names + used, sizeof near_names - used, "%s%s",
-                                  i ? ", " : "; did you mean ", t.name);
-        if (more < 0 || (size_t)more >= sizeof near_names - used) {
-            near_names[used] = '\0';
-            break;
-        }
-        used += (size_t)more;
-    }
-    return usage_error(err, "there is no tensor or value %s%s%s", name, near_names,
-                       *near_names ? "?" : "");
+    return fail_with(err, why);
 }
 
 static bool get_named(struct request *r, struct heft_error *err)
@@ -401,6 +351,7 @@ static bool get_named(struct request *r, struct heft_error *err)
     const size_t room = (o->root ? strlen(o->root) : 0) + strlen(given) + 2;
     char *const name = malloc(room);
     const struct heft_value *value;
+    struct heft_error why = {0};
     bool fine;
 
     if (!name)
@@ -412,16 +363,17 @@ static bool get_named(struct request *r, struct heft_error *err)
         return fine;
     }
     value = heft_value_find(r->c, name);
-    if (heft_tensor_find(r->c, name, strlen(name), &r->index))
+    if (heft_tensor_require(r->c, name, strlen(name), &r->index, &why))
         fine = get_tensor(r, err);
-    else if (is_unread(r, name, err))
-        fine = false;
+    else if (why.code ==
+             HEFT_UNSUPPORTED) /* unreadable; values may have its name, such as scales */
+        fine = fail_with(err, &why);
     else if (heft_blob_find(r->c, name, strlen(name), &r->index))
         fine = get_blob(r, err);
     else if (value)
         fine = get_value(r, name, value, err);
     else
-        fine = unknown_name(r, name, err);
+        fine = unknown_name(r, name, &why, err);
     free(name);
     return fine;
 }

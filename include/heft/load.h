@@ -118,7 +118,11 @@ heft_open(const char *path, const struct heft_open_options *options, struct heft
 HEFT_API struct heft_checkpoint *heft_open_many(const char *const *paths, size_t n_paths,
                                                 const struct heft_open_options *options,
                                                 struct heft_error *err);
+/* Releases the checkpoint. It is freed, and its files are closed, with the last reference. */
 HEFT_API void heft_close(struct heft_checkpoint *c);
+/* Adds a reference, which another heft_close releases: for objects that outlive the program's own
+ * use of the checkpoint, such as an array on a view. Thread-safe. Returns c. */
+HEFT_API struct heft_checkpoint *heft_retain(struct heft_checkpoint *c);
 
 /* ---- tensors ---------------------------------------------------------------------------- */
 
@@ -158,6 +162,13 @@ HEFT_API bool heft_tensor_at(const struct heft_checkpoint *c, size_t index,
 /* Finds a tensor by name, also by the dropped name of a recorded tie. False if there is none. */
 HEFT_API bool heft_tensor_find(const struct heft_checkpoint *c, const char *name, size_t name_len,
                                size_t *index);
+/* The same for a tensor that must exist. If it does not, the error says why: HEFT_USAGE with similar
+ * names ("there is no tensor embed.wieght; did you mean embed.weight?"), HEFT_UNSUPPORTED if it is in
+ * the file but cannot be read, HEFT_MALFORMED if the files refer to tensors that they lack. */
+HEFT_API bool heft_tensor_require(const struct heft_checkpoint *c, const char *name,
+                                  size_t name_len, size_t *index, struct heft_error *err);
+/* Number of elements of a tensor, the product of its shape; 0 past the end. */
+HEFT_API uint64_t heft_tensor_elements(const struct heft_checkpoint *c, size_t index);
 
 struct heft_file {
     size_t size; /* HEFT_INIT */
@@ -175,11 +186,33 @@ HEFT_API bool heft_file_at(const struct heft_checkpoint *c, size_t index, struct
  * (deflated data). */
 HEFT_API bool heft_tensor_read(struct heft_checkpoint *c, size_t index, void *dst, size_t size,
                                struct heft_error *err);
-/* Maps the tensor's data from the file, if it is stored uncompressed, row-major, little-endian and
- * not conjugated; else HEFT_UNSUPPORTED. The view has the alignment of the file: its address equals
- * `offset` modulo the page size. It is valid until the checkpoint is closed. HEFT_IO if the file
- * was truncated after it was opened; if it is truncated later, access to the view raises SIGBUS. If
- * a file is too large for the address space (32 bits), only the pages of the tensor are mapped. */
+/* How heft_tensor_view maps; all members may be 0. */
+struct heft_view_options {
+    size_t size; /* HEFT_INIT */
+    /* A copy-on-write view: it may be written to, and the file never changes. Only pages that are
+     * written to take memory. All such views of a checkpoint share their bytes, as tied tensors do;
+     * read-only views do not see what was written. */
+    bool writable;
+    /* Accepts tensors with strides: their elements lie in the view by heft_tensor.strides. */
+    bool strided;
+};
+struct heft_view {
+    size_t size;    /* HEFT_INIT */
+    void *data;     /* first element; not to be written to unless the view is writable */
+    uint64_t bytes; /* up to the end of the last element */
+};
+/* Maps the tensor's data from its file without reading it, if it is stored uncompressed, in one
+ * piece, row-major (or options->strided), little-endian and not conjugated; else HEFT_UNSUPPORTED.
+ * options may be NULL. The view has the alignment of the file: its address equals `offset` modulo
+ * the page size (heft_convert_options.format_options: "alignment"). It is valid until the checkpoint
+ * is freed: see heft_retain. HEFT_IO if the file was truncated after it was opened; if it is
+ * truncated later, access to the view raises SIGBUS: read the tensor where that is possible.
+ * Memory: the address space of the whole file, once for each kind of view; if it is too large for
+ * the address space (32 bits) or cannot be mapped as a whole, only the pages of the tensor. */
+HEFT_API bool heft_tensor_view(struct heft_checkpoint *c, size_t index,
+                               const struct heft_view_options *options, struct heft_view *out,
+                               struct heft_error *err);
+/* The address of a read-only view without strides. */
 HEFT_API bool heft_tensor_map(struct heft_checkpoint *c, size_t index, const void **data,
                               struct heft_error *err);
 
@@ -195,6 +228,41 @@ struct heft_range {
 HEFT_API bool heft_tensor_read_slice(struct heft_checkpoint *c, size_t index,
                                      const struct heft_range *ranges, size_t n_ranges, void *dst,
                                      size_t size, struct heft_error *err);
+/* How heft_tensor_read_with reads; all members may be 0. */
+struct heft_read_options {
+    size_t size; /* HEFT_INIT */
+    /* Casts to `as`, as in conversions: any real dtype to a float (rounded to the nearest, ties to
+     * even), integers and bools to integers that represent all their values, complex numbers to
+     * complex ones. HEFT_USAGE if there is no such cast. */
+    bool cast;
+    enum heft_dtype as;
+    bool native_order; /* in the byte order of the processor; else little-endian */
+    /* First compares the stored checksum (heft_tensor_check), which reads the storage once more. */
+    bool check;
+    const struct heft_range *ranges; /* a slice, as in heft_tensor_read_slice */
+    size_t n_ranges;
+    /* Strides of dst, one for each dimension of the result, in elements of the result as in struct
+     * heft_tensor; NULL: row-major. HEFT_USAGE if elements could overlap: sorted, each stride must
+     * be at least the span of the dimensions with smaller ones. Other bytes of dst are not
+     * written. */
+    const uint64_t *strides;
+    unsigned threads; /* 0: one per core, at most 4; small tensors are read by the calling thread */
+    /* Progress in bytes of the result; during the check `done` is 0. Called from any thread, but
+     * not concurrently; returning false stops (HEFT_CANCELLED): dst is then partly written. */
+    bool (*progress)(void *ctx, uint64_t done, uint64_t total);
+    void *progress_ctx;
+};
+/* Reads a tensor or a slice with these options; options may be NULL. size must be that of the result
+ * (heft_slice_shape gives its shape, heft_dtype_bytes its size), with strides at least up to the end
+ * of its last element. *overflowed (may be NULL) is increased by the number of finite values that
+ * the cast found out of range. */
+HEFT_API bool heft_tensor_read_with(struct heft_checkpoint *c, size_t index,
+                                    const struct heft_read_options *options, void *dst, size_t size,
+                                    uint64_t *overflowed, struct heft_error *err);
+/* Casts n little-endian elements in memory likewise; n is a multiple of the block of `from`, and src
+ * and dst do not overlap. HEFT_USAGE. */
+HEFT_API bool heft_cast(enum heft_dtype from, const void *src, enum heft_dtype to, void *dst,
+                        size_t n, uint64_t *overflowed, struct heft_error *err);
 /* Size of a slice in bytes, and its shape without dropped dimensions: `shape` has room for the rank
  * of the tensor, *rank is the number of dimensions. */
 HEFT_API bool heft_slice_shape(const struct heft_checkpoint *c, size_t index,
@@ -450,6 +518,48 @@ HEFT_API bool heft_convert_run(struct heft_conversion *conversion, uint64_t *ove
 HEFT_API bool heft_convert_check(struct heft_conversion *conversion, struct heft_error *err);
 HEFT_API void heft_convert_free(struct heft_conversion *conversion);
 
+/* ---- saving tensors in memory --------------------------------------------------------------- */
+
+/* Writes n bytes of a tensor to dst, from `offset` on, counted from its first element: in the layout
+ * of its strides, in the byte order of the processor. May be called for any range, several times, and
+ * from several threads at once (threads = 1: from one at a time). Returns false to stop: with *err
+ * filled (a code and a text), or unchanged (HEFT_CANCELLED). */
+typedef bool heft_fill_fn(void *ctx, uint64_t offset, void *dst, size_t n, struct heft_error *err);
+
+/* A tensor of the caller, in the byte order of the processor: `data`, or else `fill`. */
+struct heft_own_tensor {
+    const char *name; /* UTF-8 */
+    size_t name_len;
+    enum heft_dtype dtype; /* with elements of a fixed size */
+    unsigned rank;         /* at most 64 */
+    const uint64_t *shape;
+    const uint64_t *strides; /* in elements; NULL: row-major */
+    const void *data;        /* address of the first element; NULL if it has none */
+    heft_fill_fn *fill;
+    void *ctx;
+    /* Tensors with the same number share a storage, as tied weights do: they point into one block of
+     * memory, which is readable from the first to the last of their elements (fill: they have the
+     * same callback, and begin where the storage begins). 0: a storage of its own. */
+    uint64_t storage;
+};
+/* Makes a checkpoint of tensors in memory, on which everything works that works on opened files:
+ * conversion to any format, comparison, statistics, digests, verification, views of `data`. The data
+ * and the contexts must exist, unchanged, until it is freed; names, shapes, strides and metadata are
+ * copied. In listings there is one file, "memory", in which the storages follow one another in the
+ * order of the tensors: heft_tensor.offset is a position in it. heft_format is "memory".
+ * HEFT_USAGE, with the name of the tensor: a name twice or not UTF-8, a shape or strides beyond 64
+ * bits, a dtype of variable length, no data. */
+HEFT_API struct heft_checkpoint *heft_from_tensors(const struct heft_own_tensor *tensors, size_t n,
+                                                   const struct heft_metadata *metadata,
+                                                   size_t n_metadata, struct heft_error *err);
+/* Saves tensors in memory: heft_from_tensors, a conversion with these options, which may select,
+ * rename, cast and split, and heft_close. All files are written or none. A safetensors file has the
+ * metadata as given, and is byte for byte that of the reference library's save_file (which writes
+ * several entries of metadata in random order; here they are sorted). */
+HEFT_API bool heft_save(const struct heft_own_tensor *tensors, size_t n,
+                        const struct heft_metadata *metadata, size_t n_metadata,
+                        const struct heft_convert_options *options, struct heft_error *err);
+
 /* ---- limits and sizes ------------------------------------------------------------------- */
 
 /* Limits on what a file may require. Zero means the default. */
@@ -481,6 +591,10 @@ struct heft_limits {
     uint64_t seconds;
 };
 
+/* Levenshtein distance of two texts, or limit + 1 if it exceeds limit (at most 8), in O(limit ×
+ * length): for programs that suggest names. */
+HEFT_API unsigned heft_edit_distance(const char *a, size_t a_len, const char *b, size_t b_len,
+                                     unsigned limit);
 /* Parses a size in bytes as in huggingface_hub ("5GB" = 5·10⁹), a plain number, KiB, MiB, GiB, TiB,
  * and all of these without the B ("5G" = 5·10⁹). HEFT_USAGE. */
 HEFT_API bool heft_parse_bytes(const char *text, uint64_t *out, struct heft_error *err);

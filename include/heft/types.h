@@ -45,7 +45,7 @@
  * the nodes of trees (struct heft_value), belong to the library and may grow at the end: do not make
  * arrays of them. All others are parts of arrays and of other structs, and never change: heft_error,
  * heft_input, heft_range, heft_rule, heft_rule_use, heft_option, heft_metadata, heft_confine_path,
- * heft_diff_side, heft_diff_counts, heft_word_merge.
+ * heft_diff_side, heft_diff_counts, heft_word_merge, heft_own_tensor.
  *
  * Every text (const char *) in a struct is followed by a NUL, which its length, if there is one, does
  * not count. */

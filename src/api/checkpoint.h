@@ -2,19 +2,29 @@
 #ifndef HEFT_CHECKPOINT_H
 #define HEFT_CHECKPOINT_H
 
+#include <stdatomic.h>
+
 #include "core/model.h"
 #include "core/reader.h"
 #include "io/input_files.h"
+
+/* Mappings of one kind, made on first use. */
+struct heft_views {
+    struct heft_mapping *files; /* for each source its whole file; or … */
+    /* … the pages of each row (to read) or of each storage (to write), if the file cannot be mapped
+     * as a whole */
+    struct heft_mapping *parts;
+};
+enum { HEFT_VIEWS_READ, HEFT_VIEWS_WRITE, HEFT_VIEWS_KINDS };
 
 struct heft_checkpoint {
     struct heft_input_files *inputs; /* the files of the model; NULL: those of the disk */
     struct heft_model model;
     struct heft_reader reader;
-    struct heft_lock *lock;        /* guards the members maps and is_checked */
-    bool is_checked;               /* the checksums of whole sources have been compared and match */
-    struct heft_mapping *maps;     /* for each source its whole file, mapped on first use; or … */
-    struct heft_mapping *row_maps; /* … for each row its pages, if the file cannot be mapped as a
-                                      whole */
+    atomic_size_t retained; /* references beside the first one */
+    struct heft_lock *lock; /* guards the members views and is_checked */
+    bool is_checked;        /* the checksums of whole sources have been compared and match */
+    struct heft_views views[HEFT_VIEWS_KINDS];
     const uint32_t *shared; /* for each storage its number among those used by several rows, or
                                HEFT_NONE; NULL if no storage is shared */
     const uint32_t *file_sources; /* source of each file */
@@ -32,6 +42,26 @@ struct heft_place heft_checkpoint_place(const struct heft_checkpoint *c, uint32_
 /* The row at `index`; NULL with HEFT_USAGE past the end. */
 const struct heft_row *heft_checkpoint_row(const struct heft_checkpoint *c, size_t index,
                                            struct heft_error *err);
+
+/* The slice of a tensor as a row whose shape and strides are in `mem`; the tensor itself if there are
+ * no ranges. */
+HEFT_CHECKED bool heft_checkpoint_slice(const struct heft_checkpoint *c, size_t index,
+                                        const struct heft_range *ranges, size_t n_ranges,
+                                        struct heft_arena *mem, struct heft_row *out,
+                                        struct heft_error *err);
+
+/* Compares the stored checksums of the storages of a row (heft_check.c): HEFT_MISMATCH. Uses the
+ * threads and the progress of the options. */
+struct heft_exec_options;
+HEFT_CHECKED bool heft_checkpoint_check_row(struct heft_checkpoint *c, const struct heft_row *row,
+                                            const struct heft_exec_options *exec,
+                                            struct heft_error *err);
+
+/* Unmaps all views (heft_view.c). */
+void heft_checkpoint_drop_views(struct heft_checkpoint *c);
+
+/* Validates the model, and prepares the checkpoint for reading. */
+HEFT_CHECKED bool heft_checkpoint_settle(struct heft_checkpoint *c, struct heft_error *err);
 
 /* heft_open_many with a request to the readers of one format; NULL: none. */
 HEFT_CHECKED struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_paths,

@@ -67,12 +67,9 @@ static bool take_options(struct heft_given_options *out, const struct heft_open_
            heft_given_options_take(out, &heft_formats, given->options, given->n_options, mem, err);
 }
 
-static bool open_model(struct heft_checkpoint *c, const char *const *paths, size_t n_paths,
-                       const struct heft_open_options *o, struct heft_error *err)
+bool heft_checkpoint_settle(struct heft_checkpoint *c, struct heft_error *err)
 {
-    return take_options(&c->model.options, o, &c->model.mem, err) &&
-           heft_registry_open(&c->model, paths, n_paths, o->format, err) &&
-           heft_model_validate(&c->model, err) && find_shared(c, err) && list_files(c, err) &&
+    return heft_model_validate(&c->model, err) && find_shared(c, err) && list_files(c, err) &&
            (c->lock = heft_lock_new(err)) && heft_reader_init(&c->reader, &c->model, false, err);
 }
 
@@ -96,7 +93,9 @@ static struct heft_checkpoint *open_paths(const char *const *paths, size_t n_pat
     c->model.files = files;
     c->model.salvage = o->salvage;
     c->model.standard_input = o->standard_input && files == &heft_disk;
-    if (open_model(c, paths, n_paths, o, err))
+    if (take_options(&c->model.options, o, &c->model.mem, err) &&
+        heft_registry_open(&c->model, paths, n_paths, o->format, err) &&
+        heft_checkpoint_settle(c, err))
         return c;
     if (n_paths == 1)
         heft_error_file(err, paths[0]);
@@ -210,16 +209,18 @@ struct heft_checkpoint *heft_open_fd(int fd, uint64_t offset, uint64_t bytes,
     return files ? open_root(files, options, err) : NULL;
 }
 
+struct heft_checkpoint *heft_retain(struct heft_checkpoint *c)
+{
+    if (c)
+        atomic_fetch_add(&c->retained, 1);
+    return c;
+}
+
 void heft_close(struct heft_checkpoint *c)
 {
-    if (!c)
+    if (!c || atomic_fetch_sub(&c->retained, 1) != 0)
         return;
-    for (size_t i = 0; c->maps && i < c->model.n_sources; i++)
-        heft_mapping_release(&c->maps[i]);
-    for (size_t i = 0; c->row_maps && i < c->model.n_rows; i++)
-        heft_mapping_release(&c->row_maps[i]);
-    heft_free(c->maps);
-    heft_free(c->row_maps);
+    heft_checkpoint_drop_views(c);
     heft_reader_release(&c->reader);
     heft_lock_free(c->lock);
     heft_model_release(&c->model);
@@ -284,6 +285,21 @@ size_t heft_tensor_count(const struct heft_checkpoint *c)
     if (!c)
         return 0;
     return c->model.n_rows;
+}
+
+uint64_t heft_tensor_elements(const struct heft_checkpoint *c, size_t index)
+{
+    if (!c || index >= c->model.n_rows)
+        return 0;
+    const struct heft_row *const row = &c->model.rows[index];
+    uint64_t n = 1;
+
+    for (unsigned d = 0; d < row->rank; d++)
+        if (row->shape[d] == 0)
+            return 0;
+    for (unsigned d = 0; d < row->rank; d++)
+        n *= row->shape[d]; /* no overflow: validation checked the product */
+    return n;
 }
 
 static int64_t shared_number(const struct heft_checkpoint *c, uint32_t storage)
@@ -565,30 +581,9 @@ const struct heft_row *heft_checkpoint_row(const struct heft_checkpoint *c, size
     return NULL;
 }
 
-static bool read_row(struct heft_checkpoint *c, const struct heft_row *row, void *dst, size_t size,
-                     struct heft_error *err)
-{
-    if (size != row->bytes)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "the buffer has %zu bytes, the tensor has %" PRIu64, size, row->bytes);
-    return heft_reader_row(&c->reader, row, 0, dst, size, err) ||
-           heft_error_about(err, "tensor", row->name);
-}
-
-bool heft_tensor_read(struct heft_checkpoint *c, size_t index, void *dst, size_t size,
-                      struct heft_error *err)
-{
-    if (!heft_require_arg(c && (dst || size == 0), "an argument", err))
-        return false;
-    const struct heft_row *row = heft_checkpoint_row(c, index, err);
-
-    return row && read_row(c, row, dst, size, err);
-}
-
-/* The slice of a tensor as a row in `mem`; the tensor itself if there are no ranges. */
-static bool slice_row(const struct heft_checkpoint *c, size_t index,
-                      const struct heft_range *ranges, size_t n_ranges, struct heft_arena *mem,
-                      struct heft_row *out, struct heft_error *err)
+bool heft_checkpoint_slice(const struct heft_checkpoint *c, size_t index,
+                           const struct heft_range *ranges, size_t n_ranges, struct heft_arena *mem,
+                           struct heft_row *out, struct heft_error *err)
 {
     const struct heft_row *row = heft_checkpoint_row(c, index, err);
 
@@ -597,21 +592,6 @@ static bool slice_row(const struct heft_checkpoint *c, size_t index,
     *out = *row;
     return n_ranges == 0 || heft_row_slice(row, ranges, n_ranges, mem, out, err) ||
            heft_error_about(err, "tensor", row->name);
-}
-
-bool heft_tensor_read_slice(struct heft_checkpoint *c, size_t index,
-                            const struct heft_range *ranges, size_t n_ranges, void *dst,
-                            size_t size, struct heft_error *err)
-{
-    if (!heft_require_arg(c && (ranges || n_ranges == 0) && (dst || size == 0), "an argument", err))
-        return false;
-    struct heft_arena mem = {0};
-    struct heft_row row;
-    const bool ok =
-        slice_row(c, index, ranges, n_ranges, &mem, &row, err) && read_row(c, &row, dst, size, err);
-
-    heft_arena_release(&mem);
-    return ok;
 }
 
 bool heft_slice_shape(const struct heft_checkpoint *c, size_t index,
@@ -623,7 +603,7 @@ bool heft_slice_shape(const struct heft_checkpoint *c, size_t index,
         return false;
     struct heft_arena mem = {0};
     struct heft_row row;
-    const bool ok = slice_row(c, index, ranges, n_ranges, &mem, &row, err);
+    const bool ok = heft_checkpoint_slice(c, index, ranges, n_ranges, &mem, &row, err);
 
     if (ok) {
         if (row.rank)
@@ -645,7 +625,7 @@ bool heft_tensor_stream(struct heft_checkpoint *c, size_t index, const struct he
     struct heft_row row;
     uint8_t *piece = NULL;
     uint32_t most = STREAM_PIECE;
-    bool ok = slice_row(c, index, ranges, n_ranges, &mem, &row, err);
+    bool ok = heft_checkpoint_slice(c, index, ranges, n_ranges, &mem, &row, err);
 
     if (ok) {
         if (!heft_dtype_varies((enum heft_dtype)row.dtype))

@@ -1,4 +1,4 @@
-/* heft_cast.c: the public API for reading tensors as another dtype. */
+/* heft_cast.c: the public API for casts: of elements in memory, and of a tensor as a stream. */
 #include "base/require_arg.h"
 #include "api/checkpoint.h"
 #include "core/cast.h"
@@ -34,15 +34,22 @@ static bool cast_piece(void *ctx, const void *piece, size_t n)
     return true;
 }
 
-static bool check_cast(const struct heft_row *row, enum heft_dtype as, struct heft_error *err)
+bool heft_cast(enum heft_dtype from, const void *src, enum heft_dtype to, void *dst, size_t n,
+               uint64_t *overflowed, struct heft_error *err)
 {
-    const enum heft_dtype from = (enum heft_dtype)row->dtype;
+    uint64_t over = 0;
 
-    if ((unsigned)as < HEFT_DTYPE_COUNT && heft_cast_known(from, as))
-        return true;
-    heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s cannot be cast to %s", heft_dtype_name(from),
-              heft_dtype_name(as));
-    return heft_error_about(err, "tensor", row->name);
+    if (!heft_require_arg((src && dst) || n == 0, "an argument", err) ||
+        !heft_cast_check(from, to, err))
+        return false;
+    if (n % heft_dtype_block_elements(from) != 0)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "%zu elements are not a multiple of %u, a block of %s", n,
+                         heft_dtype_block_elements(from), heft_dtype_name(from));
+    heft_cast_elements(from, to, src, dst, n, &over);
+    if (overflowed)
+        *overflowed += over;
+    return true;
 }
 
 bool heft_tensor_stream_as(struct heft_checkpoint *c, size_t index, const struct heft_range *ranges,
@@ -57,9 +64,9 @@ bool heft_tensor_stream_as(struct heft_checkpoint *c, size_t index, const struct
 
     if (index >= c->model.n_rows || c->model.rows[index].dtype == as)
         return heft_tensor_stream(c, index, ranges, n_ranges, each, ctx, err);
-    if (!check_cast(&c->model.rows[index], as, err))
-        return false;
     k.from = (enum heft_dtype)c->model.rows[index].dtype;
+    if (!heft_cast_check(k.from, as, err))
+        return heft_error_about(err, "tensor", c->model.rows[index].name);
     k.new_unit = (size_t)heft_dtype_span(as, heft_dtype_block_elements(k.from));
     k.out = heft_alloc(OUT, err);
     ok = k.out && heft_tensor_stream(c, index, ranges, n_ranges, cast_piece, &k, err);

@@ -337,6 +337,12 @@ static bool check_sources(struct heft_checkpoint *c, struct heft_error *err)
     return ok;
 }
 
+bool heft_checkpoint_check_row(struct heft_checkpoint *c, const struct heft_row *row,
+                               const struct heft_exec_options *exec, struct heft_error *err)
+{
+    return check_sources(c, err) && heft_exec_verify(&c->model, row, exec, refuse_storage, c, err);
+}
+
 bool heft_tensor_check(struct heft_checkpoint *c, size_t index, struct heft_error *err)
 {
     if (!heft_require_arg(c, "a checkpoint", err))
@@ -348,8 +354,7 @@ bool heft_tensor_check(struct heft_checkpoint *c, size_t index, struct heft_erro
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "tensor number %zu does not exist",
                          index);
     row = &c->model.rows[index];
-    return (check_sources(c, err) &&
-            heft_exec_verify(&c->model, row, &exec, refuse_storage, c, err)) ||
+    return heft_checkpoint_check_row(c, row, &exec, err) ||
            heft_error_about(err, "tensor", row->name);
 }
 

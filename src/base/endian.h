@@ -5,6 +5,16 @@
 
 #include "base/base.h"
 
+/* Byte order of the processor. */
+static inline bool heft_is_big_endian(void)
+{
+    const uint16_t one = 1;
+    uint8_t first;
+
+    memcpy(&first, &one, 1);
+    return first == 0;
+}
+
 static inline uint16_t heft_le16(const uint8_t *p)
 {
     return (uint16_t)(p[0] | (uint16_t)(p[1] << 8));

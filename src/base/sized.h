@@ -17,6 +17,8 @@
     X(heft_limits, seconds)                                                                        \
     X(heft_host, no_processes)                                                                     \
     X(heft_open_options, n_inputs)                                                                 \
+    X(heft_read_options, progress_ctx)                                                             \
+    X(heft_view_options, strided)                                                                  \
     X(heft_verify_options, verified)                                                               \
     X(heft_scan_visitor, ctx)                                                                      \
     X(heft_trace_options, n_inputs)                                                                \
@@ -41,6 +43,7 @@
 #define HEFT_FILLED_STRUCTS(X)                                                                     \
     X(heft_file, bytes)                                                                            \
     X(heft_tensor, missing)                                                                        \
+    X(heft_view, bytes)                                                                            \
     X(heft_tensor_part, negated)                                                                   \
     X(heft_unread, reason)                                                                         \
     X(heft_blob, stored_bytes)                                                                     \

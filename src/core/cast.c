@@ -381,6 +381,15 @@ bool heft_cast_known(enum heft_dtype from, enum heft_dtype to)
     return route_of(from, to, &route);
 }
 
+bool heft_cast_check(enum heft_dtype from, enum heft_dtype to, struct heft_error *err)
+{
+    if ((unsigned)from < HEFT_DTYPE_COUNT && (unsigned)to < HEFT_DTYPE_COUNT &&
+        heft_cast_known(from, to))
+        return true;
+    return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s cannot be cast to %s",
+                     heft_dtype_name(from), heft_dtype_name(to));
+}
+
 /* Runs one block through the loops of a route. Returns the two counters of a loop. */
 static uint32_t cast_block(const struct route *route, const uint8_t *src, uint8_t *dst, size_t n)
 {
@@ -412,8 +421,8 @@ const char *heft_cast_result(enum heft_dtype to)
     }
 }
 
-void heft_cast_elements(enum heft_dtype from, enum heft_dtype to, const uint8_t *src, uint8_t *dst, size_t n,
-               uint64_t *overflowed)
+void heft_cast_elements(enum heft_dtype from, enum heft_dtype to, const uint8_t *src, uint8_t *dst,
+                        size_t n, uint64_t *overflowed)
 {
     struct heft_cast_losses losses = {0};
 

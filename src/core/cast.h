@@ -9,12 +9,14 @@
 /* Whether the cast is supported: any real dtype to a float; integer or bool to an integer that
  * represents all its values; complex to complex. */
 bool heft_cast_known(enum heft_dtype from, enum heft_dtype to);
+/* HEFT_USAGE if the cast is not supported, or a number is no dtype. */
+HEFT_CHECKED bool heft_cast_check(enum heft_dtype from, enum heft_dtype to, struct heft_error *err);
 /* Casts n little-endian elements, n being a multiple of the block of `from`; src and dst must
  * not overlap. Adds to *overflowed the number of finite values beyond the target's range: they
  * become infinite, for FNUZ dtypes NaN, for F8_E4M3 its largest value (as in torch since 2.13).
  * Real and imaginary parts count one each. */
-void heft_cast_elements(enum heft_dtype from, enum heft_dtype to, const uint8_t *src, uint8_t *dst, size_t n,
-               uint64_t *overflowed);
+void heft_cast_elements(enum heft_dtype from, enum heft_dtype to, const uint8_t *src, uint8_t *dst,
+                        size_t n, uint64_t *overflowed);
 
 /* Numbers of values that the target could not represent: finite ones, and infinities if it has
  * none. */

@@ -55,8 +55,9 @@ struct heft_os {
     int (*hold_dir)(
         const char *path); /* waits for the lock and returns a descriptor that holds it until
                               closed */
-    void *(*map)(int fd, uint64_t off,
-                 size_t n); /* read-only, private; off is a multiple of the page size */
+    /* Private; off is a multiple of the page size. Writable: pages are copied when they are written
+     * to, and no memory is reserved for them before. */
+    void *(*map)(int fd, uint64_t off, size_t n, bool writable);
     int (*unmap)(void *p, size_t n);
     /* Calls each(ctx, name) for every entry except . and ..; stops when it returns false. */
     int (*list_dir)(const char *path, bool (*each)(void *ctx, const char *name), void *ctx);

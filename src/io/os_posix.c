@@ -428,13 +428,14 @@ static int os_list_dir(const char *path, bool (*each)(void *ctx, const char *nam
 
 /* ---- mapping memory ------------------------------------------------------------------------ */
 
-static void *os_map(int fd, uint64_t off, size_t n)
+static void *os_map(int fd, uint64_t off, size_t n, bool writable)
 {
+    const int rights = writable ? PROT_READ | PROT_WRITE : PROT_READ;
     void *p;
 
     if (!offset_fits(off, n))
         return NULL;
-    p = mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, (off_t)off);
+    p = mmap(NULL, n, rights, writable ? MAP_PRIVATE | MAP_NORESERVE : MAP_PRIVATE, fd, (off_t)off);
     return p == MAP_FAILED ? NULL : p;
 }
 

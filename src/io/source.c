@@ -241,7 +241,7 @@ void heft_source_close(struct heft_source *src)
 
 /* ---- mappings ------------------------------------------------------------------------------ */
 
-static bool map_file(int fd, uint64_t off, size_t n, struct heft_mapping *out,
+static bool map_file(int fd, uint64_t off, size_t n, bool writable, struct heft_mapping *out,
                      struct heft_error *err)
 {
     const size_t before = (size_t)(off % heft_os_page()); /* a mapping begins at a page */
@@ -249,22 +249,34 @@ static bool map_file(int fd, uint64_t off, size_t n, struct heft_mapping *out,
 
     if (n > SIZE_MAX - before)
         return heft_fail(err, HEFT_NOMEM, off, "%zu bytes do not fit into memory", n);
-    address = heft_os->map(fd, off - before, n + before);
+    address = heft_os->map(fd, off - before, n + before, writable);
     if (!address) {
         heft_fail_errno(err, "cannot be mapped");
         err->offset = off;
         return false;
     }
-    *out = (struct heft_mapping){(const uint8_t *)address + before, address, n + before};
+    *out = (struct heft_mapping){(uint8_t *)address + before, address, n + before};
     return true;
 }
 
-bool heft_source_map(const struct heft_source *src, uint64_t off, uint64_t n,
+/* Borrows the bytes of a source that has an address for them. */
+static bool borrow_bytes(const struct heft_source *root, uint64_t off, size_t n, bool writable,
+                         struct heft_mapping *out, struct heft_error *err)
+{
+    const void *const data = root->ops->view && !writable ? root->ops->view(root, off, n) : NULL;
+
+    if (!data)
+        return heft_fail(err, HEFT_UNSUPPORTED, off, "cannot be mapped%s, only read",
+                         writable ? " as a writable view" : "");
+    *out = (struct heft_mapping){(uint8_t *)(uintptr_t)data, NULL, n};
+    return true;
+}
+
+bool heft_source_map(const struct heft_source *src, uint64_t off, uint64_t n, bool writable,
                      struct heft_mapping *out, struct heft_error *err)
 {
     static const uint8_t nothing[1];
     const struct heft_source *root = is_slice(src) ? src->self : src;
-    const void *view;
     uint64_t at;
     size_t size;
     int fd;
@@ -277,22 +289,16 @@ bool heft_source_map(const struct heft_source *src, uint64_t off, uint64_t n,
     }
     fd = heft_source_fd(src, off, &at);
     if (size == 0) {
-        *out = (struct heft_mapping){nothing, NULL, 0};
+        *out = (struct heft_mapping){(uint8_t *)(uintptr_t)nothing, NULL, 0};
         return true;
     }
-    if (fd >= 0 && map_file(fd, at, size, out, err))
+    if (fd < 0 && borrow_bytes(root, src->base + off, size, writable, out, err))
         return true;
-    if (fd >= 0) {
+    if (fd >= 0 && map_file(fd, at, size, writable, out, err))
+        return true;
+    if (fd >= 0)
         err->offset -= src->start;
-        return heft_error_file(err, root->label);
-    }
-    view = root->ops->view ? root->ops->view(root, src->base + off, size) : NULL;
-    if (!view) {
-        heft_fail(err, HEFT_UNSUPPORTED, off, "cannot be mapped, only read");
-        return heft_error_file(err, root->label);
-    }
-    *out = (struct heft_mapping){view, NULL, size};
-    return true;
+    return heft_error_file(err, root->label);
 }
 
 bool heft_source_check_end(const struct heft_source *src, uint64_t off, uint64_t n,

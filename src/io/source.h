@@ -112,16 +112,17 @@ HEFT_CHECKED bool heft_spool_fill(const struct heft_spool *spool, uint64_t at,
 HEFT_CHECKED bool heft_spool_read(const struct heft_spool *spool, uint64_t at, void *dst, size_t n,
                                   struct heft_error *err);
 
-/* A read-only mapping of [off, off+n), for API users who ask for a view. Only of sources with a
- * descriptor, or with a view of their own (which is borrowed). If a file is truncated while it is mapped, reading
- * raises SIGBUS. */
+/* A mapping of [off, off+n), for API users who ask for a view. Only of sources with a descriptor, or
+ * in memory (which is borrowed, and never writable). Writable: the bytes are copied when they are
+ * written to; the file never changes. If a file is truncated while it is mapped, access raises
+ * SIGBUS. */
 struct heft_mapping {
-    const uint8_t *data;
+    uint8_t *data;
     void *address; /* NULL if borrowed */
     size_t length;
 };
 HEFT_CHECKED bool heft_source_map(const struct heft_source *src, uint64_t off, uint64_t n,
-                                  struct heft_mapping *out, struct heft_error *err);
+                                  bool writable, struct heft_mapping *out, struct heft_error *err);
 void heft_mapping_release(struct heft_mapping *map);
 /* Checks that the file still has those bytes: HEFT_IO if it has been truncated since it was opened.
  * True for sources that are not files. */

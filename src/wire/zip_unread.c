@@ -120,7 +120,8 @@ static const void *view_compared(const struct heft_source *src, uint64_t off, si
     struct heft_error ignored = {0};
     struct heft_mapping map;
 
-    return compare_range(c, off, n, &ignored) && heft_source_map(&c->below, off, n, &map, &ignored)
+    return compare_range(c, off, n, &ignored) &&
+                   heft_source_map(&c->below, off, n, false, &map, &ignored)
                ? map.data /* borrowed: the source below has no descriptor */
                : NULL;
 }

@@ -8,7 +8,7 @@ from .common import GOLDEN, ROOT, Fail, golden_inputs, must_succeed, text_of
 
 ONLY_PLAIN = True
 
-EXAMPLES = ("list", "load_tensor", "convert_progress", "split_items", "tokens",
+EXAMPLES = ("list", "load_tensor", "convert_progress", "split_items", "save_tensors", "tokens",
             "read_ranges")
 CMAKE_PROJECT = """\
 cmake_minimum_required(VERSION 3.25)
@@ -221,6 +221,12 @@ def run_examples(ctx, programs, libraries):
     target = ctx.folder("converted") / "model.safetensors"
     must_succeed(ctx, [programs / "convert_progress", path, target], env=env)
     must_succeed(ctx, [ctx.heft, "verify", target])
+    for name in ("own.safetensors", "own.pth", "own.npz"):
+        saved = target.parent / name
+        values = text_of(must_succeed(ctx, [programs / "save_tensors", saved], env=env).stdout)
+        if values != "layer.weight: 1 2 3 4 5 6\nlayer.bias: 0 10\n":
+            raise Fail(f"save_tensors {name} says {values!r}")
+        must_succeed(ctx, [ctx.heft, "verify", saved])
     vocabulary = target.parent / "small.bpe"
     vocabulary.write_text("#version: 0.2\na b\n\u0120 t\nh e\n\u0120t he\n", encoding="utf-8")
     spoken = text_of(must_succeed(ctx, [programs / "tokens", "ab the", vocabulary], env=env).stdout)

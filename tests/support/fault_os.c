@@ -187,9 +187,9 @@ static int fault_sync_dir(const char *path)
     return strikes("sync_dir") ? -1 : heft_os_posix.sync_dir(path);
 }
 
-static void *fault_map(int fd, uint64_t off, size_t n)
+static void *fault_map(int fd, uint64_t off, size_t n, bool writable)
 {
-    void *p = strikes("map") ? NULL : heft_os_posix.map(fd, off, n);
+    void *p = strikes("map") ? NULL : heft_os_posix.map(fd, off, n, writable);
 
     if (p)
         atomic_fetch_add(&held, 1);

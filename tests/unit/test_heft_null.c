@@ -158,6 +158,7 @@ static void without_a_checkpoint(void **state)
     unsigned rank;
     size_t n;
     bool selected[1];
+    struct heft_view view;
     uint8_t dst[8];
 
     (void)state;
@@ -171,9 +172,17 @@ static void without_a_checkpoint(void **state)
     REFUSES(heft_tensor_strings(NULL, 0, each_string, NULL, &err));
     REFUSES(heft_tensor_read(NULL, 0, dst, 8, &err));
     REFUSES(heft_tensor_read_slice(NULL, 0, NULL, 0, dst, 8, &err));
+    REFUSES(heft_tensor_read_with(NULL, 0, NULL, dst, 8, NULL, &err));
+    REFUSES(heft_cast(HEFT_F32, NULL, HEFT_F16, dst, 1, NULL, &err));
+    REFUSES(heft_cast(HEFT_F32, dst, HEFT_F16, NULL, 1, NULL, &err));
+    REFUSES(heft_tensor_require(NULL, "a", 1, &n, &err));
+    assert_true(heft_tensor_elements(NULL, 0) == 0);
+    assert_int_equal(heft_edit_distance(NULL, 1, NULL, 1, 2), 3);
     REFUSES(heft_slice_shape(NULL, 0, NULL, 0, shape, &rank, &bytes, &err));
     REFUSES(heft_slice_parse(NULL, 0, "0", ranges, &n, &err));
     REFUSES(heft_tensor_map(NULL, 0, &data, &err));
+    REFUSES(heft_tensor_view(NULL, 0, NULL, &view, &err));
+    assert_null(heft_retain(NULL));
     REFUSES(heft_tensor_check(NULL, 0, &err));
     REFUSES(heft_tensor_stream(NULL, 0, NULL, 0, each_piece, NULL, &err));
     REFUSES(heft_blob_stream(NULL, 0, each_piece, NULL, &err));
@@ -191,6 +200,10 @@ static void without_a_checkpoint(void **state)
     assert_null(heft_choice_at(NULL, 0));
     assert_null(heft_idle_option_at(NULL, 0));
     REFUSES(heft_convert_plan(NULL, &options, &err));
+    REFUSES(heft_from_tensors(NULL, 1, NULL, 0, &err));
+    REFUSES(heft_from_tensors(NULL, 0, NULL, 1, &err));
+    REFUSES(heft_save(NULL, 1, NULL, 0, &options, &err));
+    REFUSES(heft_save(NULL, 0, NULL, 0, NULL, &err));
 }
 
 static void without_an_output_argument(void **state)
@@ -228,6 +241,11 @@ static void without_an_output_argument(void **state)
     REFUSES(heft_tensor_read(c, 0, NULL, (size_t)t.bytes, &err));
     REFUSES(heft_tensor_read_slice(c, 0, NULL, 1, &t, (size_t)t.bytes, &err));
     REFUSES(heft_tensor_read_slice(c, 0, NULL, 0, NULL, (size_t)t.bytes, &err));
+    REFUSES(heft_tensor_read_with(c, 0, NULL, NULL, (size_t)t.bytes, NULL, &err));
+    REFUSES(heft_tensor_read_with(c, 0, &(struct heft_read_options){.n_ranges = 1}, &t,
+                                  (size_t)t.bytes, NULL, &err));
+    REFUSES(heft_tensor_require(c, NULL, 4, &n, &err));
+    REFUSES(heft_tensor_require(c, t.name, t.name_len, NULL, &err));
     REFUSES(heft_slice_shape(c, 0, NULL, 1, shape, &rank, &bytes, &err));
     REFUSES(heft_slice_shape(c, 0, NULL, 0, NULL, &rank, &bytes, &err));
     REFUSES(heft_slice_shape(c, 0, NULL, 0, shape, NULL, &bytes, &err));
@@ -236,6 +254,7 @@ static void without_an_output_argument(void **state)
     REFUSES(heft_slice_parse(c, 0, "0", NULL, &n, &err));
     REFUSES(heft_slice_parse(c, 0, "0", ranges, NULL, &err));
     REFUSES(heft_tensor_map(c, 0, NULL, &err));
+    REFUSES(heft_tensor_view(c, 0, NULL, NULL, &err));
     REFUSES(heft_tensor_stream(c, 0, NULL, 1, each_piece, NULL, &err));
     REFUSES(heft_tensor_stream(c, 0, NULL, 0, NULL, NULL, &err));
     REFUSES(heft_tensor_stream_as(c, 0, NULL, 0, HEFT_F64, NULL, NULL, NULL, &err));

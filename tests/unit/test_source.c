@@ -234,20 +234,20 @@ static void mappings_show_the_bytes_at_any_offset(void **state)
     for (size_t i = 0; i < HEFT_COUNT(offsets); i++) {
         const size_t n = FILE_SIZE - offsets[i];
 
-        assert_true(heft_source_map(&file, offsets[i], n, &map, &err));
+        assert_true(heft_source_map(&file, offsets[i], n, false, &map, &err));
         assert_memory_equal(map.data, place->bytes + offsets[i], n);
         heft_mapping_release(&map);
         heft_mapping_release(&map);
         assert_true(heft_source_open_slice(&slice, &memory, offsets[i], n, NULL, &err));
-        assert_true(heft_source_map(&slice, 1 % n, n - 1 % n, &map, &err));
+        assert_true(heft_source_map(&slice, 1 % n, n - 1 % n, false, &map, &err));
         assert_ptr_equal(map.data, place->bytes + offsets[i] + 1 % n);
         assert_null(map.address);
         heft_mapping_release(&map);
     }
-    assert_true(heft_source_map(&file, FILE_SIZE, 0, &map, &err));
+    assert_true(heft_source_map(&file, FILE_SIZE, 0, false, &map, &err));
     assert_non_null(map.data);
     heft_mapping_release(&map);
-    assert_false(heft_source_map(&file, 1, FILE_SIZE, &map, &err));
+    assert_false(heft_source_map(&file, 1, FILE_SIZE, false, &map, &err));
     assert_int_equal(err.code, HEFT_MALFORMED);
     heft_source_close(&file);
 }
@@ -303,7 +303,7 @@ static bool use_source(void *ctx, struct heft_error *err)
     size_t count;
     const bool ok = heft_source_open_file(&file, place->path, err) &&
                     heft_source_fetch(&file, 0, FILE_SIZE, &arena, &got, err) &&
-                    heft_source_map(&file, 5000, 500, &map, err) &&
+                    heft_source_map(&file, 5000, 500, false, &map, err) &&
                     heft_path_list(place->folder, &arena, &names, &count, err);
 
     heft_mapping_release(&map);

@@ -147,11 +147,12 @@ static bool add_entry(struct heft_sampler *s, const struct heft_source *source,
                       struct heft_error *err)
 {
     struct heft_id_array *a = new_array(s, err);
-    const bool ok = a &&
-                    (entry->method == HEFT_ZIP_DEFLATED
-                         ? spool_entry(s, source, entry, a, err)
-                         : heft_source_map(source, entry->data, entry->size, &a->map, err)) &&
-                    (read_npy(s, a, entry->size, mem, err) || place_error(entry, err));
+    const bool ok =
+        a &&
+        (entry->method == HEFT_ZIP_DEFLATED
+             ? spool_entry(s, source, entry, a, err)
+             : heft_source_map(source, entry->data, entry->size, false, &a->map, err)) &&
+        (read_npy(s, a, entry->size, mem, err) || place_error(entry, err));
 
     return ok || heft_error_about(err, "member", entry->name);
 }
@@ -202,7 +203,7 @@ static bool add_plain(struct heft_sampler *s, const struct heft_source *source, 
 {
     struct heft_id_array *a = new_array(s, err);
     struct heft_arena mem = {0};
-    bool ok = a && heft_source_map(source, 0, source->size, &a->map, err);
+    bool ok = a && heft_source_map(source, 0, source->size, false, &a->map, err);
 
     ok = ok && (is_npy ? read_npy(s, a, source->size, &mem, err)
                        : read_stream(a, source->size, width, err));
