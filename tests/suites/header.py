@@ -32,6 +32,7 @@ def jobs(ctx):
             yield (f"{compiler} -std={standard} HEFT_INIT",
                    lambda a=(compiler, language, standard): compile_init(ctx, *a))
     yield "program of load.h", lambda: check_program(ctx)
+    yield "sized_program.c", lambda: compile_sized(ctx)
     yield "structs that begin with their size", lambda: check_sized(headers)
     if ctx.long:  # it compiles the whole library
         yield "a program and a library of different versions", lambda: check_grown(ctx)
@@ -132,6 +133,12 @@ def check_sized(headers):
 # ---- programs and libraries of different versions --------------------------------------------------------
 
 SIZED_INPUTS = ["safetensors/sharded", "torch/linear.pt", "torch-dcp/rows", "ptd/blobs.ptd", "saved-model/v1"]
+
+
+def compile_sized(ctx):
+    """The program of check_grown, which only --long runs, follows the headers."""
+    must_succeed(ctx, ["gcc", "-std=c17", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}", "-fsyntax-only",
+                       ROOT / "tests/tools/sized_program.c"])
 
 
 def check_grown(ctx):

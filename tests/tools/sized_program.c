@@ -235,6 +235,7 @@ static void compare_list(struct heft_checkpoint *c, const char *file, const char
     char path[4096];
     ROOM(heft_compared, compared);
     MADE(heft_compare_options, how, .compared = &compared.s);
+    MADE(heft_open_options, reading, .n_inputs = 0);
     struct heft_digest_list *list;
     FILE *out;
 
@@ -245,7 +246,10 @@ static void compare_list(struct heft_checkpoint *c, const char *file, const char
         failures++;
         return;
     }
-    list = heft_digest_list_open(path, err);
+    list = heft_digest_list_open(path, &reading, err);
+    (void)worked("heft_digest_list_open", list != NULL, err);
+    heft_digest_list_close(list);
+    list = heft_digest_list_open(path, NULL, err);
     if (worked("heft_compare_digests",
                heft_compare_digests(c, &file, 1, list, &how, take_finding, "compare", err), err))
         printf("compared %" PRIu64 " %" PRIu64 "\n", compared.s.digests, compared.s.bytes);
@@ -326,6 +330,7 @@ static bool take_entry(void *ctx, const struct heft_index_entry *entry)
 static void read_path(const char *path, struct heft_error *err)
 {
     MADE(heft_limits, limits, .tensors = 100000);
+    struct heft_open_options limited = {.limits = &limits};
     MADE(heft_trace_options, trace, .state = false);
     MADE(heft_trace_watcher, watcher, .step = take_step, .tensor = take_trace_tensor);
     MADE(heft_scan_visitor, visitor, .item = take_scan_item, .result = take_scan_result);
@@ -337,8 +342,8 @@ static void read_path(const char *path, struct heft_error *err)
     bool complete;
 
     (void)worked("heft_scan_tree", heft_scan_tree(path, NULL, &visitor, err), err);
-    (void)worked("heft_scan_tree", heft_scan_tree(path, &limits, &scanning, err), err);
-    (void)worked("heft_scan", heft_scan(path, &limits, take_scan_item, NULL, &complete, err), err);
+    (void)worked("heft_scan_tree", heft_scan_tree(path, &limited, &scanning, err), err);
+    (void)worked("heft_scan", heft_scan(path, &limited, take_scan_item, NULL, &complete, err), err);
     if (worked("heft_trace", heft_trace(path, NULL, &watcher, &total.s, err), err))
         printf("total %" PRIu64 " %" PRIu64 "\n", total.s.opcodes, total.s.metastack);
     (void)worked("heft_trace", heft_trace(path, &trace, &steps, &total.s, err), err);
@@ -477,7 +482,9 @@ static void encode(const char *path, const char *text, const char *work, struct 
 int main(int argc, char **argv)
 {
     struct heft_error err = {0};
+    MADE(heft_host, host, .no_processes = true);
 
+    (void)worked("heft_host_set", heft_host_set(&host, &err), &err);
     show_formats();
     split(&err);
     train(argv[2], argv[1], &err);
