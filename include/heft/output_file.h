@@ -32,7 +32,7 @@ HEFT_API struct heft_output *heft_output_new(const char *path,
 /* Descriptor to write to, which belongs to the output; -1 after the commit. */
 HEFT_API int heft_output_descriptor(const struct heft_output *output);
 /* Syncs the file, gives it its name, and syncs the directory. After a failure the old file is still
- * there; but if only the directory cannot be synced after a replacement, the new one. */
+ * there; on a file system without hard links it may be the new one. */
 HEFT_API bool heft_output_commit(struct heft_output *output, struct heft_error *err);
 /* Deletes the temporary file unless it was committed. */
 HEFT_API void heft_output_free(struct heft_output *output);

@@ -2,7 +2,8 @@
  *
  *     1  sync and close the new files; sync the directories, if files may be replaced
  *     2  rename old files that are replaced one by one to temporary names, the last one (an index) first
- *     3  rename new files to final names, in the order added (an index last), then a whole directory
+ *     3  rename new files to final names, in the order added (an index last), then a whole directory;
+ *        an old file that the last rename replaces gets a second name before
  *     4  rename retired files to temporary names
  *     5  sync the directories
  *     6  delete the files that were set aside
@@ -39,29 +40,51 @@ static bool close_files(struct heft_sink *sink, struct heft_error *err)
 
 /* ---- moving old files out of the way ------------------------------------------------------- */
 
-/* Renames the file at `path`, if it exists, to a temporary name in the same directory. */
-static bool set_aside(struct heft_sink *sink, const char *path, struct heft_error *err)
+/* Gives the file at `path` a temporary name in the same directory, by renaming or linking it: *number
+ * is 0, or errno. False only if out of memory. */
+static bool name_aside(struct heft_sink *sink, const char *path,
+                       int (*give)(const char *from, const char *to), int *number,
+                       struct heft_error *err)
 {
     struct heft_sink_aside *aside;
-    int result = -1;
 
     if (!heft_grow(&sink->aside, &sink->aside_cap, sink->n_aside, 1, sizeof *sink->aside, err))
         return false;
     aside = &sink->aside[sink->n_aside];
-    for (unsigned n = 0; result != 0 && n < HEFT_SINK_TRIES; n++) {
+    *number = EEXIST;
+    for (unsigned n = 0; *number == EEXIST && n < HEFT_SINK_TRIES; n++) {
         *aside = (struct heft_sink_aside){
             path, heft_sink_temp_name(sink, path, heft_os_process(), n, err)};
         if (!aside->temp)
             return false;
-        result = heft_os->rename_new(path, aside->temp);
-        if (result != 0 && errno == ENOENT)
-            return true;
-        if (result != 0 && errno != EEXIST)
-            break;
+        *number = give(path, aside->temp) == 0 ? 0 : errno;
     }
-    if (result != 0)
-        return heft_sink_fails(err, "old file cannot be set aside", path);
-    sink->n_aside++;
+    sink->n_aside += *number == 0;
+    return true;
+}
+
+/* Renames the file at `path`, if it exists. */
+static bool set_aside(struct heft_sink *sink, const char *path, struct heft_error *err)
+{
+    int number;
+
+    if (!name_aside(sink, path, heft_os->rename_new, &number, err))
+        return false;
+    if (number == 0 || number == ENOENT)
+        return true;
+    errno = number;
+    return heft_sink_fails(err, "old file cannot be set aside", path);
+}
+
+/* Links the old file that a rename will replace, so that a failed commit can restore it. Without
+ * hard links it cannot. */
+static bool keep_old(struct heft_sink *sink, struct heft_sink_file *file, struct heft_error *err)
+{
+    int number;
+
+    if (!name_aside(sink, file->path, heft_os->link, &number, err))
+        return false;
+    file->is_kept = number == 0;
     return true;
 }
 
@@ -123,6 +146,8 @@ static bool rename_files(struct heft_sink *sink, struct heft_error *err)
         if (file->in_whole || file->renamed) /* already done, before a crash */
             continue;
         file->replaces = sink->options.overwrite && is_replaced(file);
+        if (file->replaces && !keep_old(sink, file, err))
+            return false;
         if (sink->options.overwrite)
             file->renamed = heft_os->rename(file->temp, file->path) == 0;
         else
@@ -164,24 +189,51 @@ static void take_file_back(const struct heft_sink *sink, struct heft_sink_file *
         (void)heft_os->unlink(file->path);
 }
 
-/* Undoes a failed commit: the new index first, the old index last. If the last new file has
- * replaced an old one, which is lost then, the new files stay: they are complete. */
+/* The one that was set aside first, an index, comes last. rename does nothing if both names are links
+ * to one file. */
+static void restore_old(struct heft_sink *sink)
+{
+    while (sink->n_aside > 0) {
+        const struct heft_sink_aside *aside = &sink->aside[--sink->n_aside];
+
+        if (heft_os->rename(aside->temp, aside->path) == 0)
+            (void)heft_os->unlink(aside->temp);
+    }
+}
+
+/* The rename of the last new file has replaced an old one: if that has a second name, it replaces the
+ * new one between the old files and the new ones, so that a whole set is there all the time. If not,
+ * the new files stay: they are complete. */
+static void take_back_last(struct heft_sink *sink, struct heft_sink_file *last)
+{
+    if (!last->is_kept) {
+        restore_old(sink);
+        return;
+    }
+    last->renamed = !sink->keep || heft_os->link(last->path, last->temp) != 0;
+    restore_old(sink);
+    for (size_t i = sink->n_files - 1; i-- > 0;)
+        if (sink->files[i]->renamed)
+            take_file_back(sink, sink->files[i]);
+}
+
+/* Undoes a failed commit: the new index first, the old index last. */
 static void take_back(struct heft_sink *sink)
 {
-    const struct heft_sink_file *last = sink->n_files ? sink->files[sink->n_files - 1] : NULL;
+    struct heft_sink_file *last = sink->n_files ? sink->files[sink->n_files - 1] : NULL;
 
     if (sink->whole)
         (void)heft_os->rename(sink->whole, sink->whole_temp);
     if (sink->whole_replaces)
         (void)heft_os->mkdir(sink->whole);
-    for (size_t i = sink->n_files; i-- > 0 && !last->replaces;)
+    if (last && last->renamed && last->replaces) {
+        take_back_last(sink, last);
+        return;
+    }
+    for (size_t i = sink->n_files; i-- > 0;)
         if (sink->files[i]->renamed)
             take_file_back(sink, sink->files[i]);
-    while (sink->n_aside > 0) {
-        const struct heft_sink_aside *aside = &sink->aside[--sink->n_aside];
-
-        (void)heft_os->rename(aside->temp, aside->path);
-    }
+    restore_old(sink);
 }
 
 /* ---- syncing directories, commit ----------------------------------------------------------- */

@@ -20,7 +20,8 @@ struct heft_sink_file {
     uint64_t process;
     unsigned number; /* number in its temporary name */
     bool made, renamed;
-    bool replaces;  /* set for the last file only: its rename has replaced an old file */
+    bool replaces;  /* set for the last file only: its rename has replaced an old file … */
+    bool is_kept;   /* … that has a second name, by which it can be restored */
     bool in_whole;  /* it is in the directory that is renamed as a whole, under its final name */
     bool is_linked; /* hard link to another file: nothing to sync */
     bool is_new;    /* dirty: parts of it may not be on the disk yet */

@@ -114,9 +114,9 @@ static void fail_each_call(struct attempt *a, const char *const *needed)
             assert_false(ok);
             assert_int_equal(err.code, HEFT_IO);
         }
-        if (ok)
-            assert_file(a->folder, "one", "new");
-        else if (!a->options.overwrite)
+        if (ok || a->options.overwrite)
+            assert_file(a->folder, "one", ok ? "new" : "old");
+        else
             assert_false(heft_scratch_has(a->folder, "one"));
         assert_true(!hit || heft_scratch_count(a->folder) <= 1 ||
                     strcmp(heft_fault_os_name(), "unlink") == 0);
