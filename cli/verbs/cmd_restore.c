@@ -23,7 +23,8 @@ struct restoring {
     struct heft_checkpoint *c;
     struct heft_restore *r;
     size_t digits;
-    uint64_t number; /* number of the step */
+    uint64_t number;          /* number of the step */
+    struct heft_error failed; /* of the system, when the value of a scalar was read */
 };
 
 static const char *const kinds[] = {
@@ -116,11 +117,18 @@ static bool show_value(char *text, size_t room, const struct heft_tensor *t,
     }
 }
 
+/* A file that is damaged is not the subject here: verify reports it. */
+static void keep_failure(struct restoring *v, const struct heft_error *found)
+{
+    if (v->failed.code == HEFT_OK && (found->code == HEFT_IO || found->code == HEFT_NOMEM))
+        v->failed = *found;
+}
+
 /* Prints the value of a tensor with one element, if it can be read. */
 static bool scalar_of(struct restoring *v, const struct heft_restore_target *target, char *text,
                       size_t room)
 {
-    struct heft_error ignored = {0};
+    struct heft_error found = {0};
     unsigned char bytes[16];
     struct heft_tensor t = HEFT_INIT(struct heft_tensor);
     uint64_t elements = 1;
@@ -129,9 +137,12 @@ static bool scalar_of(struct restoring *v, const struct heft_restore_target *tar
         return false;
     for (unsigned i = 0; i < t.rank; i++)
         elements *= t.shape[i]; /* at most eight bytes: the whole tensor */
-    return elements == 1 && heft_dtype_block_elements(t.dtype) == 1 &&
-           heft_tensor_read(v->c, target->tensor, bytes, (size_t)t.bytes, &ignored) &&
-           show_value(text, room, &t, bytes);
+    if (elements != 1 || heft_dtype_block_elements(t.dtype) != 1)
+        return false;
+    if (heft_tensor_read(v->c, target->tensor, bytes, (size_t)t.bytes, &found))
+        return show_value(text, room, &t, bytes);
+    keep_failure(v, &found);
+    return false;
 }
 
 /* ---- text ---------------------------------------------------------------------------------- */
@@ -514,6 +525,8 @@ int cmd_restore(const struct options *options, struct out *out)
         status = report_error(&err);
     else
         (options->json ? put_json : put_text)(&v);
+    if (v.failed.code != HEFT_OK)
+        status = report_error(&v.failed);
     heft_restore_free(v.r);
     heft_close(v.c);
     return status;
