@@ -37,12 +37,13 @@ static void add_path(struct paths *paths, const char *path, enum heft_confine_us
 
 static bool reads_texts(const struct verb *verb)
 {
-    return verb->run == cmd_encode || verb->run == cmd_count || verb->run == cmd_train ||
-           verb->run == cmd_decode;
+    return verb->run == cmd_encode || verb->run == cmd_count || verb->run == cmd_train;
 }
 
 static enum heft_confine_use use_of_inputs(const struct options *options, const struct verb *verb)
 {
+    if (verb->run == cmd_decode) /* X.idx is beside X.bin */
+        return HEFT_CONFINE_FOLDER;
     if (reads_texts(verb))
         return HEFT_CONFINE_TEXT;
     return verb->run == cmd_scan || verb->run == cmd_digest || options->against

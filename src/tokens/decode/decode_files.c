@@ -10,7 +10,10 @@
  *     otherwise            raw stream of ids of 2 or 4 bytes
  *
  * If X.bin has such an index beside it, it is read through the index. */
+#include <errno.h>
+
 #include "base/endian.h"
+#include "io/os.h"
 #include "tokens/decode/decode.h"
 #include "tokens/input/npy_ids.h"
 
@@ -366,6 +369,19 @@ static bool open_decimals(struct heft_ids_reader *r, struct heft_error *err)
     return range_plain(r, &r->file, 0, r->file.size, err);
 }
 
+/* Whether a regular file is there; an error if that cannot be told. */
+static bool find_file(const char *path, bool *is_there, struct heft_error *err)
+{
+    struct heft_os_stat st = {0};
+
+    if (heft_os->stat_path(path, &st) != 0 && !heft_os_is_missing(errno)) {
+        heft_fail_errno(err, "cannot be examined");
+        return heft_error_file(err, path);
+    }
+    *is_there = st.is_file;
+    return true;
+}
+
 /* Looks for X.idx beside X.bin; if it is an index, it replaces the file. */
 static bool find_index(struct heft_ids_reader *r, const char *path, const char **index,
                        struct heft_error *err)
@@ -373,6 +389,7 @@ static bool find_index(struct heft_ids_reader *r, const char *path, const char *
     const size_t n = strlen(path);
     struct heft_source source = {0};
     uint8_t magic[9] = {0};
+    bool is_there = false;
 
     *index = NULL;
     if (n < 4 || strcmp(path + n - 4, ".bin") != 0)
@@ -380,7 +397,9 @@ static bool find_index(struct heft_ids_reader *r, const char *path, const char *
     *index = heft_arena_printf(&r->mem, err, "%.*s.idx", (int)(n - 4), path);
     if (!*index)
         return false;
-    if (heft_path_kind(*index) != HEFT_PATH_FILE || !heft_source_open_file(&source, *index, err))
+    if (!find_file(*index, &is_there, err))
+        return false;
+    if (!is_there || !heft_source_open_file(&source, *index, err))
         *index = NULL;
     else if (source.size < sizeof magic ||
              !heft_source_read(&source, 0, magic, sizeof magic, err) ||
