@@ -17,6 +17,13 @@ WHOLE = 60 << 20  # bytes of a file
 SOME = 6 << 20  # with --some
 # The writer of the files is another process; it is told by its environment.
 SIZE = int(os.environ.get("HEFT_BOUNDS_SIZE", WHOLE))
+
+
+def scaled(count):
+    """So many of a whole file: fewer with --some, where writing them would take most of the time."""
+    return count * SIZE // WHOLE
+
+
 MOST_BYTES = 200 << 20
 MOST_SECONDS = {"train": 40.0}  # seconds of a processor as fast as USUAL_LOOP says; learning is linear, but takes long
 MOST_SECONDS_ELSE = 10.0

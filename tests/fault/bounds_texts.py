@@ -31,7 +31,7 @@ def words_of_two(rng, n):
 
 def words(n):
     """The maximum number of different words: of four letters, then numbers."""
-    text = [bytes(letters) for letters in itertools.product(LETTERS + LETTERS.upper(), repeat=4)]
+    text = [bytes(letters) for letters in itertools.islice(itertools.product(LETTERS + LETTERS.upper(), repeat=4), n // 5)]
     return b" ".join(text + [b"%d" % i for i in range(100000, 100000 + (n - 5 * len(text)) // 8)])
 
 

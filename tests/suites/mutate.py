@@ -18,7 +18,8 @@ from .common import GOLDEN, PATIENCE, TESTS, Fail, index_of, must_succeed, needs
 SAMPLE = 2000  # approximate number of damaged files for each golden file …
 SANITIZED_SAMPLE = 1000  # … and under sanitizers
 A_PROCESS_EACH = {"h5"}  # files that a child process reads: a sample of the positions
-SLOW_SAMPLE = 1000
+SLOW_SAMPLE = 400
+SLOW = {"limit-values.gz", "limit-marks.gz"}  # inflated up to a limit of scan
 SMALL_SAMPLE = 300  # for clang's checks of integers, which run beside the other sanitizers
 VERBS = 32  # all verbs run on one of so many damaged files
 MEMORY_MIB = 1024
@@ -77,7 +78,7 @@ def stride_for(ctx, path):
     size = path.stat().st_size
     places = size if ctx.long or size <= 8192 else 8448
     usual = SANITIZED_SAMPLE if ctx.sanitizers else SAMPLE
-    sample = SLOW_SAMPLE * (4 if ctx.long else 1) if slow else usual
+    sample = SLOW_SAMPLE * (10 if ctx.long else 1) if slow or path.name in SLOW else usual
     if "unsigned-integer-overflow" in ctx.sanitizers and not ctx.long:
         sample = SMALL_SAMPLE
     return max(1, -(-(10 if ctx.long else 4) * places // sample))
