@@ -348,7 +348,7 @@ static void stored_checksums(void **state)
     options.check = true;
     assert_false(heft_tensor_read_with(broken, 0, &options, read, (size_t)t.bytes, NULL, &err));
     assert_int_equal(err.code, HEFT_MISMATCH);
-    assert_non_null(strstr(err.text, t.name));
+    assert_non_null(strstr(err.text, "tensor "));
     err = (struct heft_error){0};
     heft_close(broken);
     free(bytes);
