@@ -14,7 +14,7 @@ static bool names_node(const struct heft_pickle *p, uint32_t number)
 
 static void check_items(const struct heft_pickle *p, uint32_t number)
 {
-    const uint32_t count = heft_pickle_at(p, number)->count;
+    const uint32_t count = heft_pickle_count(p, number);
     struct heft_pickle_iter iter = heft_pickle_items(p, number);
     uint32_t item, last = HEFT_PICKLE_NIL, n = 0;
 
@@ -59,7 +59,7 @@ static void check_node(const struct heft_pickle *p, uint32_t number)
     if (node->kind == HEFT_PICKLE_PERSID)
         expect(node->u.call.args < p->count);
     if (node->kind == HEFT_PICKLE_DICT || node->pairs)
-        expect(node->count % 2 == 0);
+        expect(heft_pickle_count(p, number) % 2 == 0);
     check_items(p, number);
 }
 

@@ -53,7 +53,7 @@ static enum codec codec_argument(const struct heft_pickle *pickle, uint32_t args
 
     if (second == HEFT_PICKLE_NIL)
         return UTF8;
-    if (heft_pickle_at(pickle, args)->count != 2 || !is_text(pickle, second))
+    if (heft_pickle_count(pickle, args) != 2 || !is_text(pickle, second))
         return OTHER;
     return codec_of(heft_pickle_text(pickle, second));
 }

@@ -140,7 +140,7 @@ static bool may_be_there(struct heft_str module)
 /* True if a method of a GLOBAL is called, or attributes of it are replaced. */
 static bool is_patched(const struct heft_pickle_node *node)
 {
-    return node->count > 0 || node->pairs || node->state != HEFT_PICKLE_NIL;
+    return node->first != HEFT_PICKLE_NIL || node->pairs || node->state != HEFT_PICKLE_NIL;
 }
 
 bool heft_scan_acts(const struct heft_scan_place *place, const struct heft_pickle *pickle)
@@ -232,7 +232,7 @@ static bool report_node(struct judged *j, uint32_t node, const char *what, enum 
 /* True if the value was changed after its creation, by added elements or a state. */
 static bool is_changed(const struct heft_pickle_node *node)
 {
-    return node->count > 0 || node->state != HEFT_PICKLE_NIL;
+    return node->first != HEFT_PICKLE_NIL || node->state != HEFT_PICKLE_NIL;
 }
 
 /* Sets *out to the bytes of a value, decoded into mem if they were pickled as text; empty if the

@@ -201,7 +201,8 @@ static bool keep_list(void *ctx, const struct heft_pickle *pickle, struct heft_e
     struct heft_pickle_iter iter = heft_pickle_items(pickle, pickle->root);
     uint32_t key;
 
-    l->listed = heft_arena_alloc(&l->mem, (size_t)root->count * sizeof *l->listed, err);
+    l->listed = heft_arena_alloc(
+        &l->mem, (size_t)heft_pickle_count(pickle, pickle->root) * sizeof *l->listed, err);
     l->known = l->listed && root->kind == HEFT_PICKLE_LIST;
     while (l->known && heft_pickle_next(&iter, &key)) {
         const unsigned kind = heft_pickle_at(pickle, key)->kind;

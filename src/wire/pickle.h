@@ -50,7 +50,8 @@ enum heft_pickle_nameless {
 };
 
 #define HEFT_PICKLE_NIL     UINT32_MAX /* not a node */
-#define HEFT_PICKLE_SEGMENT 2          /* u32 before the items of a segment: next, count */
+#define HEFT_PICKLE_HEAD    2 /* u32 before the first segment: number of items, last segment */
+#define HEFT_PICKLE_SEGMENT 2 /* u32 before the items of a segment: next, count */
 
 struct heft_pickle_node {
     uint8_t kind, how;
@@ -68,13 +69,13 @@ struct heft_pickle_node {
         } call;
     } u;
     uint32_t len;   /* text: bytes */
-    uint32_t count; /* items */
     uint32_t state; /* argument of BUILD, else NIL; also on LIST, DICT and SET. A second BUILD of
                        the same value is HEFT_UNSUPPORTED unless lenient */
-    uint32_t first, last; /* segments of items, for heft_pickle_items; NIL if empty */
+    uint32_t first; /* first segment of items, for heft_pickle_items; NIL if empty */
     /* GLOBAL: node of the module's STR; CALL by NEWOBJ_EX: node of kwargs; else NIL */
     uint32_t module;
 };
+_Static_assert(sizeof(struct heft_pickle_node) <= 32, "a pickle may have 20 million nodes");
 
 /* Zero means the default, as does a null pointer to this struct. */
 struct heft_pickle_limits {
@@ -196,13 +197,20 @@ static inline bool heft_pickle_next(struct heft_pickle_iter *iter, uint32_t *nod
     }
     return false;
 }
+/* Number of items of a container or a CALL. */
+static inline uint32_t heft_pickle_count(const struct heft_pickle *pickle, uint32_t node)
+{
+    const uint32_t first = pickle->nodes[node].first;
+
+    return first == HEFT_PICKLE_NIL ? 0 : pickle->items[first - HEFT_PICKLE_HEAD];
+}
 /* The i-th item (constant time for tuples, which are one segment); NIL if there is none. */
 static inline uint32_t heft_pickle_item(const struct heft_pickle *pickle, uint32_t node,
                                         uint32_t index)
 {
     uint32_t at = pickle->nodes[node].first;
 
-    if (index >= pickle->nodes[node].count)
+    if (index >= heft_pickle_count(pickle, node))
         return HEFT_PICKLE_NIL;
     while (index >= pickle->items[at + 1]) {
         index -= pickle->items[at + 1];

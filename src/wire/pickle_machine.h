@@ -131,7 +131,6 @@ static inline struct heft_pickle_node *heft_pickle_clear(struct heft_pickle_mach
                                       .at = (uint32_t)m->op_at,
                                       .state = HEFT_PICKLE_NIL,
                                       .first = HEFT_PICKLE_NIL,
-                                      .last = HEFT_PICKLE_NIL,
                                       .module = HEFT_PICKLE_NIL};
     return node;
 }
@@ -193,6 +192,14 @@ HEFT_CHECKED static inline bool heft_pickle_new_text(struct heft_pickle_machine 
 static inline uint32_t heft_pickle_top(const struct heft_pickle_machine *m, size_t below)
 {
     return m->stack[m->depth - 1 - below];
+}
+
+/* Number of items of a container or a CALL. */
+static inline uint32_t heft_pickle_filled(const struct heft_pickle_machine *m, uint32_t node)
+{
+    const uint32_t first = m->nodes[node].first;
+
+    return first == HEFT_PICKLE_NIL ? 0 : m->items[first - HEFT_PICKLE_HEAD];
 }
 
 static inline uint8_t heft_pickle_kind(const struct heft_pickle_machine *m, uint32_t node)

@@ -31,21 +31,21 @@ static bool is_bare_call(const struct heft_pickle_machine *m, uint32_t node)
     const struct heft_pickle_node *n = &m->nodes[node];
 
     return n->kind == HEFT_PICKLE_CALL && n->u.call.args != HEFT_PICKLE_NIL &&
-           m->nodes[n->u.call.args].count == 0;
+           heft_pickle_filled(m, n->u.call.args) == 0;
 }
 
 /* True if the value takes pairs, and may be between two batches. */
 static bool takes_pairs(const struct heft_pickle_machine *m, uint32_t node)
 {
     return (heft_pickle_kind(m, node) == HEFT_PICKLE_DICT || is_bare_call(m, node)) &&
-           m->nodes[node].count % (2 * BATCH) == 0;
+           heft_pickle_filled(m, node) % (2 * BATCH) == 0;
 }
 
 static bool takes_items(const struct heft_pickle_machine *m, uint32_t node)
 {
     return is_one_of(m, node,
                      HEFT_PICKLE_BIT(HEFT_PICKLE_LIST) | HEFT_PICKLE_BIT(HEFT_PICKLE_SET)) &&
-           m->nodes[node].count % BATCH == 0;
+           heft_pickle_filled(m, node) % BATCH == 0;
 }
 
 /* A global at the end, or before a value that is not a key of the same kind as the first, is about

@@ -7,7 +7,11 @@
  *
  * Items of a container are a chain of segments in one pool of u32:
  *
- *     first ─► next │ count │ item … ─► next │ count │ item …  ◄─ last
+ *     all │ last │ next │ count │ item … ─► next │ count │ item …
+ *                  └ first                  └ last
+ *
+ * Only the first segment is preceded by the number of all items and the place of the last segment:
+ * most nodes have no items, and need no room for them.
  *
  * A segment at the end of the pool grows in place, so that appending one by one is linear, and a
  * tuple is always one segment. */
@@ -16,8 +20,8 @@
 #define WORD       sizeof(uint32_t)
 #define NODE_WORDS (sizeof(struct heft_pickle_node) / WORD)
 #define MOST_WORDS                                                                                 \
-    (NODE_WORDS + 2) /* words for each node of limits.nodes; in a pickler's files a value takes
-                        about one item and half a memo entry */
+    (NODE_WORDS + 4) /* words for each node of limits.nodes; in a pickler's files a value takes
+                        about one item, half a word before the items, and half a memo entry */
 #define FIRST_WORDS ((uint64_t)1 << 16) /* additional words, for a tiny limit */
 #define DOUBLING    ((size_t)1 << 20)   /* entries: larger arrays grow by a quarter */
 
@@ -138,30 +142,52 @@ static bool item_room(struct heft_pickle_machine *m, size_t k)
                        HEFT_PICKLE_NIL);
 }
 
+/* Appends an empty segment, and returns its place in the pool. */
+static uint32_t begin_segment(struct heft_pickle_machine *m)
+{
+    const uint32_t segment = (uint32_t)m->n_items;
+
+    m->items[m->n_items++] = HEFT_PICKLE_NIL;
+    m->items[m->n_items++] = 0;
+    return segment;
+}
+
+/* The segment to which the next items are added: the last one if it ends the pool, else a new
+ * one. */
+static uint32_t open_segment(struct heft_pickle_machine *m, struct heft_pickle_node *node)
+{
+    uint32_t *head, last;
+
+    if (node->first == HEFT_PICKLE_NIL) {
+        m->n_items += HEFT_PICKLE_HEAD;
+        node->first = begin_segment(m);
+        head = m->items + node->first - HEFT_PICKLE_HEAD;
+        head[0] = 0;
+        return head[1] = node->first;
+    }
+    head = m->items + node->first - HEFT_PICKLE_HEAD;
+    last = head[1];
+    if (last + HEFT_PICKLE_SEGMENT + m->items[last + 1] != m->n_items) {
+        head[1] = begin_segment(m);
+        m->items[last] = head[1];
+    }
+    return head[1];
+}
+
 bool heft_pickle_add(struct heft_pickle_machine *m, uint32_t number, const uint32_t *list, size_t k)
 {
     struct heft_pickle_node *node = &m->nodes[number];
+    uint32_t segment;
 
     if (k == 0)
         return true;
-    if (!item_room(m, k + HEFT_PICKLE_SEGMENT))
+    if (!item_room(m, k + HEFT_PICKLE_SEGMENT + HEFT_PICKLE_HEAD))
         return false;
-    if (node->last == HEFT_PICKLE_NIL ||
-        node->last + HEFT_PICKLE_SEGMENT + m->items[node->last + 1] != m->n_items) {
-        const uint32_t segment = (uint32_t)m->n_items;
-
-        m->items[m->n_items++] = HEFT_PICKLE_NIL;
-        m->items[m->n_items++] = 0;
-        if (node->last == HEFT_PICKLE_NIL)
-            node->first = segment;
-        else
-            m->items[node->last] = segment;
-        node->last = segment;
-    }
+    segment = open_segment(m, node);
     for (size_t i = 0; i < k; i++) /* mostly 1 to 4: cheaper than memcpy */
         m->items[m->n_items++] = list[i];
-    m->items[node->last + 1] += (uint32_t)k;
-    node->count += (uint32_t)k;
+    m->items[segment + 1] += (uint32_t)k;
+    m->items[node->first - HEFT_PICKLE_HEAD] += (uint32_t)k;
     return true;
 }
 

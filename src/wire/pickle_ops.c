@@ -277,7 +277,7 @@ static bool fill_container(struct heft_pickle_machine *m, size_t from)
     if (node->kind != m->op->a && node->kind != HEFT_PICKLE_CALL && !takes_anything(m, node->kind))
         return wrong_target(m, target);
     if (node->kind == HEFT_PICKLE_CALL && from < m->depth) {
-        if (node->count && node->pairs != (m->op->b != 0) && !m->limits.lenient)
+        if (node->first != HEFT_PICKLE_NIL && node->pairs != (m->op->b != 0) && !m->limits.lenient)
             return heft_pickle_fail(m, HEFT_UNSUPPORTED,
                                     "an object takes both items and keys with values");
         node->pairs = m->op->b != 0;

@@ -80,7 +80,7 @@ static inline void show_call(struct heft_buf *out, const struct heft_pickle *p, 
     show_node(out, p, node->u.call.args, depth + 1);
     if (node->module != HEFT_PICKLE_NIL)
         show_node(out, p, node->module, depth + 1);
-    if (node->count) {
+    if (node->first != HEFT_PICKLE_NIL) {
         heft_buf_text(out, node->pairs ? "{" : "[");
         show_items(out, p, number, node->pairs, depth);
         heft_buf_text(out, node->pairs ? "}" : "]");

@@ -101,7 +101,7 @@ static void windows_grow_until_the_pickle_is_whole(void **state)
             assert_true(heft_pickle_read(&pickle, &source, &place, NULL, &mem, &err));
             assert_int_equal(pickle.length, length);
             assert_int_equal(pickle.data.n, length);
-            assert_int_equal(pickle.nodes[pickle.root].count, sizes[i][0] + 1);
+            assert_int_equal(heft_pickle_count(&pickle, pickle.root), sizes[i][0] + 1);
             heft_arena_release(&mem);
             heft_buf_release(&bytes);
         }

@@ -80,7 +80,8 @@ static bool find_attribute(const struct reader *r, uint32_t object, const char *
     uint32_t key, value;
 
     *out = HEFT_PICKLE_NIL;
-    if (!is_kind(r, state, HEFT_PICKLE_DICT) || node_at(r, state)->count > 2 * MOST_ATTRIBUTES)
+    if (!is_kind(r, state, HEFT_PICKLE_DICT) ||
+        heft_pickle_count(&r->pickle, state) > 2 * MOST_ATTRIBUTES)
         return refuse_node(r, object,
                            "a metadata object has a state that is not a small dict of attributes");
     iter = heft_pickle_items(&r->pickle, state);
@@ -118,7 +119,7 @@ static uint32_t size_items(const struct reader *r, uint32_t node)
     if (is_object(r, node, "Size")) {
         const uint32_t args = node_at(r, node)->u.call.args;
 
-        node = is_kind(r, args, HEFT_PICKLE_TUPLE) && node_at(r, args)->count == 1
+        node = is_kind(r, args, HEFT_PICKLE_TUPLE) && heft_pickle_count(&r->pickle, args) == 1
                    ? heft_pickle_item(&r->pickle, args, 0)
                    : HEFT_PICKLE_NIL;
     }
@@ -139,7 +140,7 @@ static uint64_t *read_size(struct reader *r, struct heft_arena *mem, uint32_t no
         refuse_node(r, node, "sizes or offsets are not a torch.Size");
         return NULL;
     }
-    *count = node_at(r, items)->count;
+    *count = heft_pickle_count(&r->pickle, items);
     if (*count > r->model->limits.rank || *count > HEFT_ROW_DIMS) {
         heft_fail(r->err, HEFT_LIMIT, offset_of(r, node), "%u dimensions, the limit is %" PRIu64,
                   *count, r->model->limits.rank);
@@ -232,7 +233,7 @@ static bool read_chunks(struct reader *r, uint32_t list, uint32_t entry)
 {
     struct heft_dcp_entry *e = &r->out->entries[entry];
     struct heft_pickle_iter iter = heft_pickle_items(&r->pickle, list);
-    const uint32_t count = node_at(r, list)->count;
+    const uint32_t count = heft_pickle_count(&r->pickle, list);
     uint32_t node;
 
     if (count > r->numbers)
@@ -296,7 +297,7 @@ static bool read_entry(struct reader *r, uint32_t key, uint32_t value)
 
 static bool read_entries(struct reader *r, uint32_t dict)
 {
-    const uint32_t n = node_at(r, dict)->count / 2;
+    const uint32_t n = heft_pickle_count(&r->pickle, dict) / 2;
     struct heft_pickle_iter iter = heft_pickle_items(&r->pickle, dict);
     uint32_t key, value;
 
@@ -336,7 +337,7 @@ static bool refuse_transforms(const struct reader *r, uint32_t info)
     if (!find_attribute(r, info, "transform_descriptors", &list))
         return false;
     if (list == HEFT_PICKLE_NIL || is_kind(r, list, HEFT_PICKLE_NONE) ||
-        (is_sequence(r, list) && node_at(r, list)->count == 0))
+        (is_sequence(r, list) && heft_pickle_count(&r->pickle, list) == 0))
         return true;
     first = is_sequence(r, list) ? heft_pickle_item(&r->pickle, list, 0) : HEFT_PICKLE_NIL;
     if (is_kind(r, first, HEFT_PICKLE_STR))
@@ -427,7 +428,7 @@ static bool read_item(struct reader *r, uint32_t key, uint32_t info)
 
 static bool read_items(struct reader *r, uint32_t dict)
 {
-    const uint32_t n = node_at(r, dict)->count / 2;
+    const uint32_t n = heft_pickle_count(&r->pickle, dict) / 2;
     struct heft_pickle_iter iter = heft_pickle_items(&r->pickle, dict);
     uint32_t key, value;
 

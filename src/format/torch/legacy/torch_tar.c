@@ -207,7 +207,7 @@ static const struct heft_torch_global *class_of(const struct heft_pickle *p, uin
 
 static bool is_tuple(const struct heft_pickle *p, uint32_t node, uint32_t count)
 {
-    return p->nodes[node].kind == HEFT_PICKLE_TUPLE && p->nodes[node].count == count;
+    return p->nodes[node].kind == HEFT_PICKLE_TUPLE && heft_pickle_count(p, node) == count;
 }
 
 /* ---- storages ---------------------------------------------------------------------------- */

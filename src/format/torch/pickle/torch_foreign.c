@@ -151,7 +151,7 @@ bool heft_torch_foreign(struct heft_torch *t, uint32_t node, struct heft_value *
     const struct heft_pickle_node *n = heft_torch_node(t, node);
     const enum heft_torch_kind kind = heft_torch_callee(t, node);
 
-    if (n->count != 0 || (n->state != HEFT_PICKLE_NIL && kind != HEFT_TORCH_UUID))
+    if (n->first != HEFT_PICKLE_NIL || (n->state != HEFT_PICKLE_NIL && kind != HEFT_TORCH_UUID))
         return true; /* it has items or attributes: not a plain value */
     switch (kind) {
     case HEFT_TORCH_DATE:

@@ -70,11 +70,11 @@ static bool is_empty(const struct heft_torch *t, uint32_t node)
     case HEFT_PICKLE_LIST:
     case HEFT_PICKLE_TUPLE:
     case HEFT_PICKLE_SET:
-        return n->count == 0;
+        return n->first == HEFT_PICKLE_NIL;
     case HEFT_PICKLE_CALL: /* True for OrderedDict() and set([]). */
         return (heft_torch_callee(t, node) == HEFT_TORCH_MAPPING ||
                 heft_torch_callee(t, node) == HEFT_TORCH_SET) &&
-               n->count == 0 && n->state == HEFT_PICKLE_NIL &&
+               n->first == HEFT_PICKLE_NIL && n->state == HEFT_PICKLE_NIL &&
                heft_torch_count(t, n->u.call.args) <= 1 &&
                (argument == HEFT_PICKLE_NIL || (heft_torch_is(t, argument, HEFT_PICKLE_LIST) &&
                                                 heft_torch_count(t, argument) == 0));

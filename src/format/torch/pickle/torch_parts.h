@@ -172,7 +172,7 @@ static inline const uint32_t *heft_torch_items(const struct heft_torch *t, uint3
 }
 static inline uint32_t heft_torch_count(const struct heft_torch *t, uint32_t node)
 {
-    return node == HEFT_PICKLE_NIL ? 0 : t->pickle.nodes[node].count;
+    return node == HEFT_PICKLE_NIL ? 0 : heft_pickle_count(&t->pickle, node);
 }
 
 /* The table entry of a GLOBAL node; NULL for unknown names and other nodes. */

@@ -74,7 +74,8 @@ bool heft_torch_untag(struct heft_torch *t, uint32_t *node, struct heft_error *e
            heft_torch_callee(t, *node) == HEFT_TORCH_TAGGED) {
         const struct heft_pickle_node *n = heft_torch_node(t, *node);
 
-        if (heft_torch_count(t, n->u.call.args) != 2 || n->count || n->state != HEFT_PICKLE_NIL)
+        if (heft_torch_count(t, n->u.call.args) != 2 || n->first != HEFT_PICKLE_NIL ||
+            n->state != HEFT_PICKLE_NIL)
             return true; /* not in torch's form: an ordinary object */
         if (!heft_torch_charge(t, *node, 1, "type tags", err))
             return false;

@@ -149,7 +149,7 @@ static bool say_gather(struct heft_tracer *tr)
 static bool say_tuple(struct heft_tracer *tr)
 {
     say_word(tr, "pop ");
-    say_count(tr, node_of(tr, top_node(tr, 0))->count, "item");
+    say_count(tr, heft_pickle_count(tr->step->pickle, top_node(tr, 0)), "item");
     say_word(tr, " → ");
     say_value(tr, top_node(tr, 0));
     return true;
@@ -319,7 +319,8 @@ static bool say_persid(struct heft_tracer *tr)
     say_value(tr, id);
     say_word(tr, " → ");
     say_value(tr, top_node(tr, 0));
-    if (node_of(tr, id)->kind == HEFT_PICKLE_TUPLE && node_of(tr, id)->count >= 5) {
+    if (node_of(tr, id)->kind == HEFT_PICKLE_TUPLE &&
+        heft_pickle_count(tr->step->pickle, id) >= 5) {
         say_field(tr, ": class ", id, 1);
         say_field(tr, ", key ", id, 2);
         say_field(tr, ", on ", id, 3);

@@ -367,11 +367,12 @@ static const struct {
 
 static void put_size(const struct heft_pickle *p, struct heft_trace_text *text, uint32_t number)
 {
-    const struct heft_pickle_node *node = heft_pickle_at(p, number);
+    const uint8_t kind = heft_pickle_at(p, number)->kind;
+    const uint32_t count = heft_pickle_count(p, number);
 
-    heft_trace_word(text, KINDS[node->kind].name);
+    heft_trace_word(text, KINDS[kind].name);
     heft_trace_word(text, " of ");
-    heft_trace_u64(text, node->kind == HEFT_PICKLE_DICT ? node->count / 2 : node->count);
+    heft_trace_u64(text, kind == HEFT_PICKLE_DICT ? count / 2 : count);
 }
 
 static void put_more(struct heft_trace_text *text, uint32_t left)
@@ -386,7 +387,7 @@ static void put_items(struct heft_tracer *tr, struct heft_trace_text *text, uint
                       bool pairs, unsigned depth, size_t end)
 {
     const struct heft_pickle *p = tr->step->pickle;
-    const uint32_t count = heft_pickle_at(p, number)->count, each = pairs ? 2 : 1;
+    const uint32_t count = heft_pickle_count(p, number), each = pairs ? 2 : 1;
     struct heft_pickle_iter iter = heft_pickle_items(p, number);
     uint32_t item;
 
@@ -404,12 +405,12 @@ static void put_items(struct heft_tracer *tr, struct heft_trace_text *text, uint
 static void put_container(struct heft_tracer *tr, struct heft_trace_text *text, uint32_t number,
                           unsigned depth, size_t end)
 {
-    const struct heft_pickle_node *node = heft_pickle_at(tr->step->pickle, number);
-    const uint8_t kind = node->kind;
+    const struct heft_pickle *p = tr->step->pickle;
+    const uint8_t kind = heft_pickle_at(p, number)->kind;
 
     heft_trace_word(text, KINDS[kind].open);
     put_items(tr, text, number, kind == HEFT_PICKLE_DICT, depth, end);
-    if (kind == HEFT_PICKLE_TUPLE && node->count == 1)
+    if (kind == HEFT_PICKLE_TUPLE && heft_pickle_count(p, number) == 1)
         heft_trace_word(text, ",");
     heft_trace_word(text, KINDS[kind].close);
 }
@@ -428,7 +429,7 @@ static void put_call(struct heft_tracer *tr, struct heft_trace_text *text, uint3
     heft_trace_word(text, "(");
     put_items(tr, text, node->u.call.args, false, depth, end);
     heft_trace_word(text, ")");
-    if (node->count) {
+    if (node->first != HEFT_PICKLE_NIL) {
         heft_trace_word(text, node->pairs ? "{" : "[");
         put_items(tr, text, number, node->pairs, depth, end);
         heft_trace_word(text, node->pairs ? "}" : "]");
@@ -454,12 +455,13 @@ static void put_nested(struct heft_tracer *tr, struct heft_trace_text *text, uin
     const struct heft_pickle *p = tr->step->pickle;
     const struct heft_pickle_node *node = heft_pickle_at(p, number);
     const bool is_list = node->kind >= HEFT_PICKLE_TUPLE && node->kind <= HEFT_PICKLE_FROZENSET;
+    const bool is_filled = node->first != HEFT_PICKLE_NIL;
 
     if (depth)
         spend_work(tr, 1);
-    if (is_list && node->count && (depth >= MOST_DEPTH || tr->work == 0)) {
+    if (is_list && is_filled && (depth >= MOST_DEPTH || tr->work == 0)) {
         put_size(p, text, number);
-    } else if (depth && (is_list || node->kind == HEFT_PICKLE_CALL) && node->count &&
+    } else if (depth && (is_list || node->kind == HEFT_PICKLE_CALL) && is_filled &&
                put_reference(tr, text, number)) {
         return;
     } else if (is_list) {
@@ -487,17 +489,18 @@ void heft_trace_brief(struct heft_tracer *tr, struct heft_trace_text *text, uint
 {
     const struct heft_pickle *p = tr->step->pickle;
     const struct heft_pickle_node *n = heft_pickle_at(p, node);
+    const uint32_t count = heft_pickle_count(p, node);
 
-    if (n->kind >= HEFT_PICKLE_TUPLE && n->kind <= HEFT_PICKLE_FROZENSET && n->count)
+    if (n->kind >= HEFT_PICKLE_TUPLE && n->kind <= HEFT_PICKLE_FROZENSET && count)
         put_size(p, text, node);
-    else if (n->kind == HEFT_PICKLE_CALL && n->count) {
+    else if (n->kind == HEFT_PICKLE_CALL && count) {
         heft_trace_escaped(text,
                            heft_pickle_at(p, n->u.call.callee)->kind == HEFT_PICKLE_GLOBAL
                                ? heft_pickle_text(p, n->u.call.callee)
                                : HEFT_STR("object"),
                            MOST_NAME, 0);
         heft_trace_word(text, " of ");
-        heft_trace_u64(text, n->pairs ? n->count / 2 : n->count);
+        heft_trace_u64(text, n->pairs ? count / 2 : count);
     } else
         heft_trace_value(tr, text, node);
 }

@@ -199,11 +199,12 @@ static uint32_t holder_of(const struct heft_torch *t, uint32_t call, bool is_opa
     const uint32_t argument = argument_of(t, call);
 
     if (kind == HEFT_TORCH_NAMESPACE)
-        return heft_torch_is(t, n->state, HEFT_PICKLE_DICT) && n->count == 0 ? n->state
-                                                                             : HEFT_PICKLE_NIL;
+        return heft_torch_is(t, n->state, HEFT_PICKLE_DICT) && n->first == HEFT_PICKLE_NIL
+                   ? n->state
+                   : HEFT_PICKLE_NIL;
     if (n->pairs && (is_opaque || is_empty(t, argument)))
         return call;
-    if (!is_opaque && n->count == 0 && heft_torch_is(t, argument, HEFT_PICKLE_DICT))
+    if (!is_opaque && n->first == HEFT_PICKLE_NIL && heft_torch_is(t, argument, HEFT_PICKLE_DICT))
         return argument;
     return HEFT_PICKLE_NIL;
 }

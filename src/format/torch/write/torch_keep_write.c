@@ -125,7 +125,7 @@ static bool put_leaf(struct writer *w, uint32_t node)
         put_global(w, node);
         return true;
     case HEFT_PICKLE_TUPLE:
-        if (n->count)
+        if (n->first != HEFT_PICKLE_NIL)
             return false;
         heft_pickler_op(&w->p, ')');
         return true;
