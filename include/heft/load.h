@@ -569,7 +569,9 @@ struct heft_limits {
     uint64_t pickle;  /* bytes of one pickle (256 MiB), which is parsed in memory */
     uint64_t opcodes; /* opcodes of one pickle (50 million): limits time */
     /* The next limits grow with the size of the input; an input below 64 MiB needs less than 200
-     * MiB of resident memory. */
+     * MiB of resident memory. All that is read shares a limit, too, as an input may come near
+     * several: 12 MiB, plus 44 bytes for each of `nodes`, 110 of `tensors`, 40 of `expansion`, and
+     * 8 for each byte of the files above 64 MiB. */
     uint64_t tensors;   /* number of tensors (300 000, and one more for every 50 bytes of the files
                     above 64 MiB); their names may have 32 bytes on average plus 1 MiB in all */
     uint64_t nodes;     /* values of one pickle (2.5 million, and one more for every 4 bytes above

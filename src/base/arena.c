@@ -143,27 +143,42 @@ static struct heft_arena_block **find_alone(struct heft_arena *arena, const void
     return *link && n > 0 && (*link)->cap == n ? link : NULL;
 }
 
-void *heft_arena_widen(struct heft_arena *arena, void *piece, size_t old, size_t wanted,
-                       struct heft_error *err)
+/* Changes the capacity of a full block, which may move it; returns its bytes. */
+static void *resize_alone(struct heft_arena *arena, struct heft_arena_block **link, size_t wanted,
+                          struct heft_error *err)
 {
-    struct heft_arena_block **link = find_alone(arena, piece, old), *block;
-    void *wider;
+    struct heft_arena_block *block = heft_realloc(*link, sizeof *block + wanted, err);
 
-    if (!link || wanted > PTRDIFF_MAX) {
-        wider = heft_arena_alloc(arena, wanted, err);
-        if (wider && old)
-            memcpy(wider, piece, old);
-        return wider;
-    }
-    block = heft_realloc(*link, sizeof *block + wanted, err);
     if (!block)
         return NULL;
-    arena->total += wanted - old;
+    arena->total = arena->total - block->cap + wanted;
     block->cap = wanted;
     if (link == &arena->blocks)
         arena->used = wanted; /* the newest block was full and stays full */
     *link = block;
     return block_bytes(block);
+}
+
+void *heft_arena_widen(struct heft_arena *arena, void *piece, size_t old, size_t wanted,
+                       struct heft_error *err)
+{
+    struct heft_arena_block **link = find_alone(arena, piece, old);
+    void *wider;
+
+    if (link && wanted <= PTRDIFF_MAX)
+        return resize_alone(arena, link, wanted, err);
+    wider = heft_arena_alloc(arena, wanted, err);
+    if (wider && old)
+        memcpy(wider, piece, old);
+    return wider;
+}
+
+void *heft_arena_shrink(struct heft_arena *arena, void *piece, size_t old, size_t wanted,
+                        struct heft_error *err)
+{
+    struct heft_arena_block **link = find_alone(arena, piece, old);
+
+    return link ? resize_alone(arena, link, wanted, err) : NULL;
 }
 
 char *heft_arena_chars(struct heft_arena *arena, size_t n, struct heft_error *err)

@@ -66,3 +66,24 @@ uint64_t heft_limit_entries(const struct heft_limits *limits, uint64_t file_byte
     return or_default(limits->entries,
                       heft_min_u64(400000 + bytes_above_small(file_bytes) / 64, 1000000));
 }
+
+/* Bytes of memory for one of each kind. A tensor, or a value that is shown, has nodes, too; names
+ * and texts also count. */
+enum { NODE_BYTES = 44, TENSOR_BYTES = 110, VALUE_BYTES = 40, LARGE_BYTES = 8 };
+#define FREE_BYTES (12ull << 20)
+
+static uint64_t add_bytes(uint64_t sum, uint64_t count, uint64_t each)
+{
+    uint64_t bytes;
+
+    return heft_mul(count, each, &bytes) && heft_add(sum, bytes, &sum) ? sum : UINT64_MAX;
+}
+
+uint64_t heft_limit_memory(const struct heft_limits *limits, uint64_t file_bytes)
+{
+    uint64_t sum = add_bytes(FREE_BYTES, bytes_above_small(file_bytes), LARGE_BYTES);
+
+    sum = add_bytes(sum, heft_limit_nodes(limits, file_bytes), NODE_BYTES);
+    sum = add_bytes(sum, heft_limit_tensors(limits, file_bytes), TENSOR_BYTES);
+    return add_bytes(sum, limits->expansion, VALUE_BYTES);
+}

@@ -13,4 +13,7 @@ uint64_t heft_limit_tensors(const struct heft_limits *limits, uint64_t file_byte
 uint64_t heft_limit_nodes(const struct heft_limits *limits, uint64_t file_bytes);
 uint64_t heft_limit_entries(const struct heft_limits *limits, uint64_t file_bytes);
 
+/* Bytes of memory for everything that is read from an input, a sum over the limits. */
+uint64_t heft_limit_memory(const struct heft_limits *limits, uint64_t file_bytes);
+
 #endif

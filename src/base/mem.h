@@ -33,6 +33,10 @@ HEFT_CHECKED void *heft_arena_reserve(struct heft_arena *arena, size_t n, struct
  * which is reallocated; a small piece is copied, and its old memory is unused until release. */
 HEFT_CHECKED void *heft_arena_widen(struct heft_arena *arena, void *piece, size_t old,
                                     size_t wanted, struct heft_error *err);
+/* Gives back the end of a large piece, which may move; NULL if it stays as it is, because it shares
+ * its block or *err says why. */
+HEFT_CHECKED void *heft_arena_shrink(struct heft_arena *arena, void *piece, size_t old,
+                                     size_t wanted, struct heft_error *err);
 /* Allocates n items of `each` bytes, aligned as a type of that size may need, and zeroes them. */
 HEFT_CHECKED void *heft_arena_zero(struct heft_arena *arena, size_t n, size_t each,
                                    struct heft_error *err);

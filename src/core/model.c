@@ -7,9 +7,10 @@
 
 #include "io/pages.h"
 
-#define NAME_SHARE 32         /* limit of name bytes: this many for each possible tensor … */
-#define FREE_NAMES (1u << 20) /* … plus this many for few tensors with long names */
-#define USUAL_RANK 4          /* each further dimension counts as 8 bytes of a name */
+#define NAME_SHARE   32         /* limit of name bytes: this many for each possible tensor … */
+#define FREE_NAMES   (1u << 20) /* … plus this many for few tensors with long names */
+#define CHECK_MEMORY 1024       /* rows and pairs of metadata between two checks of the memory */
+#define USUAL_RANK   4          /* each further dimension counts as 8 bytes of a name */
 
 void heft_model_init(struct heft_model *model, const struct heft_limits *limits,
                      const struct heft_formats *formats)
@@ -281,7 +282,7 @@ bool heft_model_add_row(struct heft_model *model, const struct heft_row *row,
         !heft_grow(&model->rows, &model->cap_rows, model->n_rows, 1, sizeof *model->rows, err))
         return false;
     model->rows[model->n_rows++] = *row;
-    return true;
+    return model->n_rows % CHECK_MEMORY != 0 || heft_model_fits(model, err);
 }
 
 bool heft_model_claim_of(struct heft_model *model, uint32_t source, uint64_t off, uint64_t len,
@@ -318,7 +319,8 @@ static bool add_pair(struct heft_model *model, struct heft_pair **pairs, size_t 
 bool heft_model_add_metadata(struct heft_model *model, const struct heft_pair *pair,
                              struct heft_error *err)
 {
-    return add_pair(model, &model->metadata, &model->n_metadata, &model->cap_metadata, pair, err);
+    return add_pair(model, &model->metadata, &model->n_metadata, &model->cap_metadata, pair, err) &&
+           (model->n_metadata % CHECK_MEMORY != 0 || heft_model_fits(model, err));
 }
 
 struct heft_node *heft_model_file_info(struct heft_model *model, struct heft_error *err)

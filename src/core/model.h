@@ -286,6 +286,7 @@ struct heft_model {
         };
     };
     uint64_t file_bytes; /* bytes of all files so far */
+    uint64_t reading;    /* bytes that readers hold besides the model: heft_model_hold */
     const char *format;  /* name of the format in info --json: "torch", "safetensors" */
     const char *version; /* description for people, "zip, torch 2.1 to 2.6"; may be NULL */
     struct heft_model_source *sources;
@@ -433,6 +434,21 @@ HEFT_CHECKED bool heft_model_attach(struct heft_model *model, struct heft_attach
 /* The first attachment of that kind and name, or NULL. Linear: for single lookups. */
 const struct heft_attachment *heft_model_attached(const struct heft_model *model, const void *kind,
                                                   struct heft_str name);
+
+/* ---- model_memory.c ---- */
+
+/* Sets the bytes that a reader holds besides the model to `now`; *held is what it held before. */
+static inline void heft_model_hold(struct heft_model *model, uint64_t *held, uint64_t now)
+{
+    model->reading = model->reading - *held + now;
+    *held = now;
+}
+/* Bytes of the model without what readers hold. */
+uint64_t heft_model_bytes(const struct heft_model *model);
+/* Bytes that the model and its readers may still take; at least 1. */
+uint64_t heft_model_room(const struct heft_model *model);
+/* HEFT_LIMIT if they take more than they may. */
+HEFT_CHECKED bool heft_model_fits(const struct heft_model *model, struct heft_error *err);
 
 /* ---- blobs.c ---- */
 

@@ -16,8 +16,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static const struct heft_pickle_limits defaults = {
-    .opcodes = 50000000, .nodes = 20000000, .marks = 1000000, .text = 64 << 20};
+static const struct heft_pickle_limits defaults = {.opcodes = 50000000,
+                                                   .nodes = 20000000,
+                                                   .bytes = UINT64_MAX,
+                                                   .marks = 1000000,
+                                                   .text = 64 << 20};
 
 bool heft_pickle_fail(struct heft_pickle_machine *m, enum heft_code code, const char *format, ...)
 {
@@ -232,6 +235,7 @@ static void set_limits(struct heft_pickle_machine *m, const struct heft_pickle_l
 
     m->limits.opcodes = l.opcodes ? l.opcodes : defaults.opcodes;
     m->limits.nodes = heft_min_u64(l.nodes ? l.nodes : defaults.nodes, HEFT_PICKLE_NIL - 1);
+    m->limits.bytes = l.bytes ? l.bytes : defaults.bytes;
     m->limits.marks = l.marks ? l.marks : defaults.marks;
     m->limits.bare = l.bare;
     m->limits.text = heft_min_u64(l.text ? l.text : defaults.text, INT32_MAX);
@@ -276,6 +280,7 @@ bool heft_pickle_begin(struct heft_pickle_machine *m, struct heft_pickle *out,
 
 void heft_pickle_end(struct heft_pickle_machine *m, struct heft_pickle *out)
 {
+    heft_pickle_trim(m);
     heft_pickle_hand_over(m, out);
     heft_free(m->stack);
     heft_free(m->marks);

@@ -82,6 +82,7 @@ struct heft_pickle_limits {
     uint64_t opcodes; /* 50 million */
     uint64_t nodes;   /* 20 million */
     uint64_t marks;   /* 1 million */
+    uint64_t bytes;   /* memory of the pickle and its values: 2^64 - 1 */
     uint64_t text;    /* one string or number: 64 MiB; integers 1 MiB */
     bool bare;        /* the argument of REDUCE may be a value that is not a tuple, as in
                          TorchScript */

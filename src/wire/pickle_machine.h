@@ -113,6 +113,8 @@ HEFT_CHECKED bool heft_pickle_bend(struct heft_pickle_machine *m);
 
 /* pickle_nodes.c. Initial allocation; afterwards nodes, items and stack are never NULL. */
 HEFT_CHECKED bool heft_pickle_reserve(struct heft_pickle_machine *m);
+/* Gives back unused capacity of nodes and items. */
+void heft_pickle_trim(struct heft_pickle_machine *m);
 HEFT_CHECKED bool heft_pickle_node_room(struct heft_pickle_machine *m);
 HEFT_CHECKED bool heft_pickle_memo_room(struct heft_pickle_machine *m); /* for the next index … */
 HEFT_CHECKED bool

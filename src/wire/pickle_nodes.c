@@ -25,9 +25,20 @@
 #define FIRST_WORDS ((uint64_t)1 << 16) /* additional words, for a tiny limit */
 #define DOUBLING    ((size_t)1 << 20)   /* entries: larger arrays grow by a quarter */
 
+static uint64_t words_of_nodes(const struct heft_pickle_machine *m)
+{
+    return m->limits.nodes * MOST_WORDS + FIRST_WORDS; /* limits.nodes < 2^32 */
+}
+
+/* What limits.bytes leaves beside the pickle itself. */
+static uint64_t words_of_bytes(const struct heft_pickle_machine *m)
+{
+    return m->limits.bytes > m->n ? (m->limits.bytes - m->n) / WORD : 0;
+}
+
 static uint64_t words_left(const struct heft_pickle_machine *m)
 {
-    const uint64_t most = m->limits.nodes * MOST_WORDS + FIRST_WORDS; /* limits.nodes < 2^32 */
+    const uint64_t most = heft_min_u64(words_of_nodes(m), words_of_bytes(m));
     const uint64_t held = NODE_WORDS * m->cap_nodes + m->cap_items + m->cap_stack + m->cap_memo +
                           2 * m->sparse.cap + m->sparse.dense_cap;
 
@@ -36,10 +47,16 @@ static uint64_t words_left(const struct heft_pickle_machine *m)
 
 static bool over_budget(struct heft_pickle_machine *m)
 {
+    if (words_of_bytes(m) < words_of_nodes(m))
+        return heft_pickle_fail(m, HEFT_LIMIT,
+                                "values, items, stack and memo of more than %" PRIu64
+                                " bytes, which is what the rest of the input leaves of "
+                                "limits.nodes, limits.tensors and limits.expansion together",
+                                words_of_bytes(m) * WORD);
     return heft_pickle_fail(m, HEFT_LIMIT,
                             "values, items, stack and memo of more than %" PRIu64
                             " bytes, which is what %" PRIu64 " values may take: limits.nodes",
-                            (m->limits.nodes * MOST_WORDS + FIRST_WORDS) * WORD, m->limits.nodes);
+                            words_of_nodes(m) * WORD, m->limits.nodes);
 }
 
 /* New capacity of an array with entries of `each` bytes and capacity `cap` that needs `want`, at
@@ -92,6 +109,31 @@ static bool widen_heap(struct heft_pickle_machine *m, uint32_t **numbers, size_t
     *numbers = wider;
     *cap = room;
     return true;
+}
+
+#define WORTH_TRIMMING ((size_t)1 << 20) /* bytes */
+
+/* Gives back the unused capacity of a large array in the arena, if its block allows it. */
+static void trim_array(struct heft_pickle_machine *m, void *items, size_t each, size_t n,
+                       size_t *cap)
+{
+    struct heft_error ignored = {0}; /* the array is still valid */
+    void *smaller, *old;
+
+    if ((*cap - n) * each < WORTH_TRIMMING)
+        return;
+    memcpy(&old, items, sizeof old);
+    smaller = heft_arena_shrink(m->arena, old, *cap * each, n * each, &ignored);
+    if (!smaller)
+        return;
+    memcpy(items, &smaller, sizeof smaller);
+    *cap = n;
+}
+
+void heft_pickle_trim(struct heft_pickle_machine *m)
+{
+    trim_array(m, &m->nodes, sizeof *m->nodes, m->n_nodes, &m->cap_nodes);
+    trim_array(m, &m->items, sizeof *m->items, m->n_items, &m->cap_items);
 }
 
 bool heft_pickle_reserve(struct heft_pickle_machine *m)

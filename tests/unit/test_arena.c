@@ -167,6 +167,27 @@ static void a_large_allocation_grows_in_place_and_a_small_one_moves(void **state
     heft_arena_release(&arena);
 }
 
+static void the_end_of_a_large_allocation_is_given_back(void **state)
+{
+    struct heft_arena arena = {0};
+    struct heft_error err = {0};
+    const size_t large = (size_t)8 << 20, part = (size_t)3 << 20;
+    uint8_t *piece = heft_arena_alloc(&arena, large, &err), *small;
+    const size_t total = arena.total;
+
+    (void)state;
+    memset(piece, 7, part);
+    piece = heft_arena_shrink(&arena, piece, large, part, &err);
+    assert_non_null(piece);
+    assert_int_equal(piece[part - 1], 7);
+    assert_int_equal(arena.total, total - large + part);
+
+    small = heft_arena_alloc(&arena, 32, &err);
+    assert_null(heft_arena_shrink(&arena, small, 32, 16, &err)); /* it shares its block */
+    assert_int_equal(err.code, HEFT_OK);
+    heft_arena_release(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -177,6 +198,7 @@ int main(void)
         cmocka_unit_test(arena_text_ends_in_a_nul_that_is_not_counted),
         cmocka_unit_test(a_large_text_moves_into_the_arena),
         cmocka_unit_test(a_large_allocation_grows_in_place_and_a_small_one_moves),
+        cmocka_unit_test(the_end_of_a_large_allocation_is_given_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -338,6 +338,27 @@ static void shared_values_have_a_budget(void **state)
     expect_over_budget("]q\0", 3, "h\0h\0h\0h\0(h\0h\0h\0h\0h\0e", 20);
 }
 
+/* 200 000 lists of 32 bytes; the pickle itself counts, too. */
+static void the_memory_of_values_has_a_limit_of_its_own(void **state)
+{
+    const struct heft_pickle_limits enough = {.bytes = 16000000}, few = {.bytes = 4000000};
+    static char bytes[200002];
+    struct run run;
+
+    (void)state;
+    memset(bytes, ']', sizeof bytes);
+    bytes[sizeof bytes - 1] = '.';
+    run_pickle_at(&run, bytes, sizeof bytes, 0, &enough);
+    assert_true(run.done);
+    end_run(&run);
+    run_pickle_at(&run, bytes, sizeof bytes, 0, &few);
+    assert_int_equal(run.err.code, HEFT_LIMIT);
+    assert_non_null(strstr(run.err.text, "values, items, stack and memo of more than 3799996 "
+                                         "bytes, which is what the rest of the input leaves"));
+    check_graph(&run.pickle);
+    end_run(&run);
+}
+
 static void values_before_an_error_are_kept(void **state)
 {
     struct run run;
@@ -411,6 +432,7 @@ int main(void)
         cmocka_unit_test(a_global_with_a_name_without_end),
         cmocka_unit_test(an_integer_of_megabytes),
         cmocka_unit_test(errors_count_from_the_base),
+        cmocka_unit_test(the_memory_of_values_has_a_limit_of_its_own),
         cmocka_unit_test(values_before_an_error_are_kept),
         cmocka_unit_test(truncated_at_every_length),
         cmocka_unit_test(every_byte_flipped),

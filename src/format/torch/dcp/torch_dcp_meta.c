@@ -469,7 +469,8 @@ bool heft_dcp_read(struct heft_dcp *out, const struct heft_dcp_input *in, struct
 {
     const struct heft_limits *l = &in->model->limits;
     const struct heft_pickle_limits limits = {.opcodes = l->opcodes,
-                                              .nodes = heft_limit_nodes(l, in->bytes)};
+                                              .nodes = heft_limit_nodes(l, in->bytes),
+                                              .bytes = heft_model_room(in->model)};
     struct reader r = {.out = out,
                        .in = in,
                        .model = in->model,

@@ -1,6 +1,13 @@
 /* torch_entries.c: entries (key, value) that the walk gathers before it visits them, and their
  * cost. */
+#include "format/torch/pickle/torch_provenance.h"
 #include "format/torch/pickle/torch_walk.h"
+
+#define WEIGH_EVERY 256 /* rows or values between two checks of the memory */
+/* Bytes for one of each, with its entry in a hash table. */
+#define STORAGE_BYTES (sizeof(struct heft_torch_storage) + 32)
+#define TEXT_BYTES    (sizeof(struct heft_str) + 16)
+#define ROW_BYTES     (sizeof(size_t) + 2 * sizeof(uint32_t))
 
 bool heft_torch_charge(struct heft_torch *t, uint32_t node, uint64_t n, const char *what,
                        struct heft_error *err)
@@ -16,6 +23,29 @@ bool heft_torch_charge(struct heft_torch *t, uint32_t node, uint64_t n, const ch
 bool heft_torch_spend(struct heft_torch_walk *w, uint32_t node, uint64_t values)
 {
     return heft_torch_charge(w->t, node, values, "values besides the tensors", w->err);
+}
+
+/* Bytes that the reader holds besides the model. */
+static uint64_t bytes_held(const struct heft_torch_walk *w)
+{
+    const struct heft_torch *t = w->t;
+
+    return t->graph.total + t->scratch.total + t->n_storages * STORAGE_BYTES +
+           t->n_texts * TEXT_BYTES + w->cap_entries * sizeof *w->entries +
+           w->cap_frames * sizeof *w->frames + w->n_row_cuts * ROW_BYTES +
+           w->n_cuts * (sizeof *w->cuts + sizeof *w->cut_keys) +
+           w->n_outsiders * sizeof *w->outsiders +
+           (t->provenance ? heft_provenance_bytes(t->provenance) : 0) +
+           (t->taker ? t->taker->bytes(w) : 0);
+}
+
+bool heft_torch_weigh(struct heft_torch_walk *w)
+{
+    if (++w->unweighed < WEIGH_EVERY)
+        return true;
+    w->unweighed = 0;
+    heft_model_hold(w->t->model, &w->t->held, bytes_held(w));
+    return heft_model_fits(w->t->model, w->err);
 }
 
 bool heft_torch_spend_name(struct heft_torch_walk *w, uint64_t bytes)

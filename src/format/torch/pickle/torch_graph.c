@@ -7,6 +7,8 @@
 
 void heft_torch_release(struct heft_torch *t)
 {
+    if (t->model)
+        heft_model_hold(t->model, &t->held, 0);
     heft_strmap_release(&t->keys);
     heft_strmap_release(&t->lost);
     heft_u32map_release(&t->raw);
@@ -79,6 +81,7 @@ bool heft_torch_run(struct heft_torch *t, struct heft_bytes data, struct heft_er
     const struct heft_limits *l = &t->model->limits;
     const struct heft_pickle_limits limits = {.opcodes = l->opcodes,
                                               .nodes = heft_limit_nodes(l, t->model->file_bytes),
+                                              .bytes = heft_model_room(t->model),
                                               .bare = t->is_script};
 
     if (t->model->salvage ? !heft_torch_run_damaged(t, data, &limits, err)
@@ -90,6 +93,7 @@ bool heft_torch_run(struct heft_torch *t, struct heft_bytes data, struct heft_er
 bool heft_torch_look_up(struct heft_torch *t, struct heft_error *err)
 {
     t->meanings = heft_arena_alloc(&t->graph, t->pickle.count * sizeof *t->meanings, err);
+    heft_model_hold(t->model, &t->held, t->graph.total);
     return t->meanings && find_meanings(t, err);
 }
 

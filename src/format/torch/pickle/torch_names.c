@@ -43,7 +43,7 @@ bool heft_torch_add_row(struct heft_torch_walk *w, uint32_t node, struct heft_to
 {
     const char *copy;
 
-    if (!heft_torch_spend_name(w, w->path.n))
+    if (!heft_torch_spend_name(w, w->path.n) || !heft_torch_weigh(w))
         return false;
     copy = heft_arena_text(&w->t->model->mem, (struct heft_str){w->path.p, w->path.n}, w->err);
     if (!copy)

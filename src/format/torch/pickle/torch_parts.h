@@ -101,6 +101,7 @@ struct heft_torch {
 
     struct heft_arena scratch;
     struct heft_arena graph; /* the pickle and its nodes; released first, since it is the largest */
+    uint64_t held; /* bytes counted in model->reading: the arenas, and arrays of the walk */
     struct heft_pickle pickle;
     /* per node: for a GLOBAL the number of its entry, for a PERSID the position in storages */
     uint32_t *meanings;

@@ -29,6 +29,12 @@ struct heft_provenance {
     size_t n_storages, cap_storages, n_rows, cap_rows;
 };
 
+/* Bytes of the arrays. */
+static inline uint64_t heft_provenance_bytes(const struct heft_provenance *provenance)
+{
+    return provenance->n_storages * sizeof *provenance->storages +
+           provenance->n_rows * sizeof *provenance->rows;
+}
 /* Frees the arrays; texts belong to the model's arena. */
 void heft_provenance_release(struct heft_provenance *provenance);
 

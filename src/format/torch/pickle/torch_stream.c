@@ -34,8 +34,10 @@ static struct heft_pickle_limits limits_of(const struct heft_torch_stream *in, u
 {
     const struct heft_limits *l = &in->model->limits;
 
-    return (struct heft_pickle_limits){
-        .opcodes = l->opcodes, .nodes = heft_limit_nodes(l, in->model->file_bytes), .text = text};
+    return (struct heft_pickle_limits){.opcodes = l->opcodes,
+                                       .nodes = heft_limit_nodes(l, in->model->file_bytes),
+                                       .bytes = heft_model_room(in->model),
+                                       .text = text};
 }
 
 static bool read_pickle(const struct heft_torch_stream *in, uint64_t position, uint64_t first,
@@ -88,6 +90,7 @@ bool heft_torch_stream_broken(const struct heft_torch_stream *in, uint64_t posit
     struct heft_bytes data;
 
     heft_arena_release(&t->graph);
+    heft_model_hold(in->model, &t->held, 0);
     if (!heft_source_fetch(&in->bytes, position, n, &t->graph, &data, err) ||
         !heft_torch_run_damaged(t, data, &limits, err))
         return false;

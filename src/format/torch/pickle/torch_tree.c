@@ -44,6 +44,9 @@ static bool set_key(struct heft_torch_walk *w, const struct place *at, struct he
 
     if (!heft_torch_spend_name(w, n))
         return false;
+    value->key = "";
+    if (w->t->taker)
+        return true;
     copy = heft_arena_chars(&w->t->model->mem, n + 2 * quote + 1, w->err);
     if (!copy)
         return false;
@@ -61,19 +64,33 @@ static struct heft_value *new_value(struct heft_torch_walk *w, const struct plac
 {
     struct heft_value *value;
 
-    if (!heft_torch_spend(w, at->node, 1))
+    if (!heft_torch_spend(w, at->node, 1) || !heft_torch_weigh(w))
         return NULL;
-    value = heft_arena_zero(&w->t->model->mem, 1, sizeof *value, w->err);
+    if (w->n_spare > 0) {
+        value = w->spare[--w->n_spare];
+        *value = (struct heft_value){0};
+    } else {
+        value = heft_arena_zero(&w->t->model->mem, 1, sizeof *value, w->err);
+    }
     return value && set_key(w, at, value) ? value : NULL;
 }
 
-static void attach_value(struct heft_torch_frame *parent, struct heft_value *child)
+/* Puts a finished value into its container, or among the spare ones. */
+static bool attach_value(struct heft_torch_walk *w, struct heft_torch_frame *parent,
+                         struct heft_value *child)
 {
+    if (w->t->taker) {
+        if (!heft_grow(&w->spare, &w->cap_spare, w->n_spare, 1, sizeof(void *), w->err))
+            return false;
+        w->spare[w->n_spare++] = child;
+        return true;
+    }
     if (parent->last)
         parent->last->next_sibling = child;
     else
         parent->value->first_child = child;
     parent->last = child;
+    return true;
 }
 
 static bool attach_opaque(struct heft_torch_walk *w, const struct place *at, const char *type_name)
@@ -84,9 +101,8 @@ static bool attach_opaque(struct heft_torch_walk *w, const struct place *at, con
         return false;
     value->kind = HEFT_VALUE_OPAQUE;
     value->type_name = type_name;
-    attach_value(top_frame(w), value);
     top_frame(w)->has_other = true;
-    return true;
+    return attach_value(w, top_frame(w), value);
 }
 
 /* Records, on request, which opcodes made the row just added. */
@@ -178,9 +194,7 @@ static bool pop_frame(struct heft_torch_walk *w)
     }
     parent->has_tensor |= f.has_tensor;
     parent->has_other |= !only_tensors;
-    if (!only_tensors || !is_keyed(parent))
-        attach_value(parent, f.value);
-    return true;
+    return (only_tensors && is_keyed(parent)) || attach_value(w, parent, f.value);
 }
 
 /* A tensor that is already a row. */
@@ -193,8 +207,7 @@ static bool refer_to_row(struct heft_torch_walk *w, const struct place *at, stru
     value->kind = HEFT_VALUE_TENSOR;
     value->text = name.p;
     value->text_len = name.n;
-    attach_value(top_frame(w), value);
-    return true;
+    return attach_value(w, top_frame(w), value);
 }
 
 /* The placeholder of a tensor in a list. If the tensor has other contents, they take the position
@@ -229,9 +242,8 @@ static bool visit_outsider(struct heft_torch_walk *w, const struct place *at,
     value = new_value(w, at);
     if (!value || !heft_torch_add_outsider(w, at->node, &made->row, value))
         return false;
-    attach_value(top_frame(w), value);
     top_frame(w)->has_other = true;
-    return !w->t->taker || w->t->taker->value(w);
+    return w->t->taker ? w->t->taker->value(w) : attach_value(w, top_frame(w), value);
 }
 
 static bool visit_tensor(struct heft_torch_walk *w, const struct place *at,
@@ -317,9 +329,8 @@ static bool visit_node(struct heft_torch_walk *w, struct place *at)
     leaf.key = value->key;
     leaf.key_len = value->key_len;
     *value = leaf;
-    attach_value(top_frame(w), value);
     top_frame(w)->has_other = true;
-    return !w->t->taker || w->t->taker->value(w);
+    return attach_value(w, top_frame(w), value) && (!w->t->taker || w->t->taker->value(w));
 }
 
 /* Names of entries whose key is not a node. */
@@ -546,7 +557,9 @@ bool heft_torch_walk(struct heft_torch *t, struct heft_error *err)
     heft_free(w.cut_keys);
     heft_free(w.row_keys);
     heft_free(w.outsiders);
+    heft_free(w.spare);
     heft_buf_release(&w.path);
     heft_arena_release(&t->graph);
+    heft_model_hold(t->model, &t->held, 0);
     return ok;
 }

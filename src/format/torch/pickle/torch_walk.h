@@ -101,7 +101,10 @@ struct heft_torch_walk {
     size_t cap_row_nodes, cap_cut_keys, cap_row_keys;
     struct heft_torch_outsider *outsiders;
     size_t n_outsiders, cap_outsiders;
+    struct heft_value **spare; /* values to be used again, if the tree is taken: nobody sees them */
+    size_t n_spare, cap_spare;
     uint64_t n_recast, n_doubts;
+    unsigned unweighed;                  /* rows and values added since the memory was checked */
     bool is_deep, has_dot, is_ambiguous; /* two paths may result in one name */
     struct heft_error *err;
 };
@@ -117,6 +120,8 @@ struct heft_tree_taker {
     bool (*value)(struct heft_torch_walk *w);
     /* The newest frame is about to be popped. */
     bool (*close)(struct heft_torch_walk *w);
+    /* Bytes that the taker holds, or will need to take the graph walked so far. */
+    uint64_t (*bytes)(const struct heft_torch_walk *w);
     /* Called with the graph after the walk. */
     bool (*take)(struct heft_torch *t, struct heft_error *err);
 };
@@ -125,6 +130,8 @@ struct heft_tree_taker {
 
 /* Charges values against limits.expansion. `node` is used in the error. */
 HEFT_CHECKED bool heft_torch_spend(struct heft_torch_walk *w, uint32_t node, uint64_t values);
+/* Counts a row or value that is about to be added; HEFT_LIMIT if the memory is used up. */
+HEFT_CHECKED bool heft_torch_weigh(struct heft_torch_walk *w);
 /* Charges the bytes of a name or key. */
 HEFT_CHECKED bool heft_torch_spend_name(struct heft_torch_walk *w, uint64_t bytes);
 HEFT_CHECKED bool heft_torch_add_entry(struct heft_torch_walk *w, uint32_t key, uint32_t value);

@@ -108,14 +108,17 @@ static bool hand_out(struct tensors *t, struct heft_error *err)
     return true;
 }
 
-/* Opens the file as heft_open does, after its steps were shown. A record requested by name may
- * belong to an archive that heft cannot open: then the steps are the whole answer. */
+/* Opens the file as heft_open does, after its steps were shown and the tables for them released. A
+ * record requested by name may belong to an archive that heft cannot open: then the steps are the
+ * whole answer. */
 static bool walk_tensors(struct heft_tracer *tr, const char *path, struct heft_error *err)
 {
     struct tensors t = {.tr = tr};
     struct heft_error why = {0};
     bool ok;
 
+    if (!heft_tracer_shrink(tr))
+        return false;
     t.c = open_with_provenance(path, tr, &t.provenance, &why);
     ok = t.c ? hand_out(&t, err) : tr->options->record && why.code == HEFT_UNSUPPORTED;
     if (!t.c && !ok)

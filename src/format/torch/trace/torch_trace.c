@@ -15,17 +15,41 @@
 #define FIRST_WINDOW    (UINT64_C(1) << 20) /* first window for a pickle of unknown length */
 #define DEFLATED_RECORD (UINT64_C(64) << 20)
 #define MOST_WORK       (UINT64_C(32) << 20) /* budget for showing values, see torch_trace.h */
+#define PLACE_BYTES     (sizeof(struct heft_trace_place) + 32) /* with its name in the table */
+#define MEMO_BYTES      UINT64_C(8) /* of a memo entry: its index, and its place by node */
 #define STREAM_PICKLES  5
 #define OBJECT          4 /* number of the pickle with the tensors */
 
-void heft_tracer_release(struct heft_tracer *tr)
+/* Releases what only the walk of the opcodes needs. */
+static void release_tables(struct heft_tracer *tr)
 {
     heft_strmap_release(&tr->names);
     heft_u32map_release(&tr->by_node);
     heft_buf_release(&tr->name);
     heft_free(tr->places);
     heft_free(tr->memo);
+    tr->places = NULL;
+    tr->memo = NULL;
+    tr->n_places = tr->cap_places = tr->n_memo = tr->cap_memo = 0;
+}
+
+void heft_tracer_release(struct heft_tracer *tr)
+{
+    release_tables(tr);
     heft_arena_release(&tr->mem);
+}
+
+bool heft_tracer_shrink(struct heft_tracer *tr)
+{
+    struct heft_arena mem = {0};
+    const char *record = heft_arena_text(&mem, heft_str_of(tr->record), tr->err);
+
+    heft_tracer_release(tr);
+    tr->zip = (struct heft_zip){0};
+    tr->folder = HEFT_STR("");
+    tr->record = record ? record : "";
+    tr->mem = mem;
+    return record != NULL;
 }
 
 bool heft_tracer_place(struct heft_tracer *tr, struct heft_str name,
@@ -116,10 +140,23 @@ static bool on_step(void *ctx, const struct heft_pickle_step *step)
 
 /* ---- one pickle -------------------------------------------------------------------------- */
 
+/* Bytes of the tables, and for states of the memo's tables, which grow during the walk. */
+static uint64_t table_bytes(const struct heft_tracer *tr, uint64_t nodes)
+{
+    const bool with_state = tr->options->state || is_ranged(tr);
+
+    return tr->mem.total + tr->n_places * PLACE_BYTES + (with_state ? nodes * MEMO_BYTES : 0);
+}
+
 static struct heft_pickle_limits pickle_limits(const struct heft_tracer *tr)
 {
+    const uint64_t most = heft_limit_memory(tr->limits, tr->src->size);
+    const uint64_t nodes = heft_limit_nodes(tr->limits, tr->src->size);
+    const uint64_t tables = table_bytes(tr, nodes);
+
     return (struct heft_pickle_limits){.opcodes = tr->limits->opcodes,
-                                       .nodes = heft_limit_nodes(tr->limits, tr->src->size),
+                                       .nodes = nodes,
+                                       .bytes = most > tables ? most - tables : 1,
                                        .text = tr->limits->pickle,
                                        .bare = tr->is_script};
 }

@@ -78,6 +78,8 @@ struct heft_tracer {
 /* ---- torch_trace.c ---- */
 
 void heft_tracer_release(struct heft_tracer *tr);
+/* Releases everything but the record's name, after the walk. */
+HEFT_CHECKED bool heft_tracer_shrink(struct heft_tracer *tr);
 /* Records the byte range of the storage of that name. */
 HEFT_CHECKED bool heft_tracer_place(struct heft_tracer *tr, struct heft_str name,
                                     const struct heft_trace_place *place);

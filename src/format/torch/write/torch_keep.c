@@ -8,6 +8,9 @@
 
 #include "core/registry.h"
 
+#define ITEM_BYTES                                                                                 \
+    320 /* of a tensor in the lists of exports, views and pieces, which grow by half */
+
 /* ---- order of the storages, new root ----------------------------------------------------- */
 
 /* Sorts the pieces into the order in which the pickle first refers to them. */
@@ -36,6 +39,16 @@ static bool find_top(struct heft_keep *k, const struct heft_torch *t, struct hef
     }
     return k->has_top ||
            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "there is no container at \"%s\"", k->root);
+}
+
+/* For each node: whether it was seen, its memo index, whether it is open. For each entry: its fate
+ * and new key. For each exported tensor: its place in the plan. The new pickle, about as long as the old one, in a buffer that grows by half. */
+static uint64_t bytes_to_take(const struct heft_torch_walk *w)
+{
+    const struct heft_keep *k = (const struct heft_keep *)w->t->taker;
+
+    return w->t->pickle.count * UINT64_C(6) + k->cap_fates + k->cap_renamed * sizeof *k->renamed +
+           w->t->pickle.length + w->t->pickle.length / 2 + k->out->exports->n_items * ITEM_BYTES;
 }
 
 static bool take_graph(struct heft_torch *t, struct heft_error *err)
@@ -89,6 +102,7 @@ static bool read_again(struct heft_keep *k, struct heft_error *err)
 
     heft_model_init(&again, &model->limits, model->formats);
     again.request = heft_torch_ask(&request);
+    again.reading = heft_model_bytes(model); /* both are in memory */
     ok = heft_source_open_slice(&source, &from->source, 0, from->source.size, from->path, err) &&
          heft_model_add_file(&again, &source, from->path, &index, err) &&
          heft_registry_open_source(&again, index, from->format->name, err) &&
@@ -157,6 +171,7 @@ bool heft_keep_plan(struct heft_torch_out *out, enum heft_torch_style style, str
                                     .tensor = heft_keep_tensor,
                                     .value = heft_keep_value,
                                     .close = heft_keep_close,
+                                    .bytes = bytes_to_take,
                                     .take = take_graph},
                           .out = out,
                           .style = style,

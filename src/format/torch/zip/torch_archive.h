@@ -29,6 +29,7 @@ struct heft_torch_zip {
     struct heft_model *model;
     uint32_t source;
     struct heft_arena scratch;
+    uint64_t held; /* bytes counted in model->reading */
     struct heft_zip zip;
     struct heft_str root;       /* "archive", without a slash */
     uint32_t *numbered;         /* zip.count items: K → the entry ROOT/data/K, or HEFT_NONE */

@@ -140,6 +140,7 @@ static bool map_records(struct heft_torch_zip *z, struct heft_error *err)
 
     if (!reserve_records(z, err))
         return false;
+    heft_model_hold(z->model, &z->held, z->scratch.total);
     memset(z->numbered, 0xFF, n * sizeof *z->numbered); /* every byte 0xff: HEFT_NONE */
     for (uint32_t i = 0; i < n; i++) {                  /* fits: at most limits.entries */
         if (!is_inside(z, &z->zip.entries[i]))
@@ -312,6 +313,7 @@ bool heft_torch_open_root(struct heft_torch_zip *z, struct heft_model *model, ui
 
 void heft_torch_release_zip(struct heft_torch_zip *z)
 {
+    heft_model_hold(z->model, &z->held, 0);
     heft_strmap_release(&z->records);
     heft_arena_release(&z->scratch);
 }
