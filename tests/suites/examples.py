@@ -9,14 +9,15 @@ from .common import GOLDEN, ROOT, Fail, golden_inputs, must_succeed, text_of
 ONLY_PLAIN = True
 
 EXAMPLES = ("list", "load_tensor", "convert_progress", "split_items", "save_tensors", "tokens",
-            "read_ranges")
+            "read_ranges", "gpt2")
+TINY = ROOT / "tests/examples"
 CMAKE_PROJECT = """\
 cmake_minimum_required(VERSION 3.25)
 project(stranger C)
 find_package(heft 0.1 REQUIRED)
 foreach(example {examples})
     add_executable(${{example}} {folder}/${{example}}.c)
-    target_link_libraries(${{example}} PRIVATE heft::{target})
+    target_link_libraries(${{example}} PRIVATE heft::{target} m)
 endforeach()
 """
 
@@ -174,7 +175,7 @@ def with_pkg_config(ctx, stage, static):
     folder = ctx.folder("pkgconfig")
     for example in EXAMPLES:
         must_succeed(ctx, ["gcc", "-std=c17", "-Wall", "-Wextra", "-Werror", "-o", folder / example,
-                           ROOT / "examples" / f"{example}.c", *flags])
+                           ROOT / "examples" / f"{example}.c", *flags, "-lm"])
     run_examples(ctx, folder, libraries)
 
 
@@ -232,6 +233,33 @@ def run_examples(ctx, programs, libraries):
     spoken = text_of(must_succeed(ctx, [programs / "tokens", "ab the", vocabulary], env=env).stdout)
     if spoken != "256 259\nab the\n":
         raise Fail(f"tokens says {spoken!r}")
+    run_gpt2(ctx, programs / "gpt2", env)
+
+
+GPT2_COPIES = (("model.npz", ["--cast", "*=F32"]), ("model.h5", ["--cast", "*=F32"]), ("model.pth", []),
+               ("shards/", ["--to", "safetensors", "--max-shard-size", "40KB"]))
+
+
+def run_gpt2(ctx, program, env):
+    """The logits that torch computed, from the files that torch wrote and from conversions of one of them."""
+    expected = json.loads((TINY / "expected.json").read_text())
+    for name, answer in expected.items():
+        check_gpt2(ctx, [program, TINY / name], env, answer)
+    source, folder = TINY / "tiny-bf16.safetensors", ctx.folder("gpt2")
+    for target, options in GPT2_COPIES:
+        must_succeed(ctx, [ctx.heft, "convert", source, "-o", f"{folder}/{target}", *options])
+        check_gpt2(ctx, [program, folder / target], env, expected[source.name])
+
+
+def check_gpt2(ctx, command, env, answer):
+    text = [str(token) for token in answer["text"]]
+    logits = text_of(must_succeed(ctx, [*command, "0", *text], env=env).stdout).split()
+    if len(logits) != len(answer["logits"]) or any(
+            abs(float(found) - wanted) > 1e-4 for found, wanted in zip(logits, answer["logits"])):
+        raise Fail(f"{command}: logits {logits}, torch has {answer['logits']}")
+    more = must_succeed(ctx, [*command, str(len(answer["next"])), *text], env=env).stdout
+    if [int(token) for token in text_of(more).split()] != answer["next"]:
+        raise Fail(f"{command}: continues with {more!r}, torch with {answer['next']}")
 
 
 def choose_input(ctx):
