@@ -30,11 +30,13 @@ struct boxes {
     struct heft_json json;
     struct heft_arena scratch;
     size_t first_box;
+    bool is_refused; /* the error is about a tensor; otherwise about the JSON */
     struct heft_error *err;
 };
 
 static bool refuse_box(struct boxes *b, struct heft_str name, const char *what)
 {
+    b->is_refused = true;
     heft_fail(b->err, HEFT_MALFORMED, PREFIX, "%s", what);
     return heft_error_about(b->err, "tensor", name);
 }
@@ -112,8 +114,8 @@ static bool read_info(struct boxes *b, struct heft_str text, size_t n)
         return false;
     memset(model->boxes + model->n_boxes, 0, n * sizeof *model->boxes);
     b->first_box = model->n_boxes;
-    heft_json_begin(&b->json, (struct heft_bytes){(const uint8_t *)text.p, text.n}, HEFT_NO_OFFSET,
-                    &b->scratch, b->err);
+    heft_json_begin(&b->json, (struct heft_bytes){(const uint8_t *)text.p, text.n}, 0, &b->scratch,
+                    b->err);
     token = heft_json_next(&b->json);
     if (token != HEFT_JSON_OBJECT)
         return heft_json_refuse(&b->json, token, INFO, "an object");
@@ -159,8 +161,7 @@ bool heft_safetensors_read_boxes(struct heft_model *model, uint32_t source, size
         ok = heft_strmap_add(&b.names, model->rows[first_row + i].name, (uint32_t)i, &found, err);
     }
     ok = ok && read_info(&b, model->metadata[at].value, n);
-    if (!ok && err->code == HEFT_MALFORMED &&
-        err->offset != PREFIX) { /* the error is in its JSON */
+    if (!ok && (err->code == HEFT_MALFORMED || err->code == HEFT_LIMIT) && !b.is_refused) {
         err->offset = PREFIX;
         heft_error_about(err, "metadata", HEFT_STR(INFO));
     }

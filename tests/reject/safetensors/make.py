@@ -133,10 +133,10 @@ def metadata():
 
 def boxes():
     """DCP_SHARDING_INFO: position of a part in its tensor."""
-    def info(why, text, found):
+    def info(why, text, found, code="malformed"):
         members = json.dumps({"__metadata__": {"DCP_SHARDING_INFO": text},
                               "w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}})
-        sample("dcp-" + why, pack(members.encode(), D4), "malformed", "0x8", found)
+        sample("dcp-" + why, pack(members.encode(), D4), code, "0x8", found)
 
     def offsets(text):
         return '{"w":{"saved_offsets":%s}}' % text
@@ -144,6 +144,9 @@ def boxes():
     bad = "offsets must be integers, one a dimension, and end below 2^63"
     info("no-json", "{", "metadata DCP_SHARDING_INFO: JSON: text ends")
     info("trailing", offsets("[0]") + "1", "metadata DCP_SHARDING_INFO: JSON: found '1'")
+    info("ninth-byte", '{"zzz":1 x}', "metadata DCP_SHARDING_INFO: JSON: found 'x'")
+    info("nested", '{"zzz":' + "[" * 200 + "]" * 200 + "}",
+         "metadata DCP_SHARDING_INFO: JSON: nested deeper than 127", "limit")
     info("array", "[]", "DCP_SHARDING_INFO is an array")
     info("too-many", offsets("[0,0]"), bad)
     info("too-few", offsets("[]"), "fewer offsets than dimensions")
