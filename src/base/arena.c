@@ -195,7 +195,8 @@ uint64_t *heft_arena_u64(struct heft_arena *arena, size_t n, struct heft_error *
 
 void *heft_arena_zero(struct heft_arena *arena, size_t n, size_t each, struct heft_error *err)
 {
-    const size_t factor = each & (0 - each); /* largest power of two that divides a size */
+    /* largest power of two that divides a size */
+    const size_t factor = each ? (size_t)1 << heft_lowest_bit(each) : 0;
     void *piece;
 
     if (each != 0 && n > SIZE_MAX / each) {

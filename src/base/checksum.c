@@ -42,7 +42,7 @@ uint32_t heft_crc32c(uint32_t crc, const void *p, size_t n)
 #define POLYNOMIAL   0xedb88320u
 #define POLYNOMIAL_C 0x82f63b78u
 
-static uint32_t multiply_polynomials(uint32_t a, uint32_t b, uint32_t polynomial)
+HEFT_WRAPS static uint32_t multiply_polynomials(uint32_t a, uint32_t b, uint32_t polynomial)
 {
     uint32_t product = 0;
 

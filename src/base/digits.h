@@ -7,7 +7,7 @@
 /* Parses the number at p, of which eight bytes must be readable. Returns how many digits it has, 1
  * to 7; 0 if there is no digit, a needless leading zero, or a longer number. A carry can mark bytes
  * wrongly as non-digits, but only above a correct mark, and only the lowest mark counts. */
-static inline unsigned heft_few_digits(const uint8_t *p, uint64_t *out)
+HEFT_WRAPS static inline unsigned heft_few_digits(const uint8_t *p, uint64_t *out)
 {
     const uint64_t each = UINT64_C(0x0101010101010101);
     const uint64_t x = heft_le64(p) ^ each * '0';

@@ -56,12 +56,12 @@ struct sip {
     uint64_t a, b, c, d;
 };
 
-static inline uint64_t rotate_left(uint64_t x, unsigned bits)
+HEFT_WRAPS static inline uint64_t rotate_left(uint64_t x, unsigned bits)
 {
     return x << bits | x >> (64 - bits);
 }
 
-static inline void sip_round(struct sip *s)
+HEFT_WRAPS static inline void sip_round(struct sip *s)
 {
     s->a += s->b;
     s->c += s->d;
@@ -88,7 +88,7 @@ static uint32_t hash_of(struct heft_str key)
     const uint8_t *p = (const uint8_t *)key.p;
     struct sip s = {k0 ^ UINT64_C(0x736f6d6570736575), k1 ^ UINT64_C(0x646f72616e646f6d),
                     k0 ^ UINT64_C(0x6c7967656e657261), k1 ^ UINT64_C(0x7465646279746573)};
-    uint64_t last = (uint64_t)key.n << 56;
+    uint64_t last = (uint64_t)(key.n & 0xff) << 56;
     size_t n = key.n;
 
     for (; n >= 8; n -= 8, p += 8)
@@ -303,7 +303,7 @@ bool heft_differ_reserve(struct heft_differ *differ, size_t count, struct heft_e
     return differ->marks != NULL;
 }
 
-static uint64_t mark_of(struct heft_str text)
+HEFT_WRAPS static uint64_t mark_of(struct heft_str text)
 {
     const uint8_t *p = (const uint8_t *)text.p;
     uint64_t mark = text.n, word = 0;

@@ -35,7 +35,7 @@ HEFT_CHECKED bool heft_strmap_reserve(struct heft_strmap *map, size_t count,
 void heft_strmap_release(struct heft_strmap *map);
 
 /* Bit mixer: a bijection in which every bit of x affects all bits of the result. */
-static inline uint64_t heft_mix(uint64_t x)
+HEFT_WRAPS static inline uint64_t heft_mix(uint64_t x)
 {
     x ^= x >> 30;
     x *= UINT64_C(0xbf58476d1ce4e5b9);

@@ -13,7 +13,7 @@ static const uint32_t ROUND[64] = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-static uint32_t rotate(uint32_t x, unsigned by)
+HEFT_WRAPS static uint32_t rotate(uint32_t x, unsigned by)
 {
     return x >> by | x << (32 - by);
 }
@@ -23,7 +23,7 @@ static uint32_t be32(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-static void expand(const uint8_t *block, uint32_t w[64])
+HEFT_WRAPS static void expand(const uint8_t *block, uint32_t w[64])
 {
     for (size_t i = 0; i < 16; i++)
         w[i] = be32(block + 4 * i);
@@ -35,7 +35,7 @@ static void expand(const uint8_t *block, uint32_t w[64])
     }
 }
 
-static void compress(uint32_t state[8], const uint8_t *block)
+HEFT_WRAPS static void compress(uint32_t state[8], const uint8_t *block)
 {
     uint32_t w[64], s[8];
 

@@ -259,14 +259,14 @@ size_t heft_escape_char(struct heft_str s, char out[HEFT_ESCAPE_MAX], size_t *ou
 }
 
 /* Non-zero if any byte of an all-ASCII word equals `byte`. */
-static uint64_t has_byte(uint64_t word, uint8_t byte)
+HEFT_WRAPS static uint64_t has_byte(uint64_t word, uint8_t byte)
 {
     const uint64_t x = word ^ EACH(byte);
 
     return (x - EACH(1)) & ~x & EACH(0x80);
 }
 
-static bool is_plain_word(uint64_t word)
+HEFT_WRAPS static bool is_plain_word(uint64_t word)
 {
     const uint64_t control = (word - EACH(0x20)) & ~word & EACH(0x80);
 

@@ -13,7 +13,7 @@ bool heft_pages_reserve(struct heft_arena *arena, size_t n, struct heft_error *e
     p = heft_arena_reserve(arena, (size_t)heft_max_u64(n, large) + HEFT_PAGE_LARGE, err);
     if (!p)
         return false;
-    before = (size_t)(-(uintptr_t)p & (HEFT_PAGE_LARGE - 1));
+    before = (HEFT_PAGE_LARGE - (uintptr_t)p % HEFT_PAGE_LARGE) % HEFT_PAGE_LARGE;
     if (before > 0 && !heft_arena_alloc(arena, before, err))
         return false;
     heft_pages_large(p + before, large);
@@ -28,7 +28,7 @@ void *heft_pages_zero(size_t n, void **block, struct heft_error *err)
     *block = heft_alloc(n + align, err);
     if (!*block)
         return NULL;
-    p = (uint8_t *)*block + (-(uintptr_t)*block & (align - 1));
+    p = (uint8_t *)*block + (align - (uintptr_t)*block % align) % align;
     heft_pages_large(p, n);
     return memset(p, 0, n); /* not calloc: it may write before the block */
 }

@@ -558,8 +558,8 @@ void heft_sink_free(struct heft_sink *sink)
     for (size_t i = 0; i < sink->n_files; i++)
         if (!sink->committed)
             abandon_file(sink, sink->files[i]);
-    for (size_t i = sink->made_folders.n; i-- > 0 && !sink->committed && !sink->keep;)
-        (void)heft_os->rmdir(sink->made_folders.items[i]); /* stays if it is not empty */
+    for (size_t i = sink->made_folders.n; i > 0 && !sink->committed && !sink->keep; i--)
+        (void)heft_os->rmdir(sink->made_folders.items[i - 1]); /* stays if it is not empty */
     heft_lock_free(sink->lock);
     heft_lock_free(sink->writing);
     heft_strmap_release(&sink->targets);

@@ -105,13 +105,13 @@ static bool set_old_aside(struct heft_sink *sink, struct heft_error *err)
 
     if (!sink->options.overwrite)
         return true;
-    for (size_t i = sink->n_files; i-- > 0;)
-        if (is_replaced(sink->files[i]))
-            first = i;
+    for (size_t i = sink->n_files; i > 0; i--)
+        if (is_replaced(sink->files[i - 1]))
+            first = i - 1;
     if (first + 1 >= sink->n_files)
         return true;
-    for (size_t i = sink->n_files; i-- > first;)
-        if (is_replaced(sink->files[i]) && !set_aside(sink, sink->files[i]->path, err))
+    for (size_t i = sink->n_files; i > first; i--)
+        if (is_replaced(sink->files[i - 1]) && !set_aside(sink, sink->files[i - 1]->path, err))
             return false;
     return true;
 }
@@ -212,9 +212,9 @@ static void take_back_last(struct heft_sink *sink, struct heft_sink_file *last)
     }
     last->renamed = !sink->keep || heft_os->link(last->path, last->temp) != 0;
     restore_old(sink);
-    for (size_t i = sink->n_files - 1; i-- > 0;)
-        if (sink->files[i]->renamed)
-            take_file_back(sink, sink->files[i]);
+    for (size_t i = sink->n_files - 1; i > 0; i--)
+        if (sink->files[i - 1]->renamed)
+            take_file_back(sink, sink->files[i - 1]);
 }
 
 /* Undoes a failed commit: the new index first, the old index last. */
@@ -230,9 +230,9 @@ static void take_back(struct heft_sink *sink)
         take_back_last(sink, last);
         return;
     }
-    for (size_t i = sink->n_files; i-- > 0;)
-        if (sink->files[i]->renamed)
-            take_file_back(sink, sink->files[i]);
+    for (size_t i = sink->n_files; i > 0; i--)
+        if (sink->files[i - 1]->renamed)
+            take_file_back(sink, sink->files[i - 1]);
     restore_old(sink);
 }
 
