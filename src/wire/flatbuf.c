@@ -48,12 +48,19 @@ bool heft_flat_root(const struct heft_flat *flat, const char *what, struct heft_
     return follow_reference(flat, 0, what, &at, err) && heft_flat_table(flat, at, what, out, err);
 }
 
+/* The vtable of the table at `at` is `back` bytes before it, a signed number. UINT64_MAX: before the buffer. */
+static uint64_t vtable_of(uint64_t at, uint32_t back)
+{
+    if (back > HEFT_FLAT_MAX)
+        return at + (UINT32_MAX - back) + 1;
+    return back <= at ? at - back : UINT64_MAX;
+}
+
 bool heft_flat_table(const struct heft_flat *flat, uint64_t at, const char *what,
                      struct heft_flat_table *out, struct heft_error *err)
 {
     const uint32_t back = is_inside(flat, at, 4, 4) ? heft_le32(flat->p + at) : 0;
-    /* A signed relative offset: a negative result wraps to a position outside of the buffer */
-    const uint64_t vtable = back <= HEFT_FLAT_MAX ? at - back : at + (UINT32_MAX - back) + 1;
+    const uint64_t vtable = vtable_of(at, back);
 
     if (!is_inside(flat, at, 4, 4))
         return heft_fail(err, HEFT_MALFORMED, at, "%s: the buffer ends before a table", what);

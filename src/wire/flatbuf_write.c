@@ -98,8 +98,8 @@ uint32_t heft_flat_put_vector(struct heft_flat_out *out, const uint64_t *items, 
 {
     align_for(out, n * each, 4);
     align_for(out, n * each, each);
-    for (size_t i = n; i-- > 0;)
-        put_number(out, items[i], each);
+    for (size_t i = n; i > 0; i--)
+        put_number(out, items[i - 1], each);
     put_scalar(out, n, 4);
     return (uint32_t)out->n;
 }
@@ -107,8 +107,8 @@ uint32_t heft_flat_put_vector(struct heft_flat_out *out, const uint64_t *items, 
 uint32_t heft_flat_put_refs(struct heft_flat_out *out, const uint32_t *refs, size_t n)
 {
     align_for(out, n * 4, 4);
-    for (size_t i = n; i-- > 0;)
-        put_ref(out, refs[i]);
+    for (size_t i = n; i > 0; i--)
+        put_ref(out, refs[i - 1]);
     put_scalar(out, n, 4);
     return (uint32_t)out->n;
 }
@@ -158,6 +158,12 @@ static size_t put_vtable(struct heft_flat_out *out, const uint8_t *vtable, size_
     return out->n;
 }
 
+/* Two's complement: the vtable precedes the table, or, if shared, follows it. */
+HEFT_WRAPS static uint32_t vtable_distance(uint32_t vtable, uint32_t table)
+{
+    return vtable - table;
+}
+
 uint32_t heft_flat_end(struct heft_flat_out *out)
 {
     uint8_t vtable[4 + 2 * HEFT_FLAT_FIELDS] = {0};
@@ -179,8 +185,7 @@ uint32_t heft_flat_end(struct heft_flat_out *out)
         found = put_vtable(out, vtable, n);
     if (out->failed)
         return 0;
-    /* signed: the vtable precedes the table, or, if shared, follows it */
-    heft_put_le32(out->p + out->cap - table, (uint32_t)found - (uint32_t)table);
+    heft_put_le32(out->p + out->cap - table, vtable_distance((uint32_t)found, (uint32_t)table));
     return (uint32_t)table;
 }
 

@@ -150,10 +150,11 @@ static bool is_let_pass(const struct heft_json *json)
 /* What may come after a complete value, by the container. */
 static uint8_t after_value(const struct heft_json *json)
 {
-    const uint32_t top = json->depth - 1;
+    uint32_t top;
 
     if (json->depth == 0)
         return HEFT_JSON_DONE;
+    top = json->depth - 1;
     return json->in_object[top >> 3] >> (top & 7) & 1 ? HEFT_JSON_AFTER_MEMBER
                                                       : HEFT_JSON_AFTER_ITEM;
 }
@@ -194,7 +195,7 @@ static inline enum heft_json_token close_container(struct heft_json *json,
 /* The high bits of bytes below `limit`, which is at most 0x80 (SWAR). A borrow can set wrong bits,
  * but only above a correct one: the result is zero if no byte is below, and the lowest bit is
  * correct. */
-static inline uint64_t marks_below(uint64_t word, uint8_t limit)
+HEFT_WRAPS static inline uint64_t marks_below(uint64_t word, uint8_t limit)
 {
     return (word - EACH_BYTE(limit)) & ~word & EACH_BYTE(0x80);
 }
@@ -202,7 +203,7 @@ static inline uint64_t marks_below(uint64_t word, uint8_t limit)
 /* Number of bytes before the first quote, backslash or control character; n if there is none. Bytes
  * above the quote need only one test. The high bits of *seen are set if any of the bytes is not
  * ASCII. */
-static inline size_t plain_run(const uint8_t *p, size_t n, uint64_t *seen)
+HEFT_WRAPS static inline size_t plain_run(const uint8_t *p, size_t n, uint64_t *seen)
 {
     size_t at = 0;
 
@@ -388,7 +389,7 @@ static bool any_string(struct heft_json *json)
 
 /* Number of bytes before the first quote, backslash, control character or non-ASCII byte; n if no
  * whole word has one. Borrows as in marks_below. */
-static inline size_t ascii_run(const uint8_t *p, size_t n)
+HEFT_WRAPS static inline size_t ascii_run(const uint8_t *p, size_t n)
 {
     for (size_t at = 0; n - at >= 8; at += 8) {
         const uint64_t word = heft_le64(p + at);
@@ -586,8 +587,9 @@ static HEFT_NOINLINE enum heft_json_token any_number(struct heft_json *json)
 
 #define SURE_DIGITS 19 /* so many digits are always below 2^64 */
 
-/* Reads a whole number of at most SURE_DIGITS digits, the first of which is `digit`. */
-static HEFT_NOINLINE enum heft_json_token read_number(struct heft_json *json, int digit)
+/* Reads a whole number of at most SURE_DIGITS digits, the first of which is `digit`. More digits may
+ * overflow, and are read once more by any_number. */
+HEFT_WRAPS static HEFT_NOINLINE enum heft_json_token read_number(struct heft_json *json, int digit)
 {
     const uint8_t *const begin = json->data.p + json->at, *p = begin;
     const uint8_t *const end = json->data.p + json->data.n;
@@ -676,14 +678,16 @@ static HEFT_NOINLINE enum heft_json_token any_key(struct heft_json *json)
 /* Reads the key that begins with c, and its colon. */
 static HEFT_NOINLINE enum heft_json_token read_key(struct heft_json *json, int c)
 {
-    const size_t begin = json->at + 1, n = json->data.n - begin;
-    const uint8_t *const p = json->data.p + begin;
-    size_t run;
+    const size_t begin = json->at + 1;
+    const uint8_t *p;
+    size_t n, run;
 
     json->where = json->base + json->at;
     if (HEFT_UNLIKELY(c != '"'))
         return retry_unexpected(json,
                                 json->expect == HEFT_JSON_FIRST_KEY ? "a key or '}'" : "a key");
+    p = json->data.p + begin;
+    n = json->data.n - begin;
     run = ascii_run(p, n);
     if (HEFT_UNLIKELY(n - run < 2 || p[run] != '"' || p[run + 1] != ':'))
         return any_key(json);

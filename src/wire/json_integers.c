@@ -5,8 +5,8 @@
 #define SURE_DIGITS 19 /* so many digits are always below 2^64 */
 
 /* Parses the digits at p, at most SURE_DIGITS of them and followed by another byte. Returns their
- * number; 0 if the text has any other form. */
-static inline size_t plain_integer(const uint8_t *p, size_t n, uint64_t *value)
+ * number; 0 if the text has any other form. The sum of 20 digits, which is not used, may overflow. */
+HEFT_WRAPS static inline size_t plain_integer(const uint8_t *p, size_t n, uint64_t *value)
 {
     const size_t most = heft_min_size(n, SURE_DIGITS + 1);
     size_t at = n > 8 ? heft_few_digits(p, value) : 0;

@@ -36,7 +36,7 @@ static void put_shape(struct heft_buf *buf, unsigned rank, const uint64_t *shape
 
 static void put_spaces(struct heft_buf *buf, size_t n)
 {
-    while (n-- > 0)
+    for (; n > 0; n--)
         heft_buf_char(buf, ' ');
 }
 

@@ -325,7 +325,7 @@ static bool next_within(struct reader *r, enum token *token, size_t *around)
 
 static bool end_around(struct reader *r, size_t around)
 {
-    while (around-- > 0) {
+    for (; around > 0; around--) {
         const enum token token = next_token(r);
 
         if (!is_close(r, token, ')'))

@@ -31,8 +31,8 @@ void heft_ordered_put_number(struct heft_buf *out, uint64_t v)
     while (n < 8 && v >> (8 * n) != 0)
         n++;
     heft_buf_char(out, (char)n);
-    while (n-- > 0)
-        heft_buf_char(out, (char)(v >> (8 * n) & 0xff));
+    for (; n > 0; n--)
+        heft_buf_char(out, (char)(v >> (8 * (n - 1)) & 0xff));
 }
 
 void heft_ordered_put_text(struct heft_buf *out, struct heft_str text)

@@ -26,7 +26,7 @@ bool heft_pickle_op_float(struct heft_pickle_machine *m)
 bool heft_pickle_new_long(struct heft_pickle_machine *m, struct heft_bytes number)
 {
     const uint8_t sign = number.n && number.p[number.n - 1] & 0x80 ? 0xFF : 0;
-    uint64_t value = sign ? UINT64_MAX : 0;
+    uint64_t value = 0;
 
     /* Skip bytes that only repeat the sign. */
     while (number.n > 8 && number.p[number.n - 1] == sign &&
@@ -34,9 +34,9 @@ bool heft_pickle_new_long(struct heft_pickle_machine *m, struct heft_bytes numbe
         number.n--;
     if (number.n > 8)
         return heft_pickle_new_text(m, HEFT_PICKLE_BIGINT, number);
-    for (size_t i = number.n; i-- > 0;)
-        value = value << 8 | number.p[i];
-    return heft_pickle_new_int(m, (int64_t)value);
+    for (size_t i = number.n; i > 0; i--)
+        value = value << 8 | (uint8_t)(number.p[i - 1] ^ sign);
+    return heft_pickle_new_int(m, (int64_t)(sign ? ~value : value));
 }
 
 bool heft_pickle_op_long(struct heft_pickle_machine *m)

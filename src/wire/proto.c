@@ -374,7 +374,7 @@ static void convert_bits(struct heft_proto *p, enum heft_proto_type type, uint64
         p->u64 = low;
         break;
     case HEFT_PROTO_SINT64:
-        p->u64 = bits >> 1 ^ (0 - (bits & 1));
+        p->u64 = bits & 1 ? ~(bits >> 1) : bits >> 1;
         break;
     case HEFT_PROTO_BOOL:
         p->u64 = bits != 0;
@@ -596,10 +596,13 @@ bool heft_proto_skip(struct heft_proto *p)
 
 bool heft_proto_skip_last(struct heft_proto *p, uint32_t number)
 {
-    const uint64_t left = level_end(p) - heft_proto_here(p);
     const uint8_t *const next = p->data + p->at;
+    uint64_t left;
 
-    if (p->failed || p->doc->is_text || left < 2 || left > 2 + MOST_SHORT || p->n - p->at < 2 ||
+    if (p->failed || p->doc->is_text)
+        return false;
+    left = level_end(p) - heft_proto_here(p);
+    if (left < 2 || left > 2 + MOST_SHORT || p->n - p->at < 2 ||
         next[0] != (number << 3 | HEFT_PROTO_LEN) || next[1] != left - 2)
         return false;
     skip_bytes(p, left);

@@ -347,8 +347,8 @@ static bool parse_integer(struct heft_proto *p, struct heft_bytes word, bool neg
         most = most / 2 + negative;
     if ((negative && !has_sign) || !unsigned_of(word, most, &p->u64))
         return bad_value(p, word, "number that fits");
-    if (negative)
-        p->u64 = 0 - p->u64;
+    if (negative && p->u64 != 0)
+        p->u64 = ~p->u64 + 1;
     return true;
 }
 

@@ -28,7 +28,7 @@
 #define HEFT_SSTABLE_MAGIC   "\x57\xfb\x80\x8b\x24\x75\x47\xdb" /* the last bytes of a table */
 
 /* Unmasks a CRC-32C as stored in a table or a bundle. */
-static inline uint32_t heft_crc_unmask(uint32_t masked)
+HEFT_WRAPS static inline uint32_t heft_crc_unmask(uint32_t masked)
 {
     const uint32_t turned = masked - 0xa282ead8u;
 

@@ -16,7 +16,7 @@
 #define HEFT_CRC_MASK_ZERO 0xa282ead8u /* masked CRC of an empty string */
 
 /* Masks a CRC-32C as stored in a table or a bundle. */
-static inline uint32_t heft_crc_mask(uint32_t crc)
+HEFT_WRAPS static inline uint32_t heft_crc_mask(uint32_t crc)
 {
     return ((crc >> 15) | (crc << 17)) + HEFT_CRC_MASK_ZERO;
 }

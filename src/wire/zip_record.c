@@ -37,7 +37,7 @@ static bool has_parent(struct heft_str name)
 #define TOPS       EACH(0x80)
 
 /* Not zero if one of 8 bytes is NUL, `\\`, `.`, a capital or not ASCII. */
-static inline uint64_t odd_bytes(const char *p)
+HEFT_WRAPS static inline uint64_t odd_bytes(const char *p)
 {
     const uint64_t word = heft_le64((const uint8_t *)p);
     const uint64_t slash = word ^ EACH('\\'), dot = word ^ EACH('.'), low = word & ~TOPS;
