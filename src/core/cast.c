@@ -33,7 +33,7 @@ typedef uint32_t cast_loop(const uint8_t *restrict src, uint8_t *restrict dst, s
 /* Narrows the magnitude of a finite F32 to such a float, rounded to nearest even. The result
  * exceeds the largest finite magnitude if the value overflows. Subnormal results are rounded by
  * adding a number whose unit in the last place is that of the result. */
-static inline uint32_t narrow_float(uint32_t mag, unsigned man, unsigned bias)
+HEFT_WRAPS static inline uint32_t narrow_float(uint32_t mag, unsigned man, unsigned bias)
 {
     const uint32_t magic = (127u + 1 - bias - man + 23) << 23;
     const uint32_t tiny =
@@ -47,7 +47,7 @@ static inline uint32_t narrow_float(uint32_t mag, unsigned man, unsigned bias)
 
 /* ---- F32 bits to small floats; `over`: a finite value overflowed ------------------------- */
 
-static inline uint16_t bf16_of_f32(uint32_t u, uint32_t *over)
+HEFT_WRAPS static inline uint16_t bf16_of_f32(uint32_t u, uint32_t *over)
 {
     const uint32_t mag = u & HEFT_F32_ABS;
     const uint32_t rounded = (u + 0x7FFF + ((u >> 16) & 1)) >> 16;

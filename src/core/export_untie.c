@@ -53,7 +53,9 @@ static bool flat_extent(const struct heft_row *row, uint64_t *last)
     uint64_t count = 1, step = 0;
 
     *last = 0;
-    for (unsigned d = row->rank; d-- > 0;) {
+    for (unsigned left = row->rank; left > 0; left--) {
+        const unsigned d = left - 1;
+
         if (row->shape[d] == 1)
             continue;
         if (count > 1 && row->stride[d] != count * step)
@@ -216,7 +218,8 @@ static bool untier_init(struct untier *u, struct heft_export_list *exports,
     if (!u->head || !u->next || !u->aliases || !u->dropped)
         return false;
     memset(u->head, 0xff, (storages + 1) * sizeof *u->head);
-    for (uint32_t i = (uint32_t)n; i-- > 0;) {
+    for (uint32_t left = (uint32_t)n; left > 0; left--) {
+        const uint32_t i = left - 1;
         const struct heft_row *const row = exports->items[i].row;
 
         if (row->parts) /* parts never share a storage with other rows */

@@ -318,6 +318,8 @@ static struct heft_dim dim_of(const struct heft_row *row, unsigned i)
 
     if (block > 1 && i + 1 == row->rank)
         return (struct heft_dim){.n = row->shape[i] / block, .from = heft_dtype_block_bytes(dtype)};
+    if (row->shape[i] == 1) /* its stride may be any number */
+        return (struct heft_dim){.n = 1};
     return (struct heft_dim){.n = row->shape[i], .from = heft_dtype_span(dtype, row->stride[i])};
 }
 

@@ -36,13 +36,16 @@ static void cut_block(const struct parted *g, uint64_t most, struct block *block
         block->hi[k] = shape[k];
     }
     block->count = inner;
-    for (unsigned d = k; d-- > 0; index /= shape[d]) {
+    for (unsigned left = k; left > 0; left--) {
+        const unsigned d = left - 1;
+
         block->lo[d] = index % shape[d];
         block->hi[d] = block->lo[d] + 1;
         if (d + 1 == k) {
             block->hi[d] = block->lo[d] + heft_min_u64(most / inner, shape[d] - block->lo[d]);
             block->count = inner * (block->hi[d] - block->lo[d]);
         }
+        index /= shape[d];
     }
 }
 
@@ -83,17 +86,20 @@ static bool cut_box(const struct parted *g, const struct block *block, const str
 {
     uint64_t from[HEFT_ROW_DIMS], element = 0, step = 1;
 
-    for (unsigned d = g->row->rank; d-- > 0; step *= part->extent[d])
-        from[d] = g->each * (part->stride ? part->stride[d] : step);
+    for (unsigned d = g->row->rank; d > 0; d--) {
+        from[d - 1] = g->each * (part->stride ? part->stride[d - 1] : step);
+        step *= part->extent[d - 1];
+    }
     box->n = 0;
     box->from = part->offset;
     for (unsigned d = 0; d < g->row->rank; d++) {
         const uint64_t lo = heft_max_u64(block->lo[d], part->start[d]);
         const uint64_t hi = heft_min_u64(block->hi[d], part->start[d] + part->extent[d]);
-        const struct heft_dim dim = {.n = hi - lo, .from = from[d], .to = g->step[d] * g->each};
+        struct heft_dim dim = {.from = from[d], .to = g->step[d] * g->each};
 
         if (lo >= hi)
             return false;
+        dim.n = hi - lo;
         box->from += (lo - part->start[d]) * from[d];
         element += lo * g->step[d];
         add_dim(box, &dim);
@@ -156,8 +162,10 @@ bool heft_gather_parts(struct heft_reader *reader, const struct heft_row *row, u
     struct block block = {.first = first};
     uint64_t step = 1;
 
-    for (unsigned d = row->rank; d-- > 0; step *= row->shape[d])
-        g.step[d] = step;
+    for (unsigned d = row->rank; d > 0; d--) {
+        g.step[d - 1] = step;
+        step *= row->shape[d - 1];
+    }
     for (uint64_t at = 0; at < count; at += block.count) {
         block.first = first + at;
         cut_block(&g, count - at, &block);

@@ -101,8 +101,11 @@ const struct heft_format_option *heft_model_idle_option(const struct heft_model 
     for (size_t i = 0; i < model->options.n; i++) {
         const struct heft_format_option *const option = model->options.list[i].option;
 
-        if (!is_known(model, option->name) && index-- == 0)
+        if (is_known(model, option->name))
+            continue;
+        if (index == 0)
             return option;
+        index--;
     }
     return NULL;
 }

@@ -102,11 +102,14 @@ static bool link_rows(struct layout *layout, struct heft_error *err)
     if (!layout->first_use || !layout->uses)
         return false;
     memset(layout->first_use, 0xff, (model->n_storages + 1) * sizeof(uint32_t));
-    for (size_t i = model->n_blobs; i-- > 0;)
-        add_use(layout, model->blobs[i].storage, (uint32_t)(model->n_rows + i), 0, &n);
-    for (uint32_t i = (uint32_t)model->n_rows; i-- > 0;)
-        for (uint32_t k = heft_row_pieces(&model->rows[i]); k-- > 0;)
-            add_use(layout, heft_row_storage(&model->rows[i], k), i, k, &n);
+    for (size_t i = model->n_blobs; i > 0; i--)
+        add_use(layout, model->blobs[i - 1].storage, (uint32_t)(model->n_rows + i - 1), 0, &n);
+    for (uint32_t i = (uint32_t)model->n_rows; i > 0; i--) {
+        const struct heft_row *const row = &model->rows[i - 1];
+
+        for (uint32_t k = heft_row_pieces(row); k > 0; k--)
+            add_use(layout, heft_row_storage(row, k - 1), i - 1, k - 1, &n);
+    }
     return true;
 }
 

@@ -279,9 +279,9 @@ static void link_members(const struct merging *m, const struct heft_value *dict)
 {
     const struct heft_value *next = NULL;
 
-    for (size_t i = m->n_members; i-- > 0;) {
-        m->members[i].value->next_sibling = next;
-        next = m->members[i].value;
+    for (size_t i = m->n_members; i > 0; i--) {
+        m->members[i - 1].value->next_sibling = next;
+        next = m->members[i - 1].value;
     }
     ((struct heft_value *)dict)->first_child =
         next; /* not const in fact: made by a reader in the model's memory */

@@ -57,16 +57,24 @@ static void copy_plane(uint8_t *dst, const uint8_t *src, struct heft_dim a, stru
         }
 }
 
+/* Stride by which dimensions are ordered. In the scratch a stride of 0 (an expanded dimension) counts as the
+ * largest. */
+static uint64_t stride_of(const struct heft_dim *dim, bool in_scratch)
+{
+    if (!in_scratch)
+        return dim->to;
+    return dim->at ? dim->at : UINT64_MAX;
+}
+
 /* Removes and returns the dimension with the smallest stride, in the destination or in the
- * scratch. In the scratch a stride of 0 (an expanded dimension) counts as the largest. Returns a
- * dimension of extent 1 if none is left. */
+ * scratch. Returns a dimension of extent 1 if none is left. */
 static struct heft_dim take_smallest(struct heft_dim *dims, unsigned *n, bool in_scratch)
 {
     struct heft_dim found = {.n = 1};
     unsigned best = 0;
 
     for (unsigned i = 1; i < *n; i++)
-        if (in_scratch ? dims[i].at - 1 < dims[best].at - 1 : dims[i].to < dims[best].to)
+        if (stride_of(&dims[i], in_scratch) < stride_of(&dims[best], in_scratch))
             best = i;
     if (*n == 0)
         return found;

@@ -42,7 +42,7 @@ static uint64_t multiply_modulo(uint64_t a, uint64_t b)
 /* ---- checking that parts tile the tensor ------------------------------------------------- */
 
 /* Prefix sum of the random weights: that of the indexes [0, index) of a dimension. */
-static uint64_t weight_below(uint64_t seed, unsigned dim, uint64_t index)
+HEFT_WRAPS static uint64_t weight_below(uint64_t seed, unsigned dim, uint64_t index)
 {
     const uint64_t of_dim = heft_mix(seed + (dim + 1) * UINT64_C(0x9e3779b97f4a7c15));
 
@@ -308,9 +308,9 @@ static struct heft_part cut_part(const struct slicer *s, const struct heft_part 
     uint64_t packed[HEFT_ROW_DIMS], step = 1;
     struct heft_part out = *part;
 
-    for (unsigned d = rank; d-- > 0;) {
-        packed[d] = part->stride ? part->stride[d] : step;
-        step *= part->extent[d];
+    for (unsigned d = rank; d > 0; d--) {
+        packed[d - 1] = part->stride ? part->stride[d - 1] : step;
+        step *= part->extent[d - 1];
     }
     out.start = start;
     out.extent = extent;
@@ -381,9 +381,11 @@ static void drop_packed(struct heft_row *row)
 {
     uint64_t want = 1;
 
-    for (unsigned d = row->rank; row->stride && d-- > 0; want *= row->shape[d])
-        if (row->shape[d] > 1 && row->stride[d] != want)
+    for (unsigned d = row->rank; row->stride && d > 0; d--) {
+        if (row->shape[d - 1] > 1 && row->stride[d - 1] != want)
             return;
+        want *= row->shape[d - 1];
+    }
     row->stride = NULL;
 }
 

@@ -361,7 +361,7 @@ static bool count_values(struct counting *c, const struct heft_model *model, con
         if (ok)
             stack[depth++] = (struct step){model->values->first_child, 0};
     }
-    while (ok && depth > 0 && left-- > 0) {
+    for (; ok && depth > 0 && left > 0; left--) {
         const struct step at = stack[depth - 1];
 
         put_path(&path, &at);

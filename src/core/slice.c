@@ -8,9 +8,9 @@ static void packed_strides(const struct heft_row *row, uint64_t *stride)
 {
     uint64_t step = 1;
 
-    for (unsigned i = row->rank; i-- > 0;) {
-        stride[i] = step;
-        step *= row->shape[i];
+    for (unsigned i = row->rank; i > 0; i--) {
+        stride[i - 1] = step;
+        step *= row->shape[i - 1];
     }
 }
 
@@ -19,12 +19,12 @@ static bool is_packed(const uint64_t *shape, const uint64_t *stride, unsigned ra
 {
     uint64_t want = 1;
 
-    for (unsigned i = rank; i-- > 0;) {
-        if (shape[i] == 0)
+    for (unsigned i = rank; i > 0; i--) {
+        if (shape[i - 1] == 0)
             return true;
-        if (shape[i] > 1 && stride[i] != want)
+        if (shape[i - 1] > 1 && stride[i - 1] != want)
             return false;
-        want *= shape[i];
+        want *= shape[i - 1];
     }
     return true;
 }
@@ -79,13 +79,23 @@ static bool check_ranges(const struct heft_row *row, const struct heft_range *ra
     return n_ranges < row->rank || check_blocks(dtype, &ranges[row->rank - 1], row->rank - 1, err);
 }
 
+/* Whether a row is empty, or one of the ranges. The strides of an empty row may be any numbers. */
+static bool is_empty_slice(const struct heft_row *row, const struct heft_range *ranges,
+                           size_t n_ranges)
+{
+    for (unsigned i = 0; i < row->rank; i++)
+        if (i < n_ranges ? ranges[i].start == ranges[i].stop : row->shape[i] == 0)
+            return true;
+    return false;
+}
+
 /* Fills shape and stride with the kept dimensions and returns their number. *moved: elements
  * from the first element of the row to that of the slice; 0 if the slice is empty. */
 static unsigned cut_dims(const struct heft_row *row, const struct heft_range *ranges,
                          size_t n_ranges, uint64_t *shape, uint64_t *stride, uint64_t *moved)
 {
+    const bool is_empty = is_empty_slice(row, ranges, n_ranges);
     unsigned rank = 0;
-    bool empty = false;
 
     *moved = 0;
     if (row->stride)
@@ -96,15 +106,13 @@ static unsigned cut_dims(const struct heft_row *row, const struct heft_range *ra
         const struct heft_range whole = {0, row->shape[i], false};
         const struct heft_range range = i < n_ranges ? ranges[i] : whole;
 
-        *moved += range.start * stride[i];
-        empty |= range.start == range.stop;
+        if (!is_empty)
+            *moved += range.start * stride[i];
         if (range.drop)
             continue;
         shape[rank] = range.stop - range.start;
         stride[rank++] = stride[i]; /* in place: rank is at most i */
     }
-    if (empty)
-        *moved = 0;
     return rank;
 }
 

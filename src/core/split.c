@@ -59,10 +59,15 @@ struct first_seen {
     size_t index;
 };
 
+HEFT_WRAPS static size_t home_of(uint64_t storage, size_t mask)
+{
+    return (size_t)(storage * UINT64_C(0x9E3779B97F4A7C15) >> 32) & mask;
+}
+
 /* Hash table with open addressing: storage number → first item with it. */
 static size_t first_of(struct first_seen *table, size_t mask, uint64_t storage, size_t index)
 {
-    size_t at = (size_t)(storage * 0x9E3779B97F4A7C15u >> 32) & mask;
+    size_t at = home_of(storage, mask);
 
     while (table[at].index != SIZE_MAX && table[at].storage != storage)
         at = (at + 1) & mask;
@@ -102,11 +107,14 @@ static void put_in_order(size_t n, const uint32_t *shards, const size_t *first, 
         begin[k] += begin[k - 1];
     for (size_t i = 0; i < n; i++)
         chain[i] = SIZE_MAX;
-    for (size_t i = n; i-- > 0;) /* chain[f]: next item of the same storage */
+    for (size_t left = n; left > 0; left--) { /* chain[f]: next item of the same storage */
+        const size_t i = left - 1;
+
         if (first[i] != i) {
             chain[i] = chain[first[i]];
             chain[first[i]] = i;
         }
+    }
     for (size_t i = 0; i < n; i++) {
         if (first[i] != i)
             continue;

@@ -78,12 +78,12 @@ static bool is_row_major(const struct heft_row *row)
 {
     uint64_t want = 1;
 
-    for (unsigned i = row->rank; i-- > 0;) {
-        if (row->shape[i] == 1)
+    for (unsigned i = row->rank; i > 0; i--) {
+        if (row->shape[i - 1] == 1)
             continue;
-        if (row->stride[i] != want)
+        if (row->stride[i - 1] != want)
             return false;
-        want *= row->shape[i]; /* no overflow: the product was checked before */
+        want *= row->shape[i - 1]; /* no overflow: the product was checked before */
     }
     return true;
 }

@@ -55,15 +55,15 @@ static void list_leaves(struct window_walk *s)
 
 /* `before`: offset of the window minus offset of the first leaf, modulo 2^64; the subtraction
  * below undoes the wrap-around. */
-static inline void copy_each(uint8_t *dst, const uint8_t *src, const struct leaf *leaves, size_t n,
-                             uint64_t before, size_t size)
+HEFT_WRAPS static inline void copy_each(uint8_t *dst, const uint8_t *src, const struct leaf *leaves,
+                                        size_t n, uint64_t before, size_t size)
 {
     for (size_t i = 0; i < n; i++)
         memcpy(dst + leaves[i].to, src + (leaves[i].from - before), size);
 }
 
-static void copy_leaves(const struct window_walk *s, uint64_t from, uint64_t to, size_t first,
-                        size_t end)
+HEFT_WRAPS static void copy_leaves(const struct window_walk *s, uint64_t from, uint64_t to,
+                                   size_t first, size_t end)
 {
     const struct leaf *const leaves = s->leaves + first;
     const size_t n = end - first;
