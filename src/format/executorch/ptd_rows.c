@@ -189,11 +189,13 @@ bool heft_ptd_set_dims(struct heft_model *model, const struct heft_ptd_entry *e,
     row->shape = shape;
     if (!e->order)
         return true;
-    for (unsigned i = e->rank; i-- > 0;) {
-        shape[e->rank + e->order[i]] = step;
+    for (unsigned i = e->rank; i > 0; i--) {
+        const uint8_t d = e->order[i - 1];
+
+        shape[e->rank + d] = step;
         /* At most 16 factors of 31 bits: if this overflows, the size was refused or an extent is
          * 0 */
-        step *= shape[e->order[i]] ? shape[e->order[i]] : 1;
+        step *= shape[d] ? shape[d] : 1;
     }
     row->stride = shape + e->rank;
     row->dim_order = e->order;

@@ -48,10 +48,11 @@ static bool has_strides(const struct heft_row *row, const uint64_t *stride, cons
 {
     uint64_t step = 1;
 
-    for (unsigned i = row->rank; i-- > 0;) {
-        if (stride[order[i]] != step)
+    for (unsigned i = row->rank; i > 0; i--) {
+        if (stride[order[i - 1]] != step)
             return false;
-        step *= heft_max_u64(row->shape[order[i]], 1); /* no overflow: the tensor was validated */
+        step *=
+            heft_max_u64(row->shape[order[i - 1]], 1); /* no overflow: the tensor was validated */
     }
     return true;
 }

@@ -187,9 +187,9 @@ static bool make_maps(struct namer *n)
     for (uint32_t i = 0; i < r->n_entries; i++)
         if (!heft_strmap_add(&n->paths, r->entries[i].path, i, &other, n->err))
             return false;
-    for (size_t i = r->n_lists; i-- > 0;)
-        if (r->lists[i].is_layers)
-            n->top = r->lists[i].group;
+    for (size_t i = r->n_lists; i > 0; i--)
+        if (r->lists[i - 1].is_layers)
+            n->top = r->lists[i - 1].group;
     for (uint32_t i = 0; i < r->n_lists; i++)
         if (!heft_strmap_add(&n->groups, r->lists[i].group, i, &other, n->err))
             return false;

@@ -416,12 +416,13 @@ static bool name_entries(struct titler *t, struct heft_str *names)
 bool heft_h5_add_title(struct heft_h5_reader *r, struct heft_str path, struct heft_str title,
                        struct heft_error *err)
 {
-    struct heft_str group = {path.p, path.n - sizeof VARS}, kept;
+    struct heft_str group = path, kept;
     uint32_t found;
 
     if (!heft_str_ends(path, "/" VARS) || title.n == 0 ||
         heft_utf8_check((struct heft_bytes){(const uint8_t *)title.p, title.n}) != title.n)
         return true;
+    group.n -= sizeof VARS;
     group.p = heft_arena_text(&r->model->mem, group, err);
     kept = (struct heft_str){heft_arena_text(&r->model->mem, title, err), title.n};
     if (!group.p || !kept.p ||

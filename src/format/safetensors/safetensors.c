@@ -61,9 +61,15 @@ struct reader {
 /* ---- checks --------------------------------------------------------------------------------- */
 
 /* First byte of tensor i in the byte buffer. */
-static uint64_t begin_of(const struct reader *r, size_t i)
+HEFT_WRAPS static uint64_t begin_of(const struct reader *r, size_t i)
 {
     return r->model->storages[r->first_storage + i].off - PREFIX - r->header_n;
+}
+
+/* The byte after tensor i in the byte buffer. */
+HEFT_WRAPS static uint64_t end_of(const struct reader *r, size_t i)
+{
+    return begin_of(r, i) + r->model->storages[r->first_storage + i].len;
 }
 
 /* File offset of the name of tensor i. Only for errors: the header is read once more up to there. */
@@ -130,8 +136,7 @@ static bool check_size(struct reader *r, size_t i, uint64_t len, struct progress
 static bool check_tensor(struct reader *r, size_t i, struct progress *at, struct heft_error *err)
 {
     const struct heft_row *row = &r->model->rows[r->first + i];
-    const struct heft_storage *storage = &r->model->storages[r->first_storage + i];
-    const uint64_t begin = begin_of(r, i), end = begin + storage->len;
+    const uint64_t begin = begin_of(r, i), end = end_of(r, i);
 
     if (end < begin || (begin != at->next && (begin != end || begin != at->begun))) {
         heft_fail(err, HEFT_MALFORMED, where_of(r, i),
@@ -344,15 +349,21 @@ static bool read_fields(struct reader *r)
     return token != HEFT_JSON_ERROR;
 }
 
-/* Adds the tensor as a row with a storage of its own. Until its offsets are checked, `off` and `len`
- * may have wrapped around 2^64, where begin + len is still the end. */
-static bool add_tensor(struct reader *r)
+/* Sets the range of the tensor's storage. Until its offsets are checked, `off` and `len` may have wrapped
+ * around 2^64, where begin + len is still the end. */
+HEFT_WRAPS static void place_storage(struct reader *r)
 {
     const uint64_t len = r->offsets[1] - r->offsets[0];
 
     r->storage.off = PREFIX + r->header_n + r->offsets[0];
     r->storage.packed = len;
     r->storage.len = len;
+}
+
+/* Adds the tensor as a row with a storage of its own. */
+static bool add_tensor(struct reader *r)
+{
+    place_storage(r);
     if (!heft_model_add_storage(r->model, &r->storage, &r->row.storage, r->err) ||
         !heft_model_add_row(r->model, &r->row, r->err))
         return false;

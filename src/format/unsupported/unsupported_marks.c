@@ -155,7 +155,7 @@ static uint64_t take_be(struct stream *s, size_t n)
         s->failed = true;
         return 0;
     }
-    while (n-- > 0)
+    for (; n > 0; n--)
         value = value << 8 | s->head.p[s->at++];
     return value;
 }

@@ -261,7 +261,7 @@ static bool check_numbers(struct heft_tf_entry *out, uint64_t at, struct heft_er
 {
     out->dtype = heft_tf_dtype(out->number);
     if ((out->dtype && out->dtype->dtype == HEFT_DTYPE_COUNT) ||
-        heft_tf_dtype(out->number - HEFT_TF_REF))
+        (out->number >= HEFT_TF_REF && heft_tf_dtype(out->number - HEFT_TF_REF)))
         return heft_fail(err, HEFT_MALFORMED, at, "dtype %" PRIu64 "%s%s cannot be stored",
                          out->number, out->dtype ? ", " : "",
                          out->dtype ? out->dtype->label : ", a reference");

@@ -365,14 +365,14 @@ static bool push_input(struct descent *d, const struct heft_tf_node *node, struc
 static bool add_waiting(struct heft_tf_walk *w, uint32_t number)
 {
     const struct heft_tf_node *const node = w->nodes[number];
-    const uint32_t n = node->n_inputs;
+    const uint32_t n = node->n_inputs, more = n > 2 ? n - 2 : 0;
     struct heft_tf_step step = step_of(w, 0, number, HEFT_RESTORE_WAIT);
     const struct heft_str first = n ? node->inputs[0] : HEFT_STR("nothing");
     const struct heft_str second = n > 1 ? node->inputs[1] : HEFT_STR("");
 
     step.text = heft_tf_restore_text(
-        w->r, n > 2 ? "waits for %.*s%s%.*s and %" PRIu32 " more" : "waits for %.*s%s%.*s",
-        (int)first.n, first.p, n > 1 ? ", " : "", (int)second.n, second.p, n - 2);
+        w->r, more ? "waits for %.*s%s%.*s and %" PRIu32 " more" : "waits for %.*s%s%.*s",
+        (int)first.n, first.p, n > 1 ? ", " : "", (int)second.n, second.p, more);
     return step.text && heft_tf_restore_step(w->r, &step) &&
            heft_tf_restore_weigh(w->r, step.where);
 }

@@ -92,6 +92,7 @@ static bool find_plain(const struct decoder *d, struct heft_cur proto, uint64_t 
 {
     struct heft_proto_item item;
     unsigned fields = 0;
+    uint64_t bytes;
 
     *len = 0;
     while (heft_proto_take(&proto, &item, d->r->b.err)) {
@@ -101,9 +102,8 @@ static bool find_plain(const struct decoder *d, struct heft_cur proto, uint64_t 
         *off = item.offset;
         *len = item.wire == HEFT_PROTO_LEN && fields == 1 ? item.bytes.n : 0;
     }
-    *len = *len == d->values * d->width
-               ? *len
-               : 0; /* no overflow: d->values is bounded by the bytes present */
+    if (!heft_mul(d->values, d->width, &bytes) || *len != bytes)
+        *len = 0;
     return !proto.bad;
 }
 
@@ -112,7 +112,8 @@ static bool find_plain(const struct decoder *d, struct heft_cur proto, uint64_t 
 static bool check_memory(struct heft_tf_v1 *r, uint64_t bytes)
 {
     const uint64_t files = r->b.model->file_bytes;
-    const uint64_t most = FREE_BYTES + (files > FREE_BYTES ? 4 * (files - FREE_BYTES) : 0);
+    const uint64_t most =
+        heft_min_u64(FREE_BYTES + (files > FREE_BYTES ? 4 * (files - FREE_BYTES) : 0), SIZE_MAX);
 
     if (!heft_add(r->decoded, bytes, &r->decoded) || r->decoded > most)
         return heft_fail(r->b.err, HEFT_LIMIT, r->where,
@@ -132,15 +133,15 @@ static bool add_memory(struct heft_tf_v1 *r, struct heft_bytes bytes, struct hef
 
 static bool add_decoded(struct decoder *d, struct heft_cur proto, uint32_t *out)
 {
-    const uint64_t bytes =
-        d->values * d->each; /* below 2^63 × 16, and bounded by the values present */
     struct heft_storage storage = {0};
+    uint64_t bytes;
 
     /* Each value takes at least one byte. */
     if (d->values > heft_cur_left(&proto))
         return heft_fail(d->r->b.err, HEFT_MALFORMED, d->r->where,
                          "%zu bytes of values for a slice of %" PRIu64 " elements",
                          heft_cur_left(&proto), d->entry->elements);
+    bytes = d->values * d->each; /* no overflow: bounded by the bytes present */
     if (!check_memory(d->r, bytes))
         return false;
     d->out = heft_arena_alloc(&d->r->b.model->mem, (size_t)bytes, d->r->b.err);

@@ -60,8 +60,8 @@ static bool find_wish(const struct heft_tf_out *out, struct heft_str name, struc
     const struct heft_plan_request *request = &out->plan->request;
 
     *wish = (struct wish){.how = out->keeps_parts ? KEEP : WHOLE};
-    for (size_t i = request->n_rules; i-- > 0;) {
-        const struct heft_rule *const rule = &request->rules[i];
+    for (size_t i = request->n_rules; i > 0; i--) {
+        const struct heft_rule *const rule = &request->rules[i - 1];
 
         if (rule->kind == HEFT_RULE_PARTITION && heft_glob_match(heft_str_of(rule->left), name))
             return parse_wish(rule, wish, err);

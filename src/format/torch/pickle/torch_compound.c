@@ -198,14 +198,15 @@ static bool fits_compressed(const struct heft_row *rows, const struct shape *sha
                             const struct heft_torch_layout *layout)
 {
     const struct heft_row *pointers = &rows[0], *indices = &rows[1], *values = &rows[2];
-    const unsigned block = layout->blocked ? 2 : 0, batch = pointers->rank - 1U;
-    unsigned dense;
+    const unsigned block = layout->blocked ? 2 : 0;
+    unsigned batch, dense;
 
     if ((pointers->dtype != HEFT_I64 && pointers->dtype != HEFT_I32) ||
         indices->dtype != pointers->dtype || pointers->rank == 0 ||
         indices->rank != pointers->rank || values->rank < pointers->rank + block ||
         shape->rank != values->rank + 1U - block)
         return false;
+    batch = pointers->rank - 1U;
     dense = values->rank - pointers->rank - block;
     return same_sizes(pointers->shape, shape->size, batch) &&
            same_sizes(indices->shape, shape->size, batch) &&

@@ -227,8 +227,9 @@ bool heft_torch_settle_outsiders(struct heft_torch_walk *w, size_t begin)
     uint64_t left = 0;
     bool ok = true;
 
-    for (size_t i = w->n_outsiders ? w->n_row_cuts : 0; ok && i-- > 0;) /* the first row is kept */
-        ok = heft_u32map_set(&rows, w->row_nodes[i], (uint32_t)i, w->err);
+    /* the first row of a node is kept */
+    for (size_t i = w->n_outsiders ? w->n_row_cuts : 0; ok && i > 0; i--)
+        ok = heft_u32map_set(&rows, w->row_nodes[i - 1], (uint32_t)(i - 1), w->err);
     for (size_t i = 0; ok && i < w->n_outsiders; i++) {
         struct heft_value *value = w->outsiders[i].value;
         const uint32_t row = heft_u32map_get(&rows, w->outsiders[i].node);

@@ -251,7 +251,7 @@ static int64_t signed_value(uint64_t bits, unsigned size)
     const uint64_t sign = (uint64_t)1 << (8 * size - 1);
 
     if (shift && bits & sign)
-        bits |= UINT64_MAX << (8 * size);
+        bits |= ~(UINT64_MAX >> shift);
     return bits > INT64_MAX ? -(int64_t)(UINT64_MAX - bits) - 1 : (int64_t)bits;
 }
 

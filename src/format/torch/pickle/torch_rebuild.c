@@ -62,7 +62,9 @@ static bool measure_dims(struct dims *d)
     d->is_empty = false;
     for (unsigned i = 0; i < d->rank; i++)
         d->is_empty |= d->size[i] == 0;
-    for (unsigned i = d->rank; i-- > 0 && !d->is_empty;) {
+    for (unsigned left = d->rank; left > 0 && !d->is_empty; left--) {
+        const unsigned i = left - 1;
+
         if (d->size[i] == 1)
             continue;
         if (!heft_mul(d->size[i] - 1, d->stride[i], &step) || !heft_add(d->last, step, &d->last) ||
@@ -103,10 +105,10 @@ static bool is_ordinary(const struct dims *d)
 {
     uint64_t step = 1;
 
-    for (unsigned i = d->rank; i-- > 0;) {
-        if (d->stride[i] != step)
+    for (unsigned i = d->rank; i > 0; i--) {
+        if (d->stride[i - 1] != step)
             return false;
-        step *= heft_max_u64(d->size[i], 1);
+        step *= heft_max_u64(d->size[i - 1], 1);
     }
     return true;
 }
@@ -266,9 +268,9 @@ static void unpack_pairs(struct dims *d, struct heft_torch_made *out)
     uint64_t step = 1;
     bool plain = d->rank > 0 && out->row.flags == 0;
 
-    for (unsigned i = d->rank; i-- > 0 && !d->is_empty;) {
-        plain = plain && (d->size[i] == 1 || d->stride[i] == step);
-        step *= d->size[i];
+    for (unsigned i = d->rank; i > 0 && !d->is_empty; i--) {
+        plain = plain && (d->size[i - 1] == 1 || d->stride[i - 1] == step);
+        step *= d->size[i - 1];
     }
     if (!plain || d->size[d->rank - 1] > UINT64_MAX / 2) {
         out->found = HEFT_TORCH_UNREAD;
@@ -277,8 +279,9 @@ static void unpack_pairs(struct dims *d, struct heft_torch_made *out)
         return;
     }
     d->size[d->rank - 1] *= 2;
-    for (unsigned i = d->rank, n = 0; i-- > 0; n++)
-        d->stride[i] = n ? d->stride[i + 1] * heft_max_u64(d->size[i + 1], 1) : 1;
+    d->stride[d->rank - 1] = 1;
+    for (unsigned i = d->rank - 1; i > 0; i--)
+        d->stride[i - 1] = d->stride[i] * heft_max_u64(d->size[i], 1);
 }
 
 static bool make_row(struct heft_torch *t, const struct view *v, struct heft_torch_storage *s,

@@ -388,7 +388,7 @@ static void put_number(struct heft_tracer *tr)
                s->byte !=
                    0x95) { /* FRAME is the only unsigned argument that can exceed INT64_MAX */
         heft_trace_word(&tr->value, "-");
-        heft_trace_u64(&tr->value, 0 - s->number);
+        heft_trace_u64(&tr->value, ~s->number + 1);
     } else {
         heft_trace_u64(&tr->value, s->number);
     }

@@ -59,7 +59,7 @@ static void put_i64(struct heft_trace_text *text, int64_t number)
 {
     if (number < 0)
         heft_trace_word(text, "-");
-    heft_trace_u64(text, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
+    heft_trace_u64(text, number < 0 ? ~(uint64_t)number + 1 : (uint64_t)number);
 }
 
 static void put_hex(struct heft_trace_text *text, uint8_t byte)
@@ -188,8 +188,8 @@ static void put_bigint(struct heft_trace_text *text, struct heft_str s)
         carry >>= 8;
     }
     heft_trace_word(text, is_negative ? "-0x" : "0x");
-    for (size_t i = most; i-- > 0;)
-        put_hex(text, shown[i]);
+    for (size_t i = most; i > 0; i--)
+        put_hex(text, shown[i - 1]);
     if (most < s.n) {
         heft_trace_word(text, "…");
         put_length(text, s.n);

@@ -302,9 +302,9 @@ static void put_row_major(struct heft_pickler *p, const struct heft_row *row)
 {
     uint64_t stride[UINT8_MAX], step = 1;
 
-    for (unsigned i = row->rank; i-- > 0;) {
-        stride[i] = step;
-        step *= heft_max_u64(row->shape[i], 1);
+    for (unsigned i = row->rank; i > 0; i--) {
+        stride[i - 1] = step;
+        step *= heft_max_u64(row->shape[i - 1], 1);
     }
     put_tuple(p, stride, row->rank);
 }

@@ -36,7 +36,7 @@ static uint64_t mix_bits(uint64_t v)
     return v ^ v >> 47;
 }
 
-static uint64_t hash_text(struct heft_str text)
+HEFT_WRAPS static uint64_t hash_text(struct heft_str text)
 {
     const uint8_t *p = (const uint8_t *)text.p;
     uint64_t hash = SEED ^ text.n * FACTOR, tail = 0;
@@ -51,7 +51,7 @@ static uint64_t hash_text(struct heft_str text)
     return mix_bits(mix_bits(hash) * FACTOR);
 }
 
-uint64_t heft_torch_combine(uint64_t seed, uint64_t value)
+HEFT_WRAPS uint64_t heft_torch_combine(uint64_t seed, uint64_t value)
 {
     return seed ^ (value + 0x9e3779b9 + (seed << 6) + (seed >> 2));
 }

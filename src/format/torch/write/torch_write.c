@@ -273,9 +273,9 @@ static void fill_serial(const void *ctx, const uint32_t *sums, uint8_t *out, siz
     for (size_t i = 0; i + 1 < dir->n; i++)
         if (dir->records[i].size)
             hash = heft_torch_combine(hash, sums[dir->records[i].sum]);
-    for (size_t i = n / 2; i-- > 0; hash /= 10, names /= 10) {
-        out[i] = (uint8_t)('0' + names % 10);
-        out[n / 2 + i] = (uint8_t)('0' + hash % 10);
+    for (size_t i = n / 2; i > 0; i--, hash /= 10, names /= 10) {
+        out[i - 1] = (uint8_t)('0' + names % 10);
+        out[n / 2 + i - 1] = (uint8_t)('0' + hash % 10);
     }
 }
 
