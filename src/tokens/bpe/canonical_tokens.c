@@ -40,10 +40,15 @@ static bool is_kept(const struct heft_canonical *l, uint32_t left, uint32_t righ
     return true;
 }
 
+HEFT_WRAPS static size_t place_of(uint64_t key)
+{
+    return (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> (64 - KEPT_BITS));
+}
+
 bool heft_canonical_check_parts(const struct heft_canonical *l, uint32_t left, uint32_t right)
 {
     const uint64_t key = ((uint64_t)left << 32 | right) << 1; /* no overflow: codes have 25 bits */
-    _Atomic uint64_t *kept = &l->kept[key * UINT64_C(0x9E3779B97F4A7C15) >> (64 - KEPT_BITS)];
+    _Atomic uint64_t *kept = &l->kept[place_of(key)];
     uint64_t known = atomic_load_explicit(kept, memory_order_relaxed);
 
     if ((known & ~UINT64_C(1)) != key) {

@@ -150,9 +150,11 @@ const struct heft_kernel *heft_scan_kernel_at(size_t index)
     const struct heft_kernel *const all[] = {has512 ? &KERNEL_AVX512 : NULL,
                                              has2 ? &KERNEL_AVX2 : NULL, &heft_kernel_plain};
 
-    for (size_t i = 0; i < HEFT_COUNT(all); i++)
-        if (all[i] && index-- == 0)
+    for (size_t i = 0; i < HEFT_COUNT(all); i++) {
+        if (all[i] && index == 0)
             return all[i];
+        index -= all[i] != NULL;
+    }
     return NULL;
 }
 

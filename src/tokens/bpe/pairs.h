@@ -26,7 +26,8 @@ HEFT_CHECKED bool heft_pairs_init(struct heft_pairs *pairs, const struct heft_vo
                                   struct heft_error *err);
 void heft_pairs_release(struct heft_pairs *pairs);
 
-static inline size_t heft_pairs_bit(const struct heft_pairs *pairs, uint32_t left, uint32_t right)
+HEFT_WRAPS static inline size_t heft_pairs_bit(const struct heft_pairs *pairs, uint32_t left,
+                                               uint32_t right)
 {
     return (size_t)(heft_pair_of(left, right) * UINT64_C(0xBF58476D1CE4E5B9) >> (64 - pairs->bits));
 }

@@ -27,7 +27,7 @@ static bool merges_before(const struct finding *f, uint32_t left, uint32_t right
 
 /* Whether two self-encoding tokens stay intact until they merge. Branch-free choice of the part to
  * split: the branch is unpredictable and a misprediction costs more. */
-static bool stay_apart(const struct finding *f, uint32_t left, uint32_t right)
+HEFT_WRAPS static bool stay_apart(const struct finding *f, uint32_t left, uint32_t right)
 {
     const struct heft_merge *const merges = f->v->merges;
     uint32_t by_left = f->made[left], by_right = f->made[right];

@@ -74,7 +74,7 @@ bool heft_vocab_room(struct heft_vocab *v, size_t ids, size_t merges, size_t byt
 
 bool heft_vocab_pairs(struct heft_vocab *v, struct heft_vocab_spare spare, struct heft_error *err)
 {
-    const uint32_t last = v->n_merges - 1; /* not used if there is no merge */
+    const uint32_t last = v->n_merges ? v->n_merges - 1 : 0;
 
     v->slot_bits = slot_bits(v->n_merges);
     v->slots = sizeof *v->slots << v->slot_bits <= spare.n
@@ -159,8 +159,11 @@ const char *heft_vocab_note(const struct heft_vocab *v, bool of_ids, size_t i)
     if (!v || (!of_ids && v->refusal.code))
         return NULL;
     for (size_t k = of_ids ? HEFT_REMARK_DECODER : 0; k < end; k++)
-        if (v->remarks[k] && i-- == 0)
-            return v->remarks[k];
+        if (v->remarks[k]) {
+            if (i == 0)
+                return v->remarks[k];
+            i--;
+        }
     return NULL;
 }
 

@@ -101,7 +101,7 @@ static inline uint64_t heft_pair_of(uint32_t left, uint32_t right)
 {
     return (uint64_t)left << HEFT_ID_BITS | right;
 }
-static inline size_t heft_pair_home(const struct heft_vocab *v, uint64_t pair)
+HEFT_WRAPS static inline size_t heft_pair_home(const struct heft_vocab *v, uint64_t pair)
 {
     return (size_t)(pair * UINT64_C(0x9E3779B97F4A7C15) >> (64 - v->slot_bits));
 }

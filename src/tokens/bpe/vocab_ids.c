@@ -20,7 +20,7 @@ struct heft_vocab_slot {
     uint32_t mark;
 };
 
-static uint64_t next_key(uint64_t *state)
+HEFT_WRAPS static uint64_t next_key(uint64_t *state)
 {
     uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
 
@@ -50,8 +50,8 @@ static inline size_t home_of(const struct heft_vocab_ids *ids, uint64_t hash)
     return (size_t)(hash >> (64 - ids->bits));
 }
 
-static inline void hash_word(const struct heft_vocab_ids *ids, struct heft_str word,
-                             struct heft_vocab_asked *asked)
+HEFT_WRAPS static inline void hash_word(const struct heft_vocab_ids *ids, struct heft_str word,
+                                        struct heft_vocab_asked *asked)
 {
     const uint8_t *const p = (const uint8_t *)word.p;
     const uint64_t *const k = ids->keys;
@@ -108,6 +108,11 @@ static inline struct heft_vocab_slot *slot_of(const struct heft_vocab_ids *ids,
     }
 }
 
+static uint32_t id_in(const struct heft_vocab_slot *slot)
+{
+    return slot->next_id ? slot->next_id - 1 : HEFT_MAP_NONE;
+}
+
 bool heft_vocab_ids_put(struct heft_vocab_ids *ids, const struct heft_vocab_asked *asked,
                         uint32_t id, uint32_t *found, struct heft_error *err)
 {
@@ -116,7 +121,7 @@ bool heft_vocab_ids_put(struct heft_vocab_ids *ids, const struct heft_vocab_aske
     if (asked->word.n > LONG)
         return heft_strmap_add(&ids->longer, asked->word, id, found, err);
     slot = slot_of(ids, asked);
-    *found = slot->next_id - 1; /* HEFT_MAP_NONE if free */
+    *found = id_in(slot);
     if (slot->next_id == 0)
         *slot = (struct heft_vocab_slot){asked->low, id + 1, mark_of(asked)};
     return true;
@@ -125,7 +130,7 @@ bool heft_vocab_ids_put(struct heft_vocab_ids *ids, const struct heft_vocab_aske
 uint32_t heft_vocab_ids_find(const struct heft_vocab_ids *ids, const struct heft_vocab_asked *asked)
 {
     return asked->word.n > LONG ? heft_strmap_get(&ids->longer, asked->word)
-                                : slot_of(ids, asked)->next_id - 1;
+                                : id_in(slot_of(ids, asked));
 }
 
 bool heft_vocab_ids_add(struct heft_vocab_ids *ids, uint32_t id, uint32_t *found,

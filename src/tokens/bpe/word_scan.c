@@ -39,7 +39,7 @@ static bool is_space_at(const struct heft_classes *classes, const uint8_t *p)
 }
 
 /* Adds `bits` of a character that begins at bit i to *mask; the excess goes to *next. */
-static void put_bits(uint64_t *mask, uint64_t *next, uint64_t bits, unsigned i)
+HEFT_WRAPS static void put_bits(uint64_t *mask, uint64_t *next, uint64_t bits, unsigned i)
 {
     *mask |= bits << i;
     if (i > 60)
@@ -84,7 +84,7 @@ static void put_character(const struct place *at, struct block *b, struct wide *
     b->extra |= (uint64_t)(class == HEFT_CLASS_LETTER && *width > 2 && is_joint_free(at, i)) << i;
 }
 
-static void put_wide(const struct place *at, struct block *b, struct carry *next)
+HEFT_WRAPS static void put_wide(const struct place *at, struct block *b, struct carry *next)
 {
     struct wide wide = {0};
     unsigned width;
@@ -141,8 +141,8 @@ static uint64_t cut_short_forms(const uint8_t *text, uint64_t quotes, uint64_t b
 
 /* ---- one block of 64 bytes --------------------------------------------------------------- */
 
-static uint64_t begins_of(const struct place *at, struct block *b, const struct carry *in,
-                          struct carry *next, bool space_behind)
+HEFT_WRAPS static uint64_t begins_of(const struct place *at, struct block *b,
+                                     const struct carry *in, struct carry *next, bool space_behind)
 {
     const struct heft_masks *m = &b->m;
     const uint64_t before = in->before, top = UINT64_C(1) << 63;

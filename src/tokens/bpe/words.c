@@ -77,7 +77,7 @@ static inline struct key key_of(const uint8_t *word, size_t n)
 }
 
 /* The highest bits of a product depend on all lower bits. */
-static inline size_t place_of(struct key key, unsigned bits)
+HEFT_WRAPS static inline size_t place_of(struct key key, unsigned bits)
 {
     return (size_t)((key.low * UINT64_C(0x9E3779B97F4A7C15) +
                      key.high * UINT64_C(0xBF58476D1CE4E5B9)) >>
@@ -222,7 +222,7 @@ static void remember_word(struct heft_words *w, struct key key, const uint32_t *
 
 /* ---- the cache of long pre-tokens -------------------------------------------------------- */
 
-static uint64_t hash_of(const uint8_t *word, size_t n)
+HEFT_WRAPS static uint64_t hash_of(const uint8_t *word, size_t n)
 {
     uint64_t hash = n * UINT64_C(0x9E3779B97F4A7C15), last = 0;
     size_t i = 0;
@@ -251,8 +251,8 @@ static struct heft_long_word *find_long(struct heft_long_word *places, const uin
  */
 static void spread_longs(struct heft_words *w, struct heft_long_word *to, unsigned bits)
 {
-    for (size_t i = (size_t)LONG_PLACES << w->long_bits; i-- > 0;) {
-        const struct heft_long_word *const known = &w->longs[i];
+    for (size_t i = (size_t)LONG_PLACES << w->long_bits; i > 0; i--) {
+        const struct heft_long_word *const known = &w->longs[i - 1];
         struct heft_long_word *const places = to + (known->hash >> (64 - bits)) * LONG_PLACES;
 
         if (known->hash == 0)
@@ -343,8 +343,8 @@ static void spread_lines(struct heft_words *w, struct heft_word_line *to, unsign
     w->lines = to;
     w->line_bits = bits;
     for (size_t i = 0; i < n; i++)
-        for (size_t k = HEFT_COUNT(from->entries); k-- > 0;) {
-            const struct entry *const e = &from[i].entries[k];
+        for (size_t k = HEFT_COUNT(from->entries); k > 0; k--) {
+            const struct entry *const e = &from[i].entries[k - 1];
 
             if (e->low | e->high)
                 *open_entry(w, (struct key){e->low, e->high}) = *e;
@@ -517,7 +517,8 @@ static void plant_tokens(struct heft_words *w)
     struct seedling batch[BATCH];
     size_t n = 0;
 
-    for (uint32_t id = (uint32_t)heft_min_u64(w->v->n_ids, room); id-- > 0;) {
+    for (uint32_t left = (uint32_t)heft_min_u64(w->v->n_ids, room); left > 0; left--) {
+        const uint32_t id = left - 1;
         struct heft_str token;
 
         if (!heft_vocab_is_self_encoding(w->v, id) || w->v->tokens[id].n > HEFT_WORD_KEY)

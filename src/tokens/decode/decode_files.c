@@ -161,8 +161,8 @@ bool heft_ids_fail(const struct heft_ids_reader *r, size_t i, struct heft_error 
 
     if (r->kind == HEFT_IDS_DECIMALS)
         return heft_decimals_fail(r, i, err, what);
-    for (unsigned k = r->width; k-- > 0;)
-        id = id << 8 | p[k];
+    for (unsigned k = r->width; k > 0; k--)
+        id = id << 8 | p[k - 1];
     if (r->is_signed && r->width < 8 && id >> (8 * r->width - 1))
         id |= ~UINT64_C(0) << 8 * r->width;
     if (r->is_signed)
@@ -182,8 +182,8 @@ static void to_ids(const struct heft_ids_reader *r, size_t n, uint32_t *ids)
     for (size_t i = 0; i < n; i++, p += r->width) {
         uint64_t id = 0;
 
-        for (unsigned k = r->width; k-- > 0;)
-            id = id << 8 | p[k];
+        for (unsigned k = r->width; k > 0; k--)
+            id = id << 8 | p[k - 1];
         if (id > UINT32_MAX || (r->is_signed && id >> (8 * r->width - 1)))
             id = HEFT_NO_TOKEN;
         ids[i] = (uint32_t)id;

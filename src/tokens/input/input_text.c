@@ -14,7 +14,7 @@
 
 #define RAW ((size_t)64 << 10)
 
-uint64_t heft_count_characters(const uint8_t *text, size_t n)
+HEFT_WRAPS uint64_t heft_count_characters(const uint8_t *text, size_t n)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101);
     uint64_t tails = 0;

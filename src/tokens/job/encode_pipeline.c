@@ -136,8 +136,8 @@ static bool is_broken(const struct heft_job *job)
 {
     const size_t last = job->n_marks ? job->marks[job->n_marks - 1].at : 0;
 
-    for (size_t i = job->n_marks; i-- > 0 && job->marks[i].at == last;)
-        if (job->marks[i].kind != HEFT_MARK_INPUT && job->marks[i].kind != HEFT_MARK_ARRAYS)
+    for (size_t i = job->n_marks; i > 0 && job->marks[i - 1].at == last; i--)
+        if (job->marks[i - 1].kind != HEFT_MARK_INPUT && job->marks[i - 1].kind != HEFT_MARK_ARRAYS)
             return true;
     return last == 0 && !job->is_next;
 }

@@ -116,7 +116,7 @@ static bool is_full(const struct heft_token_out *out, const struct heft_token_fi
 
 /* Assigns units to tracks by a hash of their number: reproducible for the same inputs. The first
  * unit is for training and the second for validation, so that neither is empty with two or more. */
-static struct heft_token_track *track_of(struct heft_token_out *out)
+HEFT_WRAPS static struct heft_token_track *track_of(struct heft_token_out *out)
 {
     uint64_t z = (out->units + 1) * UINT64_C(0x9E3779B97F4A7C15);
 

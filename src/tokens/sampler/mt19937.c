@@ -4,7 +4,7 @@
 
 #define MIDDLE 397
 
-void heft_mt_seed(struct heft_mt19937 *mt, uint32_t seed)
+HEFT_WRAPS void heft_mt_seed(struct heft_mt19937 *mt, uint32_t seed)
 {
     mt->state[0] = seed;
     for (uint32_t i = 1; i < HEFT_MT_STATE; i++)
@@ -25,7 +25,7 @@ static void refill_state(struct heft_mt19937 *mt)
     mt->at = 0;
 }
 
-uint32_t heft_mt_next(struct heft_mt19937 *mt)
+HEFT_WRAPS uint32_t heft_mt_next(struct heft_mt19937 *mt)
 {
     uint32_t y;
 

@@ -78,7 +78,8 @@ static inline void heft_train_put_number(uint8_t *cells, uint32_t symbol)
     cells[2] = (uint8_t)(symbol >> 16);
 }
 /* Returns the first cell of the symbol before the one at `place`. */
-static inline uint32_t heft_train_before(const struct heft_train_cells *c, uint32_t place)
+HEFT_WRAPS static inline uint32_t heft_train_before(const struct heft_train_cells *c,
+                                                    uint32_t place)
 {
     size_t i = (place - 1) >> 6;
     uint64_t marks = c->marks[i].symbol << (63 - ((place - 1) & 63));

@@ -11,7 +11,7 @@
 
 /* ---- hash table of words ----------------------------------------------------------------- */
 
-static uint32_t hash_of(struct heft_str word)
+HEFT_WRAPS static uint32_t hash_of(struct heft_str word)
 {
     uint64_t h = heft_map_seed() ^ word.n, piece;
 

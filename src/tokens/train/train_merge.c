@@ -56,7 +56,7 @@ static uint64_t count_at(struct training *t, uint32_t place)
 }
 
 /* Bitmap of the 64 bytes that equal `byte`. */
-static uint64_t equal_bytes(const uint8_t *p, uint8_t byte)
+HEFT_WRAPS static uint64_t equal_bytes(const uint8_t *p, uint8_t byte)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), low = 0x7F * ones;
     uint64_t mask = 0;

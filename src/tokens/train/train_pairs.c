@@ -9,7 +9,7 @@
 
 /* ---- hash table of pairs ----------------------------------------------------------------- */
 
-static size_t home_of(const struct heft_train_pairs *t, uint64_t key)
+HEFT_WRAPS static size_t home_of(const struct heft_train_pairs *t, uint64_t key)
 {
     return (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> (64 - t->bits));
 }
@@ -84,6 +84,12 @@ static uint32_t room_of(const struct heft_train_pool *pool, uint64_t list)
     return room;
 }
 
+/* Number of slots from one to another, in the direction of probing. */
+static size_t slots_between(size_t from, size_t to, size_t mask)
+{
+    return (to + mask + 1 - from) & mask;
+}
+
 /* Moves later pairs of the cluster up, so that each can be reached from its home slot. */
 void heft_train_pairs_drop(struct heft_train_pairs *t, struct heft_train_pair *pair)
 {
@@ -94,7 +100,7 @@ void heft_train_pairs_drop(struct heft_train_pairs *t, struct heft_train_pair *p
         t->pool.live -= (size_t)heft_train_pair_cost(room_of(&t->pool, pair->list));
     t->n--;
     for (size_t i = (hole + 1) & mask; t->slots[i].key != UINT64_MAX; i = (i + 1) & mask) {
-        if (((i - home_of(t, t->slots[i].key)) & mask) < ((i - hole) & mask))
+        if (slots_between(home_of(t, t->slots[i].key), i, mask) < slots_between(hole, i, mask))
             continue;
         t->slots[hole] = t->slots[i];
         hole = i;
@@ -241,8 +247,8 @@ static bool build_heap(struct heft_train_pairs *t, struct heft_error *err)
     for (size_t i = 0; i < (size_t)1 << t->bits; i++)
         if (t->slots[i].key != UINT64_MAX)
             t->heap[t->n_heap++] = (struct heft_train_ranked){t->slots[i].count, t->slots[i].key};
-    for (size_t i = t->n_heap / 2; i-- > 0;)
-        sink_down(t, i, t->heap[i]);
+    for (size_t i = t->n_heap / 2; i > 0; i--)
+        sink_down(t, i - 1, t->heap[i - 1]);
     return true;
 }
 

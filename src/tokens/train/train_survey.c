@@ -78,8 +78,8 @@ static bool make_sieve(const struct heft_train_cells *c, struct sieve *s, struct
     }
     for (size_t i = 0; i < (size_t)1 << s->bits; i++)
         s->reach[s->counts[i]]++;
-    for (unsigned level = LEVELS - 1; level-- > 0;)
-        s->reach[level] += s->reach[level + 1];
+    for (unsigned level = LEVELS - 1; level > 0; level--)
+        s->reach[level - 1] += s->reach[level];
     return true;
 }
 
@@ -142,13 +142,16 @@ static bool count_slices(struct heft_train_survey *t, struct sieve *s, struct he
 
     if (!begin_count(t, least, err))
         return false;
-    for (s->slice = 0; s->slice < s->slices; s->slice++) {
+    s->slice = 0;
+    while (s->slice < s->slices) {
         if (!count_pairs(t, s, &full, err) || (full && !begin_count(t, least, err)) ||
             !heft_train_pairs_thin(&t->pairs, t->most_pairs, t->most_bytes, err))
             return false;
         if (full) {
             s->slices *= 2;
-            s->slice = UINT32_MAX; /* start with the first slice again */
+            s->slice = 0;
+        } else {
+            s->slice++;
         }
     }
     return true;

@@ -47,11 +47,9 @@ static void paint_range(uint8_t *block, uint32_t base, const struct heft_class_r
 /* Returns the index of an equal block, or adds it. */
 static uint8_t intern_block(struct heft_classes *classes, const uint8_t *block)
 {
-    unsigned i = classes->n_blocks;
-
-    while (i-- > 0)
-        if (memcmp(classes->blocks[i], block, sizeof classes->blocks[i]) == 0)
-            return (uint8_t)i;
+    for (unsigned i = classes->n_blocks; i > 0; i--)
+        if (memcmp(classes->blocks[i - 1], block, sizeof classes->blocks[0]) == 0)
+            return (uint8_t)(i - 1);
     memcpy(classes->blocks[classes->n_blocks], block, sizeof classes->blocks[0]);
     return (uint8_t)classes->n_blocks++; /* the ranges make fewer than HEFT_CLASS_MOST blocks */
 }

@@ -24,10 +24,13 @@ static uint32_t find_token(const struct heft_vocab *v, const char *name)
 {
     uint32_t found = HEFT_NO_TOKEN;
 
-    for (uint32_t id = v->n_ids; id-- > 0;)
+    for (uint32_t left = v->n_ids; left > 0; left--) {
+        const uint32_t id = left - 1;
+
         if (v->tokens[id].p && heft_str_is(v->tokens[id], name) &&
             (found == HEFT_NO_TOKEN || id >= v->text_ids))
             found = id;
+    }
     return found;
 }
 

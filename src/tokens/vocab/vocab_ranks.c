@@ -47,9 +47,7 @@ static bool from_base64(struct heft_str text, uint8_t *out, size_t *n)
 
         if (digit < 0)
             return false;
-        bits = bits << 6 | (uint32_t)digit;
-        if (i % 4 == 3)
-            bits &= 0xFFFFFF;
+        bits = i % 4 ? bits << 6 | (uint32_t)digit : (uint32_t)digit;
         if (i % 4)
             out[(*n)++] = (uint8_t)(bits >> (6 - 2 * (i % 4)));
     }

@@ -13,6 +13,7 @@
  * Scans eight letters at a time up to the next one that is escaped. Lookups are batched, so that
  * their slots are prefetched. */
 #include "base/digits.h"
+#include "base/hex.h"
 #include "tokens/vocab/vocab_parts.h"
 
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
@@ -28,16 +29,21 @@ struct walk {
     uint8_t *to; /* where bytes of words are written */
 };
 
+static inline bool is_digit(uint8_t c)
+{
+    return c >= '0' && c <= '9';
+}
+
 /* ---- decoding words ---------------------------------------------------------------------- */
 
-static inline uint64_t zero_bytes(uint64_t x)
+HEFT_WRAPS static inline uint64_t zero_bytes(uint64_t x)
 {
     return (x - EACH(1)) & ~x;
 }
 
 /* Bitmap whose lowest set bit belongs to the first byte that is not a letter standing for itself.
  */
-static inline uint64_t stop_bits(uint64_t x, bool quoted)
+HEFT_WRAPS static inline uint64_t stop_bits(uint64_t x, bool quoted)
 {
     const uint64_t unlike =
         (x + EACH(1)) | (x - EACH(0x21)) | x; /* a top bit for each byte outside 0x21 … 0x7E */
@@ -59,11 +65,11 @@ static uint32_t escaped_character(const struct walk *w, size_t *n)
     if (w->end - p < 5 || *p != 'u')
         return 0;
     for (int i = 1; i < 5; i++) {
-        const uint32_t digit = p[i], letter = (digit | 0x20) - 'a';
+        const unsigned digit = heft_hex_digit(p[i]);
 
-        if (digit - '0' > 9 && letter > 5)
+        if (digit == HEFT_NO_HEX)
             return 0;
-        c = c << 4 | (digit - '0' <= 9 ? digit - '0' : letter + 10);
+        c = c << 4 | digit;
     }
     *n = 6;
     return c;
@@ -162,8 +168,8 @@ static inline bool take_id(struct walk *w, uint32_t *id)
     unsigned n;
 
     if (w->end - w->p < 8) {
-        for (*id = 0; w->p < w->end && *w->p - (uint32_t)'0' <= 9; w->p++)
-            *id = *id * 10 + (*w->p - (uint32_t)'0');
+        for (*id = 0; w->p < w->end && is_digit(*w->p); w->p++)
+            *id = *id * 10 + (uint32_t)(*w->p - '0');
         return w->p > first && (*first != '0' || w->p - first == 1);
     }
     n = heft_few_digits(first, &number);
@@ -236,8 +242,8 @@ static uint32_t count_ids(struct heft_bytes text)
 
     while (n > 0 && (strchr(" \t\r\n}", text.p[n - 1]) && text.p[n - 1]))
         n--;
-    for (uint32_t unit = 1; n > 0 && text.p[n - 1] - (uint32_t)'0' <= 9 && unit <= 1000000; n--) {
-        id += unit * (text.p[n - 1] - (uint32_t)'0');
+    for (uint32_t unit = 1; n > 0 && is_digit(text.p[n - 1]) && unit <= 1000000; n--) {
+        id += unit * (uint32_t)(text.p[n - 1] - '0');
         unit *= 10;
     }
     return id < HEFT_MOST_IDS && id < text.n / LEAST_ITEM ? id + 1 : 0;

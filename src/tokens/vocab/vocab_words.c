@@ -240,8 +240,8 @@ uint64_t heft_vocab_merge_at(struct heft_str text, size_t rank)
     const char *begin = text.p;
     struct heft_str line;
 
-    while (merge_line(begin, &text, &line))
-        if (rank-- == 0)
+    for (; merge_line(begin, &text, &line); rank--)
+        if (rank == 0)
             return (uint64_t)(line.p - begin);
     return HEFT_NO_OFFSET;
 }
