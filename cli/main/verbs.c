@@ -577,8 +577,12 @@ static bool find_format_option(enum heft_option_use use, size_t *left, struct op
 
     for (size_t f = 0; heft_format_at(f, &format); f++)
         for (size_t i = 0; heft_format_option_at(format.name, i, &o); i++) {
-            if (o.use != use || !is_listed(&o, f) || (*left)-- > 0)
+            if (o.use != use || !is_listed(&o, f))
                 continue;
+            if (*left > 0) {
+                --*left;
+                continue;
+            }
             *out = (struct option_spec){.name = o.name,
                                         .kind = kind,
                                         .value = o.value,
@@ -597,8 +601,8 @@ bool verb_option_at(const struct verb *verb, size_t index, struct option_spec *o
             return true;
         if (verb->groups[g] == choosing && find_format_option(HEFT_OPTION_READS, &index, out))
             return true;
-        for (const struct option_spec *o = verb->groups[g]; o->name; o++)
-            if (index-- == 0) {
+        for (const struct option_spec *o = verb->groups[g]; o->name; o++, index--)
+            if (index == 0) {
                 *out = *o;
                 return true;
             }

@@ -70,10 +70,10 @@ static void put_gap(struct printer *p, unsigned axis)
 /* Advances to the next row; returns the dimension whose index grew, rank after the last row. */
 static unsigned next_row(const struct array *a, uint64_t *index)
 {
-    for (unsigned axis = a->rank - 1; axis-- > 0;) {
-        if (++index[axis] < a->shape[axis])
-            return axis;
-        index[axis] = 0;
+    for (unsigned axis = a->rank - 1; axis > 0; axis--) {
+        if (++index[axis - 1] < a->shape[axis - 1])
+            return axis - 1;
+        index[axis - 1] = 0;
     }
     return a->rank;
 }

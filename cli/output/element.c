@@ -80,8 +80,8 @@ static uint64_t decode_bits(const unsigned char *bytes, unsigned size)
 {
     uint64_t bits = 0;
 
-    for (unsigned i = size; i-- > 0;)
-        bits = bits << 8 | bytes[i];
+    for (unsigned i = size; i > 0; i--)
+        bits = bits << 8 | bytes[i - 1];
     return bits;
 }
 

@@ -157,8 +157,8 @@ void out_grouped(struct out *out, uint64_t number)
 {
     char text[20];
     const size_t n = u64_digits(number);
-    for (size_t i = n; i-- > 0; number /= 10)
-        text[i] = (char)('0' + number % 10);
+    for (size_t i = n; i > 0; i--, number /= 10)
+        text[i - 1] = (char)('0' + number % 10);
     for (size_t i = 0; i < n; i++) {
         if (i && (n - i) % 3 == 0)
             out_char(out, ' ');
@@ -381,11 +381,11 @@ static void quote_one(struct out *out, int32_t code, const char *text, size_t si
 /* Whether eight bytes do not contain `c` (SWAR zero-byte test). */
 static bool lacks_byte(const char *text, char c)
 {
-    const uint64_t ones = 0x0101010101010101u;
+    const uint64_t ones = 0x0101010101010101u, low = 0x7f * ones;
     uint64_t w;
     memcpy(&w, text, sizeof w);
     w ^= ones * (unsigned char)c;
-    return !((w - ones) & ~w & 0x8080808080808080u);
+    return !~(((w & low) + low) | w | low);
 }
 
 static void json_quote(struct out *out, const char *text, size_t n)
@@ -443,7 +443,7 @@ void json_i64(struct out *out, int64_t number)
     json_comma(out);
     if (number < 0)
         out_char(out, '-');
-    out_u64(out, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
+    out_u64(out, number < 0 ? ~(uint64_t)number + 1 : (uint64_t)number);
 }
 
 void json_double(struct out *out, double number)

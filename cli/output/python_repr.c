@@ -140,8 +140,8 @@ static void out_decimal(struct out *out, const char *hex, size_t n)
         if (carry)
             limbs[used++] = (uint32_t)carry;
     }
-    for (size_t k = used; k-- > 0;) {
-        snprintf(text, sizeof text, k + 1 == used ? "%" PRIu32 : "%09" PRIu32, limbs[k]);
+    for (size_t k = used; k > 0; k--) {
+        snprintf(text, sizeof text, k == used ? "%" PRIu32 : "%09" PRIu32, limbs[k - 1]);
         out_text(out, text);
     }
 }

@@ -64,9 +64,12 @@ static struct tally *find_group(struct summary *s, const char *name)
     const size_t n = strcspn(name, ".");
     if (s->n_groups > MAX_BELOW)
         return NULL;
-    for (size_t i = s->n_groups; i-- > 0;) /* tensors of a group are consecutive */
-        if (s->groups[i].key_len == n && memcmp(s->groups[i].key, name, n) == 0)
-            return &s->groups[i].tally;
+    for (size_t i = s->n_groups; i > 0; i--) { /* tensors of a group are consecutive */
+        struct group *const group = &s->groups[i - 1];
+
+        if (group->key_len == n && memcmp(group->key, name, n) == 0)
+            return &group->tally;
+    }
     if (s->n_groups++ == MAX_BELOW)
         return NULL;
     s->groups[s->n_groups - 1] = (struct group){name, n, {0, 0, 0}};

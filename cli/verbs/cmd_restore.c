@@ -41,8 +41,8 @@ static uint64_t load_raw(const unsigned char *bytes, uint64_t n)
 {
     uint64_t v = 0;
 
-    for (uint64_t i = n; i-- > 0;)
-        v = v << 8 | bytes[i];
+    for (uint64_t i = n; i > 0; i--)
+        v = v << 8 | bytes[i - 1];
     return v;
 }
 

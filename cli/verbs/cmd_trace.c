@@ -203,9 +203,9 @@ static const uint64_t *strides_of(const struct heft_tensor *tensor, uint64_t *ro
 
     if (tensor->strides)
         return tensor->strides;
-    for (unsigned i = tensor->rank; i-- > 0;) {
-        room[i] = step;
-        step *= tensor->shape[i] ? tensor->shape[i] : 1;
+    for (unsigned i = tensor->rank; i > 0; i--) {
+        room[i - 1] = step;
+        step *= tensor->shape[i - 1] ? tensor->shape[i - 1] : 1;
     }
     return room;
 }

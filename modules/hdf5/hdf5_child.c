@@ -38,7 +38,7 @@ static uint64_t time_work(uint8_t *table)
     uint32_t x = 1;
 
     for (uint32_t i = 0; i < WORK; i++) {
-        x = x * 1664525u + 1013904223u;
+        x = (uint32_t)(x * UINT64_C(1664525) + 1013904223);
         table[x >> 20] = (uint8_t)(table[x >> 20] + x);
     }
     return hdf5_process_nanos() - begin;

@@ -36,9 +36,16 @@ struct walker {
 
 /* ---- set of visited groups ----------------------------------------------------------------- */
 
+static size_t home_of(const struct walker *w, uint64_t key)
+{
+    const uint32_t folded = (uint32_t)(key ^ key >> 32);
+
+    return (size_t)(folded * UINT64_C(0x9E3779B9) >> 12) & (w->n_slots - 1);
+}
+
 static size_t slot_of(const struct walker *w, uint64_t key)
 {
-    size_t at = (size_t)(key * 0x9E3779B97F4A7C15u >> 20) & (w->n_slots - 1);
+    size_t at = home_of(w, key);
 
     while (w->entered[at] && w->entered[at] != key)
         at = (at + 1) & (w->n_slots - 1);

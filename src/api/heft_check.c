@@ -408,10 +408,11 @@ bool heft_damage_at(const struct heft_checkpoint *c, size_t index, struct heft_f
     for (size_t i = 0; i < c->model.n_notes; i++) {
         const struct heft_note *note = &c->model.notes[i];
 
-        if (!note->is_damage || index-- > 0)
-            continue;
-        fill_finding(c, note, out);
-        return true;
+        if (note->is_damage && index == 0) {
+            fill_finding(c, note, out);
+            return true;
+        }
+        index -= note->is_damage;
     }
     return false;
 }
@@ -423,10 +424,11 @@ bool heft_lack_at(const struct heft_checkpoint *c, size_t index, struct heft_fin
     for (size_t i = 0; i < c->model.n_notes; i++) {
         const struct heft_note *note = &c->model.notes[i];
 
-        if (!note->is_lack || index-- > 0)
-            continue;
-        fill_finding(c, note, out);
-        return true;
+        if (note->is_lack && index == 0) {
+            fill_finding(c, note, out);
+            return true;
+        }
+        index -= note->is_lack;
     }
     return false;
 }
@@ -438,10 +440,11 @@ bool heft_left_at(const struct heft_checkpoint *c, size_t index, struct heft_fin
     for (size_t i = 0; i < c->model.n_notes; i++) {
         const struct heft_note *note = &c->model.notes[i];
 
-        if (!note->is_left || index-- > 0)
-            continue;
-        fill_finding(c, note, out);
-        return true;
+        if (note->is_left && index == 0) {
+            fill_finding(c, note, out);
+            return true;
+        }
+        index -= note->is_left;
     }
     return false;
 }

@@ -90,9 +90,9 @@ static void widen(enum heft_dtype dtype, const uint8_t *p, size_t n, size_t part
     heft_cast_elements(dtype, complex ? HEFT_C128 : HEFT_F64, p, wide, n, &ignored);
     for (size_t i = 0; !is_host_little() && i < numbers; i++)
         out[i] = load_f64(wide + i * sizeof(double));
-    for (size_t i = n; !complex && parts == 2 && i-- > 0;) {
-        out[2 * i] = out[i];
-        out[2 * i + 1] = 0;
+    for (size_t i = n; !complex && parts == 2 && i > 0; i--) {
+        out[2 * i - 2] = out[i - 1];
+        out[2 * i - 1] = 0;
     }
 }
 
@@ -141,7 +141,7 @@ static struct exact exact_integer(enum heft_dtype dtype, const uint8_t *p)
     const uint64_t bits = heft_le64(p);
     const bool negative = dtype == HEFT_I64 && bits >> 63;
 
-    return (struct exact){negative, negative ? 0 - bits : bits, 0};
+    return (struct exact){negative, negative ? ~bits + 1 : bits, 0};
 }
 
 static struct exact exact_float(double x)
@@ -159,7 +159,7 @@ static struct exact exact_float(double x)
 
 /* Sum of two magnitudes as F64, rounded once. A sum of 65 bits is halved; its lowest bit stays as a
  * sticky bit, far below the 53 bits that count. */
-static double add_magnitudes(uint64_t x, uint64_t y)
+HEFT_WRAPS static double add_magnitudes(uint64_t x, uint64_t y)
 {
     const uint64_t sum = x + y;
 
@@ -331,7 +331,7 @@ static bool is_group_finite(const double *a, const double *b)
     return seen >> 63 == 0;
 }
 
-static uint64_t count_other_bits(const double *a, const double *b)
+HEFT_WRAPS static uint64_t count_other_bits(const double *a, const double *b)
 {
     uint64_t n = 0;
 

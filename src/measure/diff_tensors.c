@@ -336,9 +336,9 @@ static const char *blob_kind(const struct side *side, const struct heft_diff_nam
 /* Index of an element, one number a dimension. */
 static const uint64_t *index_of(struct diff *d, const struct heft_diff_side *side, uint64_t element)
 {
-    for (unsigned i = side->rank; i-- > 0;) {
-        d->at[i] = element % side->shape[i];
-        element /= side->shape[i];
+    for (unsigned i = side->rank; i > 0; i--) {
+        d->at[i - 1] = element % side->shape[i - 1];
+        element /= side->shape[i - 1];
     }
     return d->at;
 }

@@ -227,9 +227,10 @@ static bool visit_next(struct walk *w)
         level->guess = skip_others(w, level->a);
         return true;
     }
-    if (w->left-- == 0)
+    if (w->left == 0)
         return heft_fail(w->err, HEFT_LIMIT, HEFT_NO_OFFSET,
                          "too many values to compare; leave out option metadata");
+    w->left--;
     level->next = skip_others(w, v->next_sibling);
     if (!find_child(w, level, v, &other) || !set_path(w, level, v))
         return false;

@@ -245,7 +245,9 @@ static void link_children(struct heft_module_tree *tree, uint32_t *heads, size_t
 
     for (size_t row = 0; row < n_rows; row++)
         heads[row] = HEFT_NONE;
-    for (size_t i = tree->n; i-- > 0;) {
+    for (size_t left = tree->n; left > 0; left--) {
+        const size_t i = left - 1;
+
         nodes[i].first_child = nodes[i].last = HEFT_NONE;
         if (i == 0)
             break;

@@ -64,8 +64,10 @@ const struct heft_stats_kernel *heft_stats_kernel_at(size_t index)
         has_avx512() ? &kernel_avx512 : NULL, __builtin_cpu_supports("avx2") ? &kernel_avx2 : NULL,
         &heft_stats_kernel_plain};
 
-    for (size_t i = 0; i < HEFT_COUNT(all); i++)
-        if (all[i] && index-- == 0)
+    for (size_t i = 0; i < HEFT_COUNT(all); i++) {
+        if (all[i] && index == 0)
             return all[i];
+        index -= all[i] != NULL;
+    }
     return NULL;
 }

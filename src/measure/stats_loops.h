@@ -126,7 +126,8 @@ STATS_LOOPS(heft_stats_f64, double, uint64_t)
         memcpy(&value, &u, sizeof value);                                                          \
         return (double)value;                                                                      \
     }                                                                                              \
-    HEFT_INLINE void name(const type *x, size_t n, type *kept, struct heft_stats_masked *out)      \
+    HEFT_WRAPS HEFT_INLINE void name(const type *x, size_t n, type *kept,                          \
+                                     struct heft_stats_masked *out)                                \
     {                                                                                              \
         key min = (key)infinity, max = -(key)infinity - 1;                                         \
         bits finite = 0, nan = 0;                                                                  \

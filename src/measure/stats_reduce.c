@@ -428,7 +428,7 @@ void heft_stats_add(enum heft_dtype dtype, struct heft_stats_range *range,
 
 static uint64_t magnitude_of(int64_t x)
 {
-    return x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
+    return x < 0 ? ~(uint64_t)x + 1 : (uint64_t)x;
 }
 
 static void set_exact(enum heft_dtype dtype, const struct heft_stats_range *range,

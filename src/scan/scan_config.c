@@ -75,7 +75,7 @@ static size_t decode_base64(struct heft_str text, uint8_t *out, size_t most)
 
         if (digit < 0)
             continue;
-        bits = bits << 6 | (uint32_t)digit;
+        bits = (bits & 0xff) << 6 | (uint32_t)digit;
         have += 6;
         if (have >= 8) {
             have -= 8;

@@ -524,7 +524,9 @@ static bool aliases_known(struct heft_str path)
 {
     struct heft_str module, name;
 
-    for (size_t at = path.n; at-- > 0;) {
+    for (size_t left = path.n; left > 0; left--) {
+        const size_t at = left - 1;
+
         if (path.p[at] != '.')
             continue;
         module = (struct heft_str){path.p, at};

@@ -36,8 +36,9 @@ static bool is_skippable(struct heft_bytes head)
 
 /* True for an .lzma file, by the rule of liblzma: the dictionary has 2^n or 2^n + 2^(n-1) bytes,
  * and the size is unknown or below 2^38. Small integers look like a file with a tiny dictionary,
- * so a dictionary below 4096 bytes is accepted only with the usual properties byte 5D. */
-static bool is_lzma(struct heft_bytes head)
+ * so a dictionary below 4096 bytes is accepted only with the usual properties byte 5D. As there, 0
+ * is 2^n modulo 2^32. */
+HEFT_WRAPS static bool is_lzma(struct heft_bytes head)
 {
     uint64_t size;
     uint32_t dictionary, rest;
@@ -91,7 +92,7 @@ static bool skip_bytes(struct unpacking *u, size_t n, bool *some, struct heft_er
     uint8_t byte;
 
     *some = true;
-    while (n-- > 0 && *some)
+    for (; n > 0 && *some; n--)
         if (!take_byte(u, &byte, some, err))
             return false;
     return true;
