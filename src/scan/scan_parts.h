@@ -260,7 +260,7 @@ HEFT_CHECKED bool heft_scan_npy(struct heft_scan *s, const struct heft_scan_plac
 /* True if a file of that size and with these first bytes is a single array without objects. */
 bool heft_scan_is_numbers(struct heft_bytes head, uint64_t size);
 bool heft_scan_is_tar(struct heft_bytes head);
-/* Decodes a number of a tar header; false if Python's tarfile would not accept it. */
+/* Decodes a number of a tar header; false if Python's tarfile would not accept it, or it has more than 64 bits. */
 HEFT_CHECKED bool heft_scan_tar_number(const uint8_t *p, size_t n, int64_t *out);
 struct heft_scan_pax {
     struct heft_str path; /* points into the decoded bytes */

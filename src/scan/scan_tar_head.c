@@ -15,14 +15,15 @@ static bool is_blank(uint8_t c)
 
 static bool binary_number(const uint8_t *p, size_t n, int64_t *out)
 {
-    uint64_t value = p[0] == 0xFF ? UINT64_MAX : 0;
+    const uint8_t sign = p[0] == 0xFF ? 0xFF : 0;
+    uint64_t value = 0;
 
     for (size_t i = 1; i < n; i++) {
-        if (p[0] == 0x80 && value >> 55)
+        if (value >> 55)
             return false;
-        value = value << 8 | p[i];
+        value = value << 8 | (uint8_t)(p[i] ^ sign);
     }
-    *out = (int64_t)value;
+    *out = sign ? -(int64_t)value - 1 : (int64_t)value;
     return true;
 }
 

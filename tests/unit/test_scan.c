@@ -11,6 +11,7 @@
 #include "core/model.h"
 #include "format/formats.h"
 #include "scan/scan.h"
+#include "scan/scan_parts.h"
 #include "torch_zip.h"
 
 /* Log of reported items, one per line: "danger call os.system". */
@@ -235,6 +236,24 @@ static void a_truncated_zip_is_scanned(void **state)
     assert_non_null(strstr(log.text, "danger import os.system\ndanger call os.system\n"));
 }
 
+/* Base-256 numbers of 64 bits or more must not be cut to their lower bits: tarfile computes with all. */
+static void tar_numbers_have_64_bits(void **state)
+{
+    int64_t n;
+
+    (void)state;
+    assert_true(heft_scan_tar_number((const uint8_t *)"\x80\0\0\0\0\0\0\0\0\0\1\5", 12, &n));
+    assert_int_equal(n, 0x105);
+    assert_true(heft_scan_tar_number(
+        (const uint8_t *)"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xfb", 12, &n));
+    assert_int_equal(n, -5);
+    assert_true(
+        heft_scan_tar_number((const uint8_t *)"\xff\xff\xff\xff\x80\0\0\0\0\0\0\0", 12, &n));
+    assert_true(n == INT64_MIN);
+    assert_false(heft_scan_tar_number((const uint8_t *)"\x80\0\0\1\0\0\0\0\0\0\0\5", 12, &n));
+    assert_false(heft_scan_tar_number((const uint8_t *)"\xff\xff\xff\xfe\0\0\0\0\0\0\0\5", 12, &n));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +270,7 @@ int main(void)
         cmocka_unit_test(storages_are_numbers_not_pickles),
         cmocka_unit_test(a_refused_zip_is_a_trick_and_is_scanned),
         cmocka_unit_test(a_truncated_zip_is_scanned),
+        cmocka_unit_test(tar_numbers_have_64_bits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
