@@ -189,12 +189,14 @@ bool heft_conversion_reread(const struct heft_conversion *c, struct heft_error *
     enum { WIDEST = 16 };
     struct rereading r = {.c = c, .err = err};
     uint8_t *room = heft_alloc((size_t)3 * WIDEST * PIECE, err);
-    bool ok = room != NULL;
+    bool ok;
 
+    if (!room)
+        return false;
     r.read = room;
     r.cast = room + (size_t)WIDEST * PIECE;
     r.found = r.cast + (size_t)WIDEST * PIECE;
-    ok = ok && open_written(&r) && compare_all(&r);
+    ok = open_written(&r) && compare_all(&r);
     heft_reader_release(&r.before);
     heft_reader_release(&r.after);
     heft_model_release(&r.written);
