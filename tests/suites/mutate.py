@@ -79,7 +79,7 @@ def stride_for(ctx, path):
     places = size if ctx.long or size <= 8192 else 8448
     usual = SANITIZED_SAMPLE if ctx.sanitizers else SAMPLE
     sample = SLOW_SAMPLE * (10 if ctx.long else 1) if slow or path.name in SLOW else usual
-    if "unsigned-integer-overflow" in ctx.sanitizers and not ctx.long:
+    if "integer" in ctx.sanitizers and not ctx.long:
         sample = SMALL_SAMPLE
     return max(1, -(-(10 if ctx.long else 4) * places // sample))
 
