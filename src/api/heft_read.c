@@ -78,8 +78,8 @@ static bool check_sides(const struct reading *r, uint64_t *span, struct heft_err
 /* Fills `sides` with the dimensions of extent 2 or more, and joins those that are one. */
 static void list_sides(struct reading *r)
 {
-    for (unsigned d = r->row.rank; d-- > 0;) {
-        const struct side side = {r->row.shape[d], r->options->strides[d]};
+    for (unsigned d = r->row.rank; d > 0; d--) {
+        const struct side side = {r->row.shape[d - 1], r->options->strides[d - 1]};
         struct side *const inner = r->n_sides ? &r->sides[r->n_sides - 1] : NULL;
         uint64_t next;
 
