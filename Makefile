@@ -15,7 +15,7 @@ SDIST ?=
 # inner one.
 build = @MAKEFLAGS= $(CMAKE) --build build/$(1) $(2) -j $(JOBS) -- --no-print-directory -s
 
-.PHONY: all release demo check check-long check-32 interop asan tsan bench fuzz fuzz-merge fuzz-scan \
+.PHONY: all release demo check check-long check-32 interop asan integer tsan bench fuzz fuzz-merge fuzz-scan \
 	fuzz-safetensors coverage lint fmt bless install package static check-install clean help bootstrap \
 	bootstrap-dev bootstrap-32 bootstrap-python python python-check
 
@@ -47,6 +47,7 @@ check-long: check build/asan/Makefile ## check, then all tests under sanitizers 
 	@tests/run --build build/release --only fault --long
 	$(call build,asan)
 	@tests/run --build build/asan --long
+	@$(MAKE) --no-print-directory integer LONG=--long
 	@if scripts/bootstrap 32; then $(MAKE) --no-print-directory check-32 LONG=--long; \
 	else echo "check-32: skipped, the compiler and libraries for 32-bit x86 cannot be installed here"; fi
 
@@ -65,6 +66,10 @@ interop: release ## exchange files with the real frameworks (installed by pip, o
 asan: bootstrap build/asan/Makefile ## build with AddressSanitizer and UBSan, and test with it
 	$(call build,asan)
 	@tests/run --build build/asan
+
+integer: bootstrap-dev build/integer/Makefile ## build with clang's sanitizers, also those of integers, and test with it
+	$(call build,integer)
+	@tests/run --build build/integer --only unit,golden,reject,fuzz,mutate $(LONG)
 
 tsan: bootstrap build/tsan/Makefile ## build with ThreadSanitizer, and run the unit tests with it
 	$(call build,tsan)

@@ -29,10 +29,10 @@ unsigned heft_edit_distance(const char *a, size_t a_len, const char *b, size_t b
         band[d] = d < limit ? over : d - limit;
     for (size_t row = 1; row <= a_len; row++) {
         for (unsigned d = 0; d < width; d++) {
-            const size_t column = row + d - limit; /* wraps around below 0: then > b_len */
+            const size_t shifted = row + d, column = shifted > limit ? shifted - limit : 0;
             uint64_t cost = over;
 
-            if (column <= b_len) {
+            if (shifted >= limit && column <= b_len) {
                 if (column)
                     cost = band[d] + (a[row - 1] != b[column - 1]);
                 if (d + 1 < width)

@@ -64,9 +64,10 @@ static struct heft_model_source *new_source(struct heft_model *model, const char
 /* Translates a source and an offset in a slice to the file of the slice. */
 static inline void translate_slice(const struct heft_model *model, uint32_t *source, uint64_t *off)
 {
-    const struct heft_model_source *const s = &model->sources[*source];
+    const struct heft_model_source *const s =
+        *source < model->n_sources ? &model->sources[*source] : NULL;
 
-    if (*source >= model->n_sources || !s->is_slice)
+    if (!s || !s->is_slice)
         return;
     *source = s->origin;
     if (*off != HEFT_NO_OFFSET && !heft_add(*off, s->origin_off, off))
