@@ -15,7 +15,7 @@ WINDOWS = 300
 
 
 class Options(ctypes.Structure):
-    _fields_ = [("seed", ctypes.c_uint32), ("width", ctypes.c_uint)]
+    _fields_ = [("size", ctypes.c_size_t), ("seed", ctypes.c_uint32), ("width", ctypes.c_uint)]
 
 
 class Drawn:
@@ -25,7 +25,7 @@ class Drawn:
         library.heft_sampler_open.restype = ctypes.c_void_p
         library.heft_sampler_next.restype = ctypes.c_bool
         self.handle = library.heft_sampler_open(names, ctypes.c_size_t(len(paths)),
-                                                ctypes.byref(Options(seed, width)),
+                                                ctypes.byref(Options(ctypes.sizeof(Options), seed, width)),
                                                 ctypes.byref(self.error))
         if not self.handle:
             raise ValueError(self.error.text.decode())

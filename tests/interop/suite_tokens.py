@@ -32,11 +32,11 @@ class Error(ctypes.Structure):
 
 
 class VocabOptions(ctypes.Structure):
-    _fields_ = [("pattern", ctypes.c_char_p), ("eot_token", ctypes.c_char_p)]
+    _fields_ = [("size", ctypes.c_size_t), ("pattern", ctypes.c_char_p), ("eot_token", ctypes.c_char_p)]
 
 
 class EncoderOptions(ctypes.Structure):
-    _fields_ = [("unicode", ctypes.c_char_p), ("cache", ctypes.c_size_t)]
+    _fields_ = [("size", ctypes.c_size_t), ("unicode", ctypes.c_char_p), ("cache", ctypes.c_size_t)]
 
 
 def load():
@@ -53,13 +53,13 @@ class Vocabulary:
 
     def __init__(self, library, path=None, unicode=None, pattern=None):
         self.library, self.error = library, Error()
-        chosen = VocabOptions(pattern, None)
+        chosen = VocabOptions(ctypes.sizeof(VocabOptions), pattern, None)
         self.handle = library.heft_vocab_open_with(str(path).encode() if path else None,
                                                    ctypes.byref(chosen), ctypes.byref(self.error))
         self.encoder = None
         if not self.handle:
             raise ValueError(self.error.text.decode())
-        options = EncoderOptions(unicode.encode() if unicode else None, 0)
+        options = EncoderOptions(ctypes.sizeof(EncoderOptions), unicode.encode() if unicode else None, 0)
         self.encoder = library.heft_encoder_new(ctypes.c_void_p(self.handle), ctypes.byref(options),
                                                 ctypes.byref(self.error))
         self.room = (ctypes.c_uint32 * 65536)()
