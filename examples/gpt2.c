@@ -40,7 +40,7 @@ struct gpt2 {
     float *tokens, *positions; /* [vocab, width], [context, width] */
     struct part norm;
     struct layer layers[MOST_LAYERS];
-    float *state, *normed, *wide, *mixed; /* [width], twice; [4 · width], twice */
+    float *state, *normed, *mixed, *wide; /* [width], three times; [4 · width] */
     float *scores, *logits;               /* [context], [vocab] */
 };
 
@@ -54,7 +54,8 @@ static void die_of(const struct heft_error *err)
 {
     char line[1024];
 
-    die(heft_error_format(err, line, sizeof line));
+    fprintf(stderr, "%s\n", heft_error_format(err, line, sizeof line));
+    exit(2);
 }
 
 static float *numbers(size_t n)
@@ -120,8 +121,8 @@ static void load_layer(struct gpt2 *m, size_t index, struct layer *l)
     l->values = numbers(m->context * m->width);
 }
 
-/* Sizes of the model: from shapes, and the number of heads from the checkpoint's config if it has
- * one; all published sizes have heads of 64. */
+/* Finds the sizes of the model. Shapes give all but the number of heads, which is config.n_head if
+ * the checkpoint has that value; else heads have 64 numbers, as in all published models. */
 static void measure(struct gpt2 *m)
 {
     static const char *const prefixes[] = {"transformer.", "", "model.transformer."};
@@ -136,7 +137,7 @@ static void measure(struct gpt2 *m)
         die("no tensor wte.weight: not a GPT-2");
     m->vocab = (size_t)t.shape[0];
     m->width = (size_t)t.shape[1];
-    m->heads = heads ? (size_t)heads->as.integer : m->width / 64;
+    m->heads = heads && heads->kind == HEFT_VALUE_INT ? (size_t)heads->as.integer : m->width / 64;
     if (!find(m, "wpe.weight", &index) || !heft_tensor_at(m->file, index, &t) || t.rank != 2)
         die("no tensor wpe.weight: not a GPT-2");
     m->context = (size_t)t.shape[0];

@@ -148,34 +148,41 @@ static bool take_arguments(PyObject *const *args, Py_ssize_t n, struct py_specia
     return py_specials_take(allowed, args[1]) && py_specials_take(refused, args[2]);
 }
 
-PyObject *py_encoding_encode(PyObject *self, PyObject *const *args, Py_ssize_t n)
+/* Encodes a text with special tokens; `make` turns the ids into the result. */
+static PyObject *encode_special(PyObject *self, PyObject *const *args, Py_ssize_t n,
+                                PyObject *(*make)(struct py_encoding *e, struct py_ids *ids))
 {
     struct py_encoding *const e = (struct py_encoding *)self;
     struct py_specials allowed, refused;
     struct py_worker w = {0};
-    PyObject *list = NULL;
+    PyObject *made = NULL;
 
     if (take_arguments(args, n, &allowed, &refused) &&
         encode_value(e, &w, args[0], &allowed, &refused))
-        list = py_list_of_ids(e, w.ids.items, w.ids.n);
+        made = make(e, &w.ids);
     py_worker_give(e, &w);
     free(allowed.items);
     free(refused.items);
-    return list;
+    return made;
+}
+
+static PyObject *make_list(struct py_encoding *e, struct py_ids *ids)
+{
+    return py_list_of_ids(e, ids->items, ids->n);
+}
+
+static PyObject *make_array(struct py_encoding *e, struct py_ids *ids)
+{
+    (void)e;
+    return py_ids_new(ids);
+}
+
+PyObject *py_encoding_encode(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    return encode_special(self, args, n, make_list);
 }
 
 PyObject *py_encoding_encode_ids(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
-    struct py_encoding *const e = (struct py_encoding *)self;
-    struct py_specials allowed, refused;
-    struct py_worker w = {0};
-    PyObject *array = NULL;
-
-    if (take_arguments(args, n, &allowed, &refused) &&
-        encode_value(e, &w, args[0], &allowed, &refused))
-        array = py_ids_new(&w.ids);
-    py_worker_give(e, &w);
-    free(allowed.items);
-    free(refused.items);
-    return array;
+    return encode_special(self, args, n, make_array);
 }

@@ -20,7 +20,7 @@ struct py_tensor {
     bool is_huge; /* an extent exceeds Py_ssize_t; then there are no elements */
 };
 
-/* Reads the data, unless they are there; false with an exception set. */
+/* Reads the data of the tensor on the first call. On failure false, with an exception set. */
 bool py_tensor_load(struct py_tensor *tensor);
 /* Tensor with a copy of the data: the method copy(). */
 PyObject *py_tensor_copy(PyObject *self, PyObject *unused);

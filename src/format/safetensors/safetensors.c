@@ -130,9 +130,9 @@ static bool check_size(struct reader *r, size_t i, uint64_t len, struct progress
                      len);
 }
 
-/* Tensors must follow one another from the first byte of the buffer to the last. An empty one may
- * begin where the tensor before it does: sorted by begin and end, as the reference sorts, it would
- * come first. */
+/* Tensors must follow one another from the first byte of the buffer to the last. An empty
+ * tensor may also begin where the previous one begins: the reference sorts tensors by begin and end,
+ * so that the empty one comes first. */
 static bool check_tensor(struct reader *r, size_t i, struct progress *at, struct heft_error *err)
 {
     const struct heft_row *row = &r->model->rows[r->first + i];
