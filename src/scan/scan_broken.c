@@ -70,6 +70,17 @@ static void widen_end(const struct heft_source *src, struct heft_zip_end *end)
         heft_zip_end_widen(end, wide, where);
 }
 
+/* The shift of an archive may be below 0: all its arithmetic is modulo 2^64. */
+HEFT_WRAPS static uint64_t shift_between(uint64_t from, uint64_t to)
+{
+    return to - from;
+}
+
+HEFT_WRAPS static uint64_t shifted(uint64_t offset, uint64_t shift)
+{
+    return offset + shift;
+}
+
 /* Finds the directory of the end record at `at`: at its stored offset, or right before the end
  * record. */
 static bool find_directory(const struct heft_source *src, uint64_t at, const uint8_t *p,
@@ -84,7 +95,7 @@ static bool find_directory(const struct heft_source *src, uint64_t at, const uin
     if (end.entries == 0 || d->size < CENTRAL || d->size > tail)
         return false;
     if (tail - d->size != d->at && has_magic(src, tail - d->size, "PK\1\2")) {
-        d->shift = tail - d->size - d->at; /* may wrap around: adding it to an offset wraps back */
+        d->shift = shift_between(d->at, tail - d->size);
         d->at = tail - d->size;
         return true;
     }
@@ -273,8 +284,9 @@ static bool add_entry(struct loose *l, const struct directory *d, const struct h
         return false;
     e = &l->zip.entries[l->zip.count++];
     *e = heft_zip_entry_of(r, name);
-    if (has_magic(l->place->src, e->header + d->shift, "PK\3\4"))
-        e->header += d->shift; /* Python adds the shift, too; other readers use the stored offset */
+    /* Python adds the shift; other readers use the stored offset. */
+    if (has_magic(l->place->src, shifted(e->header, d->shift), "PK\3\4"))
+        e->header = shifted(e->header, d->shift);
     e->header = heft_min_u64(e->header, l->place->src->size);
     return report_faults(l, e, r->faults) && check_name(l, e) && check_coding(l, e, r->faults) &&
            place_payload(l, e);

@@ -206,6 +206,33 @@ static void the_map_has_no_holes(void **state)
     heft_close(c);
 }
 
+/* The bytes of a nested stream that cannot be interpreted were claimed with a wrong length. */
+static void the_map_of_a_salvaged_pickle(void **state)
+{
+    static const char pickle[] = "\x80\x05" /* PROTO 5 */
+                                 "ctorch.storage\n_load_from_bytes\n"
+                                 "\x96\x04\0\0\0\0\0\0\0" /* BYTEARRAY8, 4 bytes: */
+                                 "\x80\x02N."             /* a pickle of None */
+                                 "\x85R.";                /* TUPLE1, REDUCE, STOP */
+    const size_t n = sizeof pickle - 1;
+    const struct heft_open_options options = {.size = sizeof options, .salvage = true};
+    struct heft_segment s = HEFT_INIT(struct heft_segment);
+    struct heft_error err = {0};
+    struct heft_checkpoint *c = heft_open_memory(pickle, n, &options, &err);
+    struct heft_map *map = c ? heft_map_new(c, &err) : NULL;
+    uint64_t at = 0;
+
+    (void)state;
+    assert_non_null(map);
+    for (size_t i = 0; heft_map_at(map, i, &s); i++) {
+        assert_int_equal(s.offset, at);
+        at += s.bytes;
+    }
+    assert_int_equal(at, n);
+    heft_map_free(map);
+    heft_close(c);
+}
+
 /* ---- slices ---------------------------------------------------------------------------------- */
 
 static void a_slice_from_text(void **state)
@@ -531,6 +558,7 @@ int main(void)
         cmocka_unit_test(unreadable_tensors_are_named),
         cmocka_unit_test(shards_listed_one_by_one_equal_the_directory),
         cmocka_unit_test(the_map_has_no_holes),
+        cmocka_unit_test(the_map_of_a_salvaged_pickle),
         cmocka_unit_test(a_slice_from_text),
         cmocka_unit_test(rules_select),
         cmocka_unit_test(a_plan_can_be_looked_at),

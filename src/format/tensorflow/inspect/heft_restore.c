@@ -159,12 +159,12 @@ static const char *find_meta(struct heft_restore *r, struct heft_error *err)
 
     for (size_t i = 0; i < model->n_sources; i++) {
         const struct heft_str path = heft_str_of(model->sources[i].path);
-        const size_t n = path.n - strlen(".index");
         const char *meta;
 
         if (!model->sources[i].is_file || !heft_str_ends(path, ".index"))
             continue;
-        meta = heft_arena_printf(&r->mem, err, "%.*s.meta", (int)n, path.p);
+        meta =
+            heft_arena_printf(&r->mem, err, "%.*s.meta", (int)(path.n - strlen(".index")), path.p);
         if (!meta || heft_files_kind(model->files, meta) == HEFT_PATH_FILE)
             return meta;
     }

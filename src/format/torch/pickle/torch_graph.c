@@ -121,11 +121,10 @@ static int compare_spans(const void *a, const void *b)
     return (x->off > y->off) - (x->off < y->off);
 }
 
-static bool claim_range(struct heft_torch *t, uint64_t off, uint64_t len, const char *what,
-                        struct heft_error *err)
+static bool claim_until(struct heft_torch *t, uint64_t off, uint64_t end, struct heft_error *err)
 {
-    return len == 0 ||
-           heft_model_claim_of(t->model, t->source, off, len, what, heft_str_of(t->what), err);
+    return off >= end || heft_model_claim_of(t->model, t->source, off, end - off, "pickle ",
+                                             heft_str_of(t->what), err);
 }
 
 bool heft_torch_claim_pickle(struct heft_torch *t, struct heft_error *err)
@@ -138,12 +137,13 @@ bool heft_torch_claim_pickle(struct heft_torch *t, struct heft_error *err)
         return false;
     if (t->n_spans)
         qsort(t->spans, t->n_spans, sizeof *t->spans, compare_spans);
+    /* While salvaging, bytes that could not be interpreted may be listed twice. */
     for (size_t i = 0; i < t->n_spans; i++) {
-        if (!claim_range(t, at, t->spans[i].off - at, "pickle ", err))
+        if (!claim_until(t, at, t->spans[i].off, err))
             return false;
-        at = t->spans[i].off + t->spans[i].len;
+        at = heft_max_u64(at, t->spans[i].off + t->spans[i].len);
     }
-    return claim_range(t, at, stop - at, "pickle ", err) &&
+    return claim_until(t, at, stop, err) &&
            (end == stop || heft_model_claim(t->model, t->source, stop, end - stop,
                                             "bytes after the pickle's STOP", err));
 }

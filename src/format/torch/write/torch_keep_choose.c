@@ -369,10 +369,12 @@ static bool keep_change(struct heft_torch_walk *w, const struct heft_torch_frame
 static bool tell_parent(struct heft_torch_walk *w, const struct heft_torch_frame *f, uint8_t fate)
 {
     struct heft_keep *k = keep_of(w);
-    const size_t parent = w->n_frames - 2;
-    size_t at;
+    size_t parent, at;
 
-    if (w->n_frames < 2 || !k->frames[parent].is_below)
+    if (w->n_frames < 2)
+        return true;
+    parent = w->n_frames - 2;
+    if (!k->frames[parent].is_below)
         return true;
     at = w->frames[parent].next - 1;
     if (f->is_tensor && k->fates[at] & HAS_TENSOR)
