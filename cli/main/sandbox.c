@@ -145,7 +145,7 @@ void sandbox_opened(void)
 void sandbox_explain(const struct heft_error *err)
 {
     if (!is_quiet && (confined & HEFT_CONFINED_FILES) && err->code == HEFT_IO && err->file[0] &&
-        strstr(err->text, strerror(EACCES)) && access(err->file, R_OK) == 0)
+        err->system_error == EACCES && access(err->file, R_OK) == 0)
         fprintf(stderr, "heft: note: the command confines itself to its inputs and their "
                         "directories; --no-sandbox lifts this\n");
 }

@@ -75,9 +75,10 @@ bool no_memory(struct heft_error *err, const char *what)
 
 bool system_error(struct heft_error *err, const char *path, const char *what)
 {
-    const char *why = strerror(errno);
-    usage_error(err, "%s: %s", what, why);
+    const int number = errno;
+    usage_error(err, "%s: %s", what, strerror(number));
     err->code = HEFT_IO;
+    err->system_error = number;
     report_escape(err->file, sizeof err->file, path, strlen(path));
     return false;
 }

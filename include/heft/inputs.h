@@ -42,7 +42,8 @@ struct heft_input {
     const void *data; /* the whole input in memory, valid until close(); NULL: read() is called */
     void *ctx;        /* passed to the callbacks */
     /* Reads n bytes at `offset` into dst. Fails by returning false: the error has the code HEFT_IO, the
-     * offset, and err->text if it is filled; HEFT_NOMEM and HEFT_CANCELLED in err->code are kept. */
+     * offset, and err->text and err->system_error if they are filled; HEFT_NOMEM and HEFT_CANCELLED in
+     * err->code are kept. */
     bool (*read)(void *ctx, uint64_t offset, void *dst, size_t n, struct heft_error *err);
     /* Address of n bytes at `offset` that stay valid and unchanged until close(), for heft_tensor_map;
      * or NULL. May be NULL: heft_tensor_map is then HEFT_UNSUPPORTED. Not called if data is set. */

@@ -97,10 +97,12 @@ enum heft_code {
 
 struct heft_error {
     enum heft_code code;
-    uint64_t offset; /* byte offset in `file`; HEFT_NO_OFFSET if there is none */
-    char file[256];  /* path of the file, "" if there is none; long paths are truncated at the
+    int system_error; /* errno of the system call that failed, with HEFT_IO; 0 if none failed, as
+                       * when a file has become shorter */
+    uint64_t offset;  /* byte offset in `file`; HEFT_NO_OFFSET if there is none */
+    char file[256];   /* path of the file, "" if there is none; long paths are truncated at the
                       * beginning */
-    char text[400];  /* one line, control characters escaped: what was found and what was
+    char text[400];   /* one line, control characters escaped: what was found and what was
                       * expected */
 };
 

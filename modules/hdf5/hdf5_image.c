@@ -9,11 +9,14 @@
 
 static bool fail_errno(struct heft_error *err, const char *what)
 {
+    const int number = errno;
     char text[128] = "";
 
-    if (strerror_r(errno, text, sizeof text) != 0)
+    if (strerror_r(number, text, sizeof text) != 0)
         text[0] = '\0';
-    return hdf5_fail(err, HEFT_IO, "%s: %s", what, text);
+    hdf5_fail(err, HEFT_IO, "%s: %s", what, text);
+    err->system_error = number;
+    return false;
 }
 
 struct heft_h5_image *hdf5_image_new(struct heft_error *err)

@@ -17,6 +17,7 @@ bool hdf5_fail(struct heft_error *err, enum heft_code code, const char *format, 
     va_list args;
 
     err->code = code;
+    err->system_error = 0;
     err->offset = HEFT_NO_OFFSET;
     va_start(args, format);
     (void)vsnprintf(err->text, sizeof err->text, format, args);

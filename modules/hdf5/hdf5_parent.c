@@ -72,7 +72,7 @@ static bool take_error(struct heft_h5_file *file, struct heft_error *err)
         return broke_down(file, err);
     found.file[sizeof found.file - 1] = '\0';
     found.text[sizeof found.text - 1] = '\0';
-    if (found.code <= HEFT_OK || found.code > HEFT_USAGE)
+    if (found.code <= HEFT_OK || found.code > HEFT_USAGE || found.system_error < 0)
         return broke_down(file, err);
     *err = found;
     return false;
@@ -85,6 +85,15 @@ static bool take_answer(struct heft_h5_file *file, struct heft_error *err)
     if (!hdf5_take_u64(&file->in, HDF5_FAILED, &word))
         return broke_down(file, err);
     return word == HDF5_DONE || take_error(file, err);
+}
+
+static bool fail_errno(struct heft_error *err, const char *what)
+{
+    const int number = errno;
+
+    hdf5_fail(err, HEFT_IO, "%s: system error %d", what, number);
+    err->system_error = number;
+    return false;
 }
 
 /* Address space in use, and a margin; 0, no limit, if it is unknown. The child is as large as this
@@ -127,15 +136,14 @@ struct heft_h5_file *hdf5_start(const struct heft_h5_input *input, struct heft_e
     if (!file)
         return NULL;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
-        hdf5_fail(err, HEFT_IO,
-                  "cannot create a socket for the process of libhdf5: system error %d", errno);
+        fail_errno(err, "cannot create a socket for the process of libhdf5");
         free(file);
         return NULL;
     }
     (void)pthread_mutex_init(&file->lock, NULL);
     file->in.socket = file->out.socket = sockets[0];
     ok = start_child(file, sockets[1], input) ||
-         hdf5_fail(err, HEFT_IO, "cannot create a process for libhdf5: system error %d", errno);
+         fail_errno(err, "cannot create a process for libhdf5");
     (void)close(sockets[1]);
     if (ok && take_answer(file, err))
         return file;

@@ -20,7 +20,6 @@ be pickled.
 from __future__ import annotations
 
 import errno as _errno
-import os as _os
 from typing import Any
 
 __all__ = [
@@ -109,14 +108,18 @@ class IoError(Error, OSError):
 
     code = "io"
 
-    def __init__(self, text: str, file: str | None = None, offset: int | None = None) -> None:
+    def __init__(
+        self, text: str, file: str | None = None, offset: int | None = None, system_error: int | None = None,
+    ) -> None:
         super().__init__(text, file, offset)
-        self.errno = _errno_of(text)
+        self.errno = system_error
         self.strerror = text
         self.filename = file
 
     __str__ = Error.__str__
-    __reduce__ = Error.__reduce__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.text, self.file, self.offset, self.errno)
 
 
 class _NotFound(IoError, FileNotFoundError):
@@ -139,21 +142,10 @@ class _NotDirectory(IoError, NotADirectoryError):
     pass
 
 
-_BY_ERRNO: dict[int | None, type[IoError]] = {
+_BY_ERRNO: dict[int, type[IoError]] = {
     _errno.ENOENT: _NotFound, _errno.EEXIST: _Exists, _errno.EACCES: _Permission, _errno.EPERM: _Permission,
     _errno.EISDIR: _IsDirectory, _errno.ENOTDIR: _NotDirectory,
 }
-_COMMON = (
-    _errno.ENOENT, _errno.EACCES, _errno.EPERM, _errno.EEXIST, _errno.EISDIR, _errno.ENOTDIR, _errno.ENOSPC,
-    _errno.EDQUOT, _errno.EFBIG, _errno.EROFS, _errno.EIO, _errno.EMFILE, _errno.ENFILE, _errno.ELOOP,
-    _errno.ENAMETOOLONG, _errno.ENODEV, _errno.ENXIO, _errno.EINVAL, _errno.EAGAIN,
-)
-
-
-def _errno_of(text: str) -> int | None:
-    """The library's messages end with the text of the C library for the number."""
-    return next((number for number in _COMMON if _os.strerror(number) in text), None)
-
 
 # By the number of enum heft_code.
 _CLASSES: dict[int, type[Error]] = {
@@ -162,10 +154,10 @@ _CLASSES: dict[int, type[Error]] = {
 }
 
 
-def make(code: int, text: str, file: str | None, offset: int | None) -> Error:
+def make(code: int, text: str, file: str | None, offset: int | None, system_error: int = 0) -> Error:
     """The exception for an error of the library; the extension module calls it."""
     if code == 2:
-        return _BY_ERRNO.get(_errno_of(text), IoError)(text, file, offset)
+        return _BY_ERRNO.get(system_error, IoError)(text, file, offset, system_error or None)
     return _CLASSES.get(code, Error)(text, file, offset)
 
 

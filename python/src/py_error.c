@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static PyObject *make;    /* heft.errors.make(code, text, file, offset) → exception */
+static PyObject *make; /* heft.errors.make(code, text, file, offset, system_error) → exception */
 static PyObject *refused; /* heft.errors.refused(token) → exception */
 static PyObject *unknown; /* heft.errors.unknown_token(id, index) → exception */
 
@@ -34,7 +34,8 @@ static PyObject *make_error(const struct heft_error *err)
     PyObject *error = NULL;
 
     if (file && text && offset)
-        error = PyObject_CallFunction(make, "iOOO", (int)err->code, text, file, offset);
+        error = PyObject_CallFunction(make, "iOOOi", (int)err->code, text, file, offset,
+                                      err->system_error);
     Py_XDECREF(file);
     Py_XDECREF(text);
     Py_XDECREF(offset);

@@ -172,7 +172,7 @@ static bool read_file(void *ctx, size_t item, struct heft_digest_worker *worker,
     const struct heft_model_source *const file = file_of(ctx, item);
 
     if (file->is_missing)
-        heft_fail(err, HEFT_IO, HEFT_NO_OFFSET, "the file is missing");
+        heft_fail_missing(err, "the file is missing");
     else if (heft_digest_put_source(worker, &file->source, err))
         return true;
     return heft_error_file(err, file->path);

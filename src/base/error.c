@@ -73,6 +73,7 @@ bool heft_fail_args(struct heft_error *err, enum heft_code code, uint64_t offset
                                before */
 
     err->code = code;
+    err->system_error = 0;
     err->offset = offset;
     err->file[0] = '\0';
     line = line_of(err->text, sizeof err->text);
@@ -96,10 +97,20 @@ bool heft_fail_errno(struct heft_error *err, const char *what)
     const int number = errno;
     const locale_t english = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 
-    if (!english)
-        return heft_fail(err, HEFT_IO, HEFT_NO_OFFSET, "%s: system error %d", what, number);
-    heft_fail(err, HEFT_IO, HEFT_NO_OFFSET, "%s: %s", what, strerror_l(number, english));
-    freelocale(english);
+    if (english) {
+        heft_fail(err, HEFT_IO, HEFT_NO_OFFSET, "%s: %s", what, strerror_l(number, english));
+        freelocale(english);
+    } else {
+        heft_fail(err, HEFT_IO, HEFT_NO_OFFSET, "%s: system error %d", what, number);
+    }
+    err->system_error = number;
+    return false;
+}
+
+bool heft_fail_missing(struct heft_error *err, const char *what)
+{
+    heft_fail(err, HEFT_IO, HEFT_NO_OFFSET, "%s", what);
+    err->system_error = ENOENT;
     return false;
 }
 
@@ -162,7 +173,8 @@ bool heft_error_quote(struct heft_error *err, const char *before, const struct h
 {
     struct line line;
 
-    *err = (struct heft_error){.code = cause->code, .offset = HEFT_NO_OFFSET};
+    *err = (struct heft_error){
+        .code = cause->code, .system_error = cause->system_error, .offset = HEFT_NO_OFFSET};
     line = line_of(err->text, sizeof err->text);
     line_escaped(&line, heft_str_of(before));
     line_put(&line, ": ", 2);

@@ -15,8 +15,10 @@ bool heft_fail(struct heft_error *err, enum heft_code code, uint64_t offset, con
 /* The same for callers with a va_list. */
 bool heft_fail_args(struct heft_error *err, enum heft_code code, uint64_t offset,
                     const char *format, va_list args) HEFT_PRINTF(4, 0);
-/* The same for errno: code HEFT_IO, text "what: strerror". */
+/* The same for errno, which becomes system_error: code HEFT_IO, text "what: strerror". */
 bool heft_fail_errno(struct heft_error *err, const char *what);
+/* The same for a file that does not exist: ENOENT, with a text of its own. */
+bool heft_fail_missing(struct heft_error *err, const char *what);
 /* Clears *err on entry to a public function that tests err->code later. */
 static inline void heft_error_begin(struct heft_error *err)
 {
@@ -27,8 +29,8 @@ bool heft_error_file(struct heft_error *err, const char *path);
 /* Puts "KIND NAME: " before the text, for example "tensor w: ". Always returns false. */
 bool heft_error_about(struct heft_error *err, const char *kind, struct heft_str name);
 /* Fills *err with the text of another error, including its file and offset: "BEFORE: FILE: offset
- * 0x10: text". The code is the cause's; the new error has no file or offset of its own. Always
- * returns false. */
+ * 0x10: text". The code and system_error are the cause's; the new error has no file or offset of its
+ * own. Always returns false. */
 bool heft_error_quote(struct heft_error *err, const char *before, const struct heft_error *cause);
 
 #endif

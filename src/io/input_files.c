@@ -210,6 +210,8 @@ static bool input_read(const struct heft_source *src, uint64_t off, void *dst, s
     told.text[sizeof told.text - 1] = '\0';
     heft_fail(err, told.code == HEFT_NOMEM || told.code == HEFT_CANCELLED ? told.code : HEFT_IO,
               off, "%s", told.text[0] ? told.text : "read failed");
+    if (err->code == HEFT_IO)
+        err->system_error = told.system_error;
     return heft_error_file(err, src->label);
 }
 

@@ -27,7 +27,7 @@ PARTS = ["a", "Z", "the", "ing", "ation", " the", "s", "t", "re", "ll", "ve", "d
 
 
 class Error(ctypes.Structure):
-    _fields_ = [("code", ctypes.c_int), ("offset", ctypes.c_uint64),
+    _fields_ = [("code", ctypes.c_int), ("system_error", ctypes.c_int), ("offset", ctypes.c_uint64),
                 ("file", ctypes.c_char * 256), ("text", ctypes.c_char * 400)]
 
 

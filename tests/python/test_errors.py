@@ -40,11 +40,23 @@ class Errors(unittest.TestCase):
 
     def test_errno(self):
         for number in (errno.ENOENT, errno.EACCES, errno.EISDIR, errno.ENOSPC, errno.EEXIST, errno.ENOTDIR):
-            error = errors.make(2, f"cannot be opened: {os.strerror(number)}", "x", None)
+            error = errors.make(2, "cannot be opened", "x", None, number)
             self.assertEqual((error.errno, error.filename), (number, "x"))
             self.assertIsInstance(error, type(OSError(number, "")))
             self.assertEqual(pickle.loads(pickle.dumps(error)).errno, number)
-        self.assertIsNone(errors.make(2, "something else", None, None).errno)
+        for number in (errno.ENOENT, 0):
+            self.assertIsNone(errors.make(3, "something else", None, None, number).__dict__.get("errno"))
+        self.assertIsNone(errors.make(2, f"file: {os.strerror(errno.ENOENT)}", None, None, 0).errno)
+
+    def test_errno_of_the_library(self):
+        with tempfile.TemporaryDirectory() as folder:
+            loop = pathlib.Path(folder, "loop")
+            loop.symlink_to(loop)
+            for path, number in ((loop, errno.ELOOP), (pathlib.Path(folder, "x" * 300), errno.ENAMETOOLONG),
+                                 (pathlib.Path(folder, "none"), errno.ENOENT)):
+                with self.assertRaises(heft.IoError) as caught:
+                    heft.from_file(path)
+                self.assertEqual(caught.exception.errno, number)
 
     def test_name_that_is_no_utf8(self):
         with tempfile.TemporaryDirectory() as folder:

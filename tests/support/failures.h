@@ -61,7 +61,7 @@ static inline void fail_each_allocation(attempt_fn *attempt, void *ctx, uint64_t
 }
 
 /* For attempts that only read: a failed close or unmap is no error, as it cannot lose data. Any
- * other failing call must give HEFT_IO and the name of the file. Reads return fewer bytes than
+ * other failing call must give HEFT_IO, its errno, and the name of the file. Reads return fewer bytes than
  * requested. */
 static inline void fail_each_read(attempt_fn *attempt, void *ctx, uint64_t least)
 {
@@ -88,6 +88,7 @@ static inline void fail_each_read(attempt_fn *attempt, void *ctx, uint64_t least
                       strcmp(heft_fault_os_name(), "unmap") == 0;
         assert_int_equal(ok, is_harmless);
         assert_true(ok || (err.code == HEFT_IO && err.file[0] != '\0'));
+        assert_int_equal(err.system_error, ok ? 0 : EIO);
     }
 }
 

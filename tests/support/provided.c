@@ -83,6 +83,7 @@ static bool read_file(void *ctx, uint64_t offset, void *dst, size_t n, struct he
     if (atomic_fetch_add(&p->calls, 1) + 1 == atomic_load(&p->fail_at)) {
         if (p->text)
             (void)snprintf(err->text, sizeof err->text, "%s", p->text);
+        err->system_error = p->system_error;
         return false;
     }
     atomic_fetch_add(&p->bytes, n);

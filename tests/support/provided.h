@@ -28,6 +28,7 @@ struct provided {
     atomic_size_t closed;       /* calls of close() */
     atomic_size_t fail_at;      /* this call of read() fails; 0: none */
     const char *text;           /* … with this text; NULL: without */
+    int system_error;           /* … and this errno; 0: none */
 };
 
 /* Reads all regular files below a directory, which links do not lead out of: links are left out. */

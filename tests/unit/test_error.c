@@ -85,14 +85,22 @@ static void fail_cuts_between_characters(void **state)
 
 static void errno_becomes_an_io_error(void **state)
 {
-    struct heft_error err = {0};
+    struct heft_error err = {0}, quoted = {0};
 
     (void)state;
     errno = ENOSPC;
     assert_false(heft_fail_errno(&err, "write failed"));
     assert_int_equal(err.code, HEFT_IO);
     assert_true(err.offset == HEFT_NO_OFFSET);
+    assert_int_equal(err.system_error, ENOSPC);
     assert_string_equal(err.text, "write failed: No space left on device");
+    assert_false(heft_error_quote(&quoted, "outer", &err));
+    assert_int_equal(quoted.system_error, ENOSPC);
+    assert_false(heft_fail_missing(&err, "no such file"));
+    assert_int_equal(err.code, HEFT_IO);
+    assert_int_equal(err.system_error, ENOENT);
+    assert_false(heft_fail(&err, HEFT_IO, 3, "file ends"));
+    assert_int_equal(err.system_error, 0);
 }
 
 static void file_is_named_once(void **state)

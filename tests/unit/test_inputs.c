@@ -146,17 +146,21 @@ static void failed_read_names_input_and_offset(void **state)
     assert_non_null(c);
     assert_true(heft_tensor_at(c, 0, &t));
     p->text = "the server answers 503\n";
+    p->system_error = ETIMEDOUT;
     atomic_store(&p->fail_at, atomic_load(&p->calls) + 1);
     assert_null(read_first(c, &n, &err));
     assert_int_equal(err.code, HEFT_IO);
     assert_int_equal(err.offset, t.offset);
+    assert_int_equal(err.system_error, ETIMEDOUT);
     assert_non_null(strstr(err.text, "the server answers 503\\n"));
     assert_non_null(strstr(err.file, ".safetensors"));
 
     p->text = NULL;
+    p->system_error = 0;
     atomic_store(&p->fail_at, atomic_load(&p->calls) + 1);
     assert_null(read_first(c, &n, &err));
     assert_int_equal(err.code, HEFT_IO);
+    assert_int_equal(err.system_error, 0);
     assert_non_null(strstr(err.text, "read failed"));
     heft_close(c);
     provided_free(p);

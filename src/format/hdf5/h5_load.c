@@ -21,6 +21,7 @@ const struct heft_h5_module *heft_h5_load(struct heft_error *err)
 
 bool heft_h5_blame(struct heft_error *err, const struct heft_error *found)
 {
-    return heft_fail(err, found->code, found->offset, "%s", found->text) ||
-           (found->file[0] && heft_error_file(err, found->file));
+    heft_fail(err, found->code, found->offset, "%s", found->text);
+    err->system_error = found->system_error;
+    return found->file[0] && heft_error_file(err, found->file);
 }

@@ -245,8 +245,8 @@ static bool no_match(const char *pattern, struct heft_error *err)
     if (heft_os->stat_path(pattern, &st) != 0 && !heft_os_is_missing(errno))
         heft_fail_errno(err, "cannot be examined");
     else
-        heft_fail(err, HEFT_IO, HEFT_NO_OFFSET,
-                  "no such file, and no match as a pattern (option allow_empty ignores this)");
+        heft_fail_missing(
+            err, "no such file, and no match as a pattern (option allow_empty ignores this)");
     return heft_error_file(err, pattern);
 }
 

@@ -58,7 +58,7 @@ static bool find_files(struct reading *r, const char *const *paths, size_t n,
             return false;
         if (heft_input_list_count(r->list) == before &&
             heft_path_kind(paths[i]) == HEFT_PATH_NONE) {
-            heft_fail(err, HEFT_IO, HEFT_NO_OFFSET, "no such file, and no match as a pattern");
+            heft_fail_missing(err, "no such file, and no match as a pattern");
             return heft_error_file(err, paths[i]);
         }
     }
