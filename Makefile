@@ -43,8 +43,10 @@ python-check: bootstrap-python ## test the wheel, without torch and numpy and wi
 	@scripts/python-wheel
 	@tests/python/run $(SDIST)
 
-check-long: check build/asan/Makefile ## check, then all tests under sanitizers with every damaged file (hours)
+check-long: check bootstrap-python build/asan/Makefile ## check, then all tests under sanitizers with every damaged file (hours)
 	@tests/run --build build/release --only fault --long
+	@scripts/python-wheel
+	@tests/python/run --long
 	$(call build,asan)
 	@tests/run --build build/asan --long
 	@$(MAKE) --no-print-directory integer LONG=--long

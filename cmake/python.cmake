@@ -2,13 +2,6 @@
 # exports PyInit__heft only, so that it shares no symbol with other extension modules (torch has a zstd, too).
 
 find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
-execute_process(COMMAND ${Python_EXECUTABLE} -c
-    "import sysconfig; print(int(bool(sysconfig.get_config_var('Py_GIL_DISABLED'))))"
-    OUTPUT_VARIABLE is_free_threaded OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-if(is_free_threaded)
-    message(FATAL_ERROR "heft: free-threaded Python is not supported: its extension modules cannot use the "
-        "Limited API. Build with the default build of Python 3.11 or later")
-endif()
 
 # Modules of heft for HDF5 and snappy are those of an installed libheft; HEFT_MODULES names another directory.
 set(HEFT_PYTHON_MODULES /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/heft-${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}

@@ -6,7 +6,12 @@ they are first used.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
+
+if "t" in getattr(sys, "abiflags", ""):
+    raise ImportError("heft: free-threaded Python is not supported: its extension modules cannot use the Limited API. "
+                      "Use the default build of Python 3.11 or later")
 
 if TYPE_CHECKING:
     from heft.checkpoint import Blob as Blob

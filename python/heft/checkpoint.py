@@ -11,10 +11,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from heft import _heft
+from heft.errors import UsageError
 from heft.progress import Progress, shown
+from heft.sources import source_of
 from heft.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ class Blob:
     _index: int
 
     def read(self) -> bytes:
+        """Its bytes. OSError, MalformedError."""
         return self._handle.blob(self._index)
 
 
@@ -67,10 +70,11 @@ class Checkpoint(Mapping[str, Any]):
     """Open checkpoint: a mapping of names to tensors, in the order of the file; made by `heft.open`.
 
     With framework "np" or "pt" the values are arrays of numpy or tensors of torch, else `heft.Tensor`.
-    Threads may share it. Tensors remain valid after close().
+    Threads may share it; processes open the path themselves, it cannot be pickled. Tensors, arrays and views remain
+    valid after close().
     """
 
-    def __init__(self, handle: _heft.Handle, framework: str | None, device: str) -> None:
+    def __init__(self, handle: _heft.Handle, framework: str | None, device: Any) -> None:
         self._open: _heft.Handle | None = handle
         self._framework, self._device = framework, device
         self._names = {name: index for index, name in enumerate(handle.names())}
@@ -87,8 +91,11 @@ class Checkpoint(Mapping[str, Any]):
         return f"<heft.Checkpoint {self.format} {state}>"
 
     def close(self) -> None:
-        """Releases the file, as soon as no tensor needs it any more."""
+        """Releases the file, as soon as no tensor, and no array or view of one, needs it any more."""
         self._open = None
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a heft.Checkpoint cannot be pickled: pass the path, and open it in the other process")
 
     def __enter__(self) -> Checkpoint:
         return self
@@ -125,7 +132,9 @@ class Checkpoint(Mapping[str, Any]):
         return f"{name}; did you mean {near[0]}?" if near else name
 
     def get_tensor(self, name: str) -> Any:
-        """The tensor of that name, also of a tied name that the file has dropped; KeyError if there is none."""
+        """The tensor of that name, also of a tied name that the file has dropped, as `framework` says.
+
+        KeyError if there is none: it says which name is similar, or why the tensor cannot be read."""
         return self._as_framework(self._tensor(name))
 
     def __getitem__(self, name: str) -> Any:
@@ -137,10 +146,10 @@ class Checkpoint(Mapping[str, Any]):
         if self._framework == "np":
             return tensor.numpy()
         value = tensor.torch()
-        return value if self._device == "cpu" else value.to(self._device)
+        return value if self._device is None else value.to(self._device)
 
     def get_slice(self, name: str) -> Slice:
-        """A tensor that is read where it is indexed: get_slice(name)[10:20]."""
+        """A tensor of which only what is indexed is read: get_slice(name)[10:20]. KeyError if there is none."""
         return Slice(self._tensor(name), self)
 
     def offset_keys(self) -> list[str]:
@@ -150,9 +159,9 @@ class Checkpoint(Mapping[str, Any]):
 
     # ---- other contents ----
 
-    def metadata(self) -> dict[str, str]:
-        """Pairs of texts: __metadata__ of safetensors, those of an index."""
-        return dict(self._handle.metadata())
+    def metadata(self) -> dict[str, str] | None:
+        """Pairs of texts: __metadata__ of safetensors, those of an index. None if there are none, as safe_open."""
+        return dict(self._handle.metadata()) or None
 
     @property
     def files(self) -> dict[str, int]:
@@ -219,67 +228,77 @@ class Checkpoint(Mapping[str, Any]):
 
 
 class Slice:
-    """Tensor that is read where it is indexed, as safe_open's."""
+    """Tensor of which only what is indexed is read, as safe_open's."""
 
     def __init__(self, tensor: Tensor, checkpoint: Checkpoint) -> None:
         self._tensor, self._checkpoint = tensor, checkpoint
 
     def get_shape(self) -> list[int]:
+        """Extents of the whole tensor."""
         return list(self._tensor.shape)
 
     def get_dtype(self) -> str:
+        """Dtype in the spelling of safetensors: "BF16"."""
         return self._tensor.dtype
 
     def __getitem__(self, index: Any) -> Any:
         return self._checkpoint._as_framework(self._tensor[index])
 
 
-def _source(source: Any) -> Any:
-    """What the extension module opens: a list of paths, a descriptor, or a buffer."""
-    if isinstance(source, (str, os.PathLike)):
-        return [os.fspath(source)]
-    if isinstance(source, Sequence) and not isinstance(source, (bytes, bytearray, memoryview)):
-        return [os.fspath(path) for path in source]
-    if hasattr(source, "fileno") and hasattr(source, "read"):
-        try:
-            return source.fileno()
-        except OSError:
-            pass
-    if hasattr(source, "getbuffer"):
-        return source.getbuffer()
-    return source.read() if hasattr(source, "read") else source
+def _device_of(framework: str | None, device: Any) -> Any:
+    """The device that tensors are copied to; None: they remain on the CPU."""
+    if framework != "pt":
+        if str(device) != "cpu":
+            raise UsageError(f"device {device!r}: needs framework='pt', others have the CPU only")
+        return None
+    if device == "cpu":
+        return None
+    import torch
+
+    place = torch.device(device)
+    return None if place.type == "cpu" else place
 
 
 def _open_handle(source: Any, format: str | None, salvage: bool, limits: Mapping[str, int] | None,
-                 options: Mapping[str, Any]) -> _heft.Handle:
+                 options: Mapping[str, Any], mmap: bool = True) -> _heft.Handle:
     given: list[tuple[str, str | None]] = []
     for name, value in options.items():
         if value is not None and value is not False:
             given.append((name.replace("_", "-"), None if value is True else str(value)))
-    return _heft.Handle(_source(source), format, salvage, dict(limits or {}), given)
+    return _heft.Handle(source_of(source), format, salvage, dict(limits or {}), given, mmap)
 
 
-def open(source: Path | Sequence[Path] | Buffer | Any, *, framework: str | None = None, device: str = "cpu",
+def open(source: Path | Sequence[Path] | Buffer | Any, *, framework: str | None = None, device: Any = "cpu",
          format: str | None = None, salvage: bool = False, limits: Mapping[str, int] | None = None,
-         **options: Any) -> Checkpoint:
+         mmap: bool = True, **options: Any) -> Checkpoint:
     """Opens a checkpoint of any format; nothing in it is executed.
 
-    source: a path of a file, a directory or an index; several paths of shards; bytes or a buffer; an open file.
-    framework: None: values are `heft.Tensor`; "np": arrays of numpy; "pt": tensors of torch, on `device`.
+    source: a path of a file, a directory or an index; several paths of shards; a buffer (bytes, memoryview, mmap, an
+        array of numpy), which is kept, unchanged, as long as a tensor needs it; an open binary file, whose position
+        does not matter: files of the disk by their descriptor, which is duplicated; others with read() and seek() by
+        calling them, from any thread but one at a time, and what they raise is raised here; without seek() they are
+        read to memory.
+    framework: None: values are `heft.Tensor`; "np": arrays of numpy; "pt": tensors of torch, on `device`, which is
+        what torch takes: "cuda:0", 0, a torch.device.
     format: name of the format ("torch"), if the content is not to decide.
     salvage: opens truncated and damaged files; `unreadable` has what is lost.
     limits: by the names of struct heft_limits: {"tensors": 1000, "unpacked": 1 << 30}.
+    mmap: data are copy-on-write views of files: nothing is read before it is used, tied tensors share their memory,
+        and writing to them changes neither the file nor other views of it. If another program truncates a file, using
+        its views kills the process (SIGBUS). False: data are read to memory of their own, a file that was truncated
+        is an IoError.
     options: of formats, as the command has them, with _ for -: step, names, constants.
-    Raises FileNotFoundError and other OSErrors, MalformedError, UnsupportedError, LimitError, UnsafeError.
+    Raises FileNotFoundError and other OSErrors, MalformedError, UnsupportedError, LimitError, UnsafeError, UsageError.
     """
     if framework not in _FRAMEWORKS:
-        raise ValueError(f"framework {framework!r}: expected None, 'np' or 'pt'")
-    handle = _open_handle(source, format, salvage, limits, options)
-    return Checkpoint(handle, _FRAMEWORKS[framework], str(device))
+        raise UsageError(f"framework {framework!r}: expected None, 'np' or 'pt'")
+    kind = _FRAMEWORKS[framework]
+    place = _device_of(kind, device)
+    return Checkpoint(_open_handle(source, format, salvage, limits, options, mmap), kind, place)
 
 
-def load_file(path: Path, *, framework: str | None = None, device: str = "cpu") -> dict[str, Any]:
-    """All tensors of a file by name; the framework as in `open`. The modules heft.torch and heft.numpy have load_file
+def load_file(path: Path, *, framework: str | None = None, device: Any = "cpu", mmap: bool = True) -> dict[str, Any]:
+    """All tensors of a file by name; the arguments as in `open`. The modules heft.torch and heft.numpy have load_file
     with the arguments of safetensors.torch and safetensors.numpy."""
-    with open(path, framework=framework, device=device) as checkpoint:
+    with open(path, framework=framework, device=device, mmap=mmap) as checkpoint:
         return dict(checkpoint.items())

@@ -26,6 +26,7 @@ _TORCH = {
     "F8_E5M2": "float8_e5m2", "F8_E8M0": "float8_e8m0fnu", "F8_E4M3FNUZ": "float8_e4m3fnuz",
     "F8_E5M2FNUZ": "float8_e5m2fnuz",
 }
+_DLPACK = frozenset(("U8", "I8", "I16", "I32", "I64", "F16", "BF16", "F32", "F64", "C64", "C128"))
 
 
 def _numpy_dtype(name: str) -> Any:
@@ -43,10 +44,16 @@ def _numpy_dtype(name: str) -> Any:
 
 
 class Tensor(_heft.Tensor):
-    """Tensor of a checkpoint. Its data are read when they are first needed, and it outlives the checkpoint's close().
+    """Tensor of a checkpoint, or a part of one.
 
-    It has the buffer protocol (`memoryview`, `numpy.asarray`) for dtypes that PEP 3118 knows, and `__dlpack__`. The
-    data belong to the tensor: writing to an array that shares them changes no file.
+    Its data are a copy-on-write view of the file: they are read as they are used, tied tensors and parts share them,
+    and writing to them changes no file. Data that cannot be a view (compressed, stored in parts, of another byte
+    order, not aligned, of a checkpoint that was opened from memory or with mmap=False) are read when they are first
+    needed, to memory of the tensor. They remain valid after the checkpoint is closed.
+
+    It has the buffer protocol (`memoryview`, `numpy.asarray`) for dtypes that PEP 3118 knows, and `__dlpack__`, both
+    with the strides of a view. Reading raises OSError, MalformedError, MismatchError, and UnsupportedError for
+    elements without a fixed size.
     """
 
     __slots__ = ()
@@ -73,17 +80,18 @@ class Tensor(_heft.Tensor):
         return f"<heft.Tensor {self.name!r} {self.dtype} {list(self.shape)}>"
 
     def __getitem__(self, index: Any) -> Tensor:
-        """A part, of which only its bytes are read: t[3], t[2:10, :, -1]. Steps and arrays are not supported."""
-        ranges = _ranges_of(index, self.shape)
-        part: Tensor = self._slice(ranges)
-        return part
+        """A part, of which only its bytes are read: t[3], t[2:10, :, -1]. It shares the data of a view.
+
+        IndexError; ValueError for steps, TypeError for arrays and None, which are not supported.
+        """
+        return self._slice(_ranges_of(index, self.shape))
 
     def tobytes(self) -> bytes:
-        """The elements as bytes: row-major, little-endian."""
+        """A copy of the elements as bytes: row-major, little-endian."""
         return self.raw().tobytes()
 
     def numpy(self, *, copy: bool | None = None) -> npt.NDArray[Any]:
-        """Array of numpy on the same data, or on a copy if copy=True.
+        """Writable array of numpy on the same data, with their strides, or on a row-major copy if copy=True.
 
         BF16 and the F8 dtypes need the package ml_dtypes. ImportError names a package that is missing;
         UnsupportedError if numpy has no such dtype.
@@ -91,20 +99,36 @@ class Tensor(_heft.Tensor):
         import numpy
 
         dtype = _numpy_dtype(self.dtype)
+        if copy:
+            return self.copy().numpy()
         if self.nbytes == 0:
             return numpy.empty(self.shape, dtype)
-        array = numpy.frombuffer(self.raw(), dtype).reshape(self.shape)
-        return array.copy() if copy else array
+        memory, strides = self._memory()
+        return numpy.ndarray(self.shape, dtype, memory, 0, strides)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         array = self.numpy(copy=copy)
-        return array if dtype is None else array.astype(dtype, copy=False)
+        if dtype is None or array.dtype == dtype:
+            return array
+        if copy is False:
+            raise ValueError(f"a {self.dtype} tensor as {dtype} needs a copy")
+        return array.astype(dtype)
 
     def torch(self, *, copy: bool | None = None) -> Any:
-        """Tensor of torch on the same data, or on a copy if copy=True.
+        """Tensor of torch on the same data, with their strides, or on a row-major copy if copy=True.
 
         ImportError without torch; UnsupportedError if torch has no such dtype.
         """
+        if copy:
+            return self.copy().torch()
+        if self.dtype in _DLPACK and self.nbytes > 0:
+            from torch.utils.dlpack import from_dlpack
+
+            return from_dlpack(self.__dlpack__())
+        return self._torch_of_bytes()
+
+    def _torch_of_bytes(self) -> Any:
+        """Dtypes that torch did not always take by DLPack."""
         import torch
 
         name = _TORCH.get(self.dtype)
@@ -113,8 +137,11 @@ class Tensor(_heft.Tensor):
         dtype = getattr(torch, name)
         if self.nbytes == 0:
             return torch.empty(self.shape, dtype=dtype)
-        tensor = torch.frombuffer(self.raw(), dtype=torch.uint8).view(dtype).reshape(self.shape)
-        return tensor.clone() if copy else tensor
+        memory, strides = self._memory()
+        flat = torch.frombuffer(memory, dtype=torch.uint8).view(dtype)
+        if strides is None:
+            return flat.reshape(self.shape)
+        return flat.as_strided(self.shape, [step // dtype.itemsize for step in strides])
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0

@@ -10,9 +10,9 @@ from heft import checkpoint
 __all__ = ["load", "load_file"]
 
 
-def load_file(filename: str | os.PathLike[str], device: str | int = "cpu") -> dict[str, Any]:
+def load_file(filename: str | os.PathLike[str], device: Any = "cpu") -> dict[str, Any]:
     """Tensors of torch by name."""
-    return checkpoint.load_file(filename, framework="pt", device=str(device))
+    return checkpoint.load_file(filename, framework="pt", device=device)
 
 
 def load(data: bytes) -> dict[str, Any]:

@@ -169,6 +169,7 @@ PyObject *py_handle_convert(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OOOO", &tuple, &rules, &options, &v.job.progress))
         return NULL;
     v.job.work = work;
+    v.job.handles[0] = (struct py_handle *)self;
     v.job.ctx = &v;
     v.how.progress = py_job_step;
     v.how.progress_ctx = &v.job;

@@ -153,6 +153,8 @@ PyObject *py_diff(PyObject *module, PyObject *args)
     d.how.progress = py_job_step;
     d.how.progress_ctx = &d.job;
     d.job.work = work;
+    d.job.handles[0] = d.a;
+    d.job.handles[1] = d.b;
     d.job.ctx = &d;
     if (!PyErr_Occurred() && py_rules_take(&items, &d.how.n_rules, rules)) {
         d.how.rules = items;

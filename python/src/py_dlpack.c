@@ -62,24 +62,16 @@ static const struct dl_dtype DTYPES[HEFT_DTYPE_COUNT] = {
     [HEFT_C128] = {5, 128, 1},
 };
 
-/* The consumer may be any thread. */
-static void drop_owner(void *owner)
-{
-    const PyGILState_STATE state = PyGILState_Ensure();
-
-    Py_DECREF((PyObject *)owner);
-    PyGILState_Release(state);
-}
-
+/* The consumer may be any thread, without the GIL, also after the end of the interpreter. */
 static void release_managed(struct dl_managed *m)
 {
-    drop_owner(m->owner);
+    py_data_release(m->owner);
     free(m);
 }
 
 static void release_versioned(struct dl_versioned *m)
 {
-    drop_owner(m->owner);
+    py_data_release(m->owner);
     free(m);
 }
 
@@ -109,7 +101,7 @@ static struct dl_tensor tensor_of(struct py_tensor *t, int64_t *numbers)
         numbers[i] = t->shape[i];
         numbers[t->rank + i] = t->strides[i];
     }
-    return (struct dl_tensor){.data = t->bytes ? t->data : NULL,
+    return (struct dl_tensor){.data = t->bytes ? t->start : NULL,
                               .device = {1, 0},
                               .rank = (int32_t)t->rank,
                               .dtype = DTYPES[t->t.dtype],
@@ -124,10 +116,10 @@ static PyObject *make_managed(struct py_tensor *t)
 
     if (!m)
         return PyErr_NoMemory();
-    *m = (struct dl_managed){tensor_of(t, (int64_t *)(m + 1)), t, release_managed};
+    *m = (struct dl_managed){tensor_of(t, (int64_t *)(m + 1)), t->data, release_managed};
     capsule = PyCapsule_New(m, "dltensor", destroy_managed);
     if (capsule)
-        Py_INCREF((PyObject *)t);
+        py_data_retain(t->data);
     else
         free(m);
     return capsule;
@@ -141,13 +133,13 @@ static PyObject *make_versioned(struct py_tensor *t, bool copied)
     if (!m)
         return PyErr_NoMemory();
     *m = (struct dl_versioned){.version = {1, 0},
-                               .owner = t,
+                               .owner = t->data,
                                .release = release_versioned,
                                .flags = copied ? 2 : 0,
                                .tensor = tensor_of(t, (int64_t *)(m + 1))};
     capsule = PyCapsule_New(m, "dltensor_versioned", destroy_versioned);
     if (capsule)
-        Py_INCREF((PyObject *)t);
+        py_data_retain(t->data);
     else
         free(m);
     return capsule;

@@ -180,16 +180,41 @@ static struct heft_checkpoint *open_buffer(PyObject *object, const struct heft_o
     Py_END_ALLOW_THREADS return c;
 }
 
-static void release_view(Py_buffer *view)
+/* What a handle is opened with, and what it takes over. */
+struct opening {
+    struct heft_checkpoint *c;
+    Py_buffer *view;
+    PyObject *reader;
+    int is_mapped;
+};
+
+static struct heft_checkpoint *open_source(struct opening *o, PyObject *source,
+                                           const struct heft_open_options *how,
+                                           struct heft_error *err)
 {
-    if (view)
-        PyBuffer_Release(view);
-    free(view);
+    if (PyList_Check(source))
+        return open_paths(source, how, err);
+    if (PyLong_Check(source))
+        return open_descriptor(source, how, err);
+    o->is_mapped = false;
+    if (PyObject_CheckBuffer(source))
+        return open_buffer(source, how, &o->view, err);
+    o->reader = Py_NewRef(source);
+    return py_reader_open(source, how, err);
 }
 
-/* Handle(source, format, salvage, limits, options): the source is a list of paths, a descriptor, or a
- * buffer. */
-static bool open_source(PyObject *args, struct heft_checkpoint **c, Py_buffer **view)
+/* Closes a checkpoint before the object that it reads. */
+static void close_opening(const struct opening *o)
+{
+    Py_BEGIN_ALLOW_THREADS heft_close(o->c);
+    Py_END_ALLOW_THREADS if (o->view) PyBuffer_Release(o->view);
+    free(o->view);
+    Py_XDECREF(o->reader);
+}
+
+/* Handle(source, format, salvage, limits, options, mmap): the source is a list of paths, a descriptor, a
+ * buffer, or a heft.sources.Reader. */
+static bool take_opening(struct opening *o, PyObject *args)
 {
     PyObject *source, *dict, *given;
     struct heft_limits limits = HEFT_INIT(struct heft_limits);
@@ -198,44 +223,34 @@ static bool open_source(PyObject *args, struct heft_checkpoint **c, Py_buffer **
     struct heft_option *options = NULL;
     int salvage;
 
-    if (!PyArg_ParseTuple(args, "OzpOO", &source, &how.format, &salvage, &dict, &given))
+    if (!PyArg_ParseTuple(args, "OzpOOp", &source, &how.format, &salvage, &dict, &given,
+                          &o->is_mapped))
         return false;
     how.salvage = salvage;
     if (take_limits(&limits, dict) && py_options_take(&options, &how.n_options, given)) {
         how.options = options;
-        *c = PyList_Check(source)   ? open_paths(source, &how, &err)
-             : PyLong_Check(source) ? open_descriptor(source, &how, &err)
-                                    : open_buffer(source, &how, view, &err);
-        if (!*c)
+        o->c = open_source(o, source, &how, &err);
+        if (!py_reader_raise(o->reader) && !o->c)
             py_raise(&err);
     }
     free(options);
-    return *c != NULL;
-}
-
-static void close_handle(struct heft_checkpoint *c, Py_buffer *view)
-{
-    Py_BEGIN_ALLOW_THREADS heft_close(c);
-    Py_END_ALLOW_THREADS release_view(view);
+    return !PyErr_Occurred();
 }
 
 static PyObject *new_handle(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    struct heft_checkpoint *c = NULL;
+    struct opening o = {0};
     struct py_handle *handle;
-    Py_buffer *view = NULL;
 
     (void)keywords;
-    if (!open_source(args, &c, &view)) {
-        release_view(view);
-        return NULL;
-    }
-    handle = (struct py_handle *)PyType_GenericAlloc(type, 0);
+    handle = take_opening(&o, args) ? (struct py_handle *)PyType_GenericAlloc(type, 0) : NULL;
     if (handle) {
-        handle->c = c;
-        handle->view = view;
+        handle->c = o.c;
+        handle->view = o.view;
+        handle->reader = o.reader;
+        handle->is_mapped = o.is_mapped;
     } else {
-        close_handle(c, view);
+        close_opening(&o);
     }
     return (PyObject *)handle;
 }
@@ -244,9 +259,9 @@ static void dealloc(PyObject *self)
 {
     PyTypeObject *const type = Py_TYPE(self);
     const freefunc release = (freefunc)(uintptr_t)PyType_GetSlot(type, Py_tp_free);
-    struct py_handle *const handle = (struct py_handle *)self;
+    const struct py_handle *const handle = (struct py_handle *)self;
 
-    close_handle(handle->c, handle->view);
+    close_opening(&(struct opening){handle->c, handle->view, handle->reader, 0});
     release(self);
     Py_DECREF(type);
 }
@@ -379,7 +394,7 @@ static bool append_bytes(void *ctx, const void *piece, size_t n)
     return true;
 }
 
-static PyObject *read_blob(struct heft_checkpoint *c, size_t index, uint64_t bytes)
+static PyObject *read_blob(const struct py_handle *handle, size_t index, uint64_t bytes)
 {
     struct heft_error err = {0};
     PyObject *const result = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)bytes);
@@ -391,10 +406,10 @@ static PyObject *read_blob(struct heft_checkpoint *c, size_t index, uint64_t byt
 
     if (!result)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS ok = heft_blob_stream(c, index, append_bytes, &out, &err);
-    Py_END_ALLOW_THREADS if (ok) return result;
+    Py_BEGIN_ALLOW_THREADS ok = heft_blob_stream(handle->c, index, append_bytes, &out, &err);
+    Py_END_ALLOW_THREADS if (py_handle_check(handle, ok, &err)) return result;
     Py_DECREF(result);
-    return py_raise(&err);
+    return NULL;
 }
 
 /* blobs() → [(name, kind, bytes)]; blob(index) → bytes */
@@ -419,7 +434,7 @@ static PyObject *blob(PyObject *self, PyObject *index)
     if (at == (size_t)-1 && PyErr_Occurred())
         return NULL;
     if (heft_blob_at(checkpoint_of(self), at, &item) && item.bytes < PY_SSIZE_T_MAX)
-        return read_blob(checkpoint_of(self), at, item.bytes);
+        return read_blob((struct py_handle *)self, at, item.bytes);
     PyErr_SetString(PyExc_IndexError, "there is no such blob");
     return NULL;
 }

@@ -7,7 +7,11 @@
 /* Instance of heft._heft.Handle. Tensors refer to it, so that they outlive the Checkpoint. */
 struct py_handle {
     PyObject_HEAD struct heft_checkpoint *c;
-    Py_buffer *view; /* of the object that c was opened from; NULL: files */
+    Py_buffer *view;  /* of the object that c was opened from; or NULL */
+    PyObject *reader; /* heft.sources.Reader that c is read by; or NULL */
+    /* Data may be views. Not with view or reader: a view may be the last user of the checkpoint, and
+     * releases it without the GIL. */
+    bool is_mapped;
 };
 
 /* str of n bytes of UTF-8; other bytes become surrogates, as in file names. */
@@ -21,6 +25,18 @@ bool py_append(PyObject *list, PyObject *item);
  * value or None). The texts belong to the tuples. The caller frees the arrays. */
 bool py_rules_take(struct heft_rule **rules, size_t *n, PyObject *list);
 bool py_options_take(struct heft_option **options, size_t *n, PyObject *list);
+
+/* ---- py_reader.c: checkpoints that are read by an object of Python ---- */
+
+/* Opens a heft.sources.Reader. NULL with *err filled, and its exception kept by the reader, if it has
+ * raised one. Needs the GIL. */
+struct heft_checkpoint *py_reader_open(PyObject *reader, const struct heft_open_options *how,
+                                       struct heft_error *err);
+/* Raises the exception that the reader has kept, if there is one: true. Accepts NULL. */
+bool py_reader_raise(PyObject *reader);
+/* Whether a call of libheft on this checkpoint has succeeded; if not, with an exception set: the one that
+ * the object of Python has raised, or that of the error. */
+bool py_handle_check(const struct py_handle *handle, bool ok, const struct heft_error *err);
 
 /* ---- py_tree.c ---- */
 

@@ -93,6 +93,7 @@ PyObject *py_handle_verify(PyObject *self, PyObject *args)
     v.how.progress = py_job_step;
     v.how.progress_ctx = &v.all.job;
     v.all.job.work = work_verify;
+    v.all.job.handles[0] = (struct py_handle *)self;
     v.all.job.ctx = &v;
     return run_collection(&v.all);
 }
@@ -168,6 +169,7 @@ PyObject *py_handle_stats(PyObject *self, PyObject *args)
     m.how.progress = py_job_step;
     m.how.progress_ctx = &m.all.job;
     m.all.job.work = work_stats;
+    m.all.job.handles[0] = (struct py_handle *)self;
     m.all.job.ctx = &m;
     if (py_rules_take(&m.rules, &m.n_rules, rules))
         list = run_collection(&m.all);

@@ -130,9 +130,7 @@ bool py_job_run(struct py_job *job, struct heft_error *err)
     }
     pthread_cond_destroy(&run.ended);
     pthread_mutex_destroy(&run.lock);
-    if (run.ok && !PyErr_Occurred())
-        return true;
-    if (!PyErr_Occurred())
-        py_raise(err);
-    return false;
+    if (PyErr_Occurred() || !py_handle_check(job->handles[0], true, err))
+        return false;
+    return py_handle_check(job->handles[1], run.ok, err);
 }

@@ -2,7 +2,7 @@
 #ifndef HEFT_PY_JOB_H
 #define HEFT_PY_JOB_H
 
-#include "py_heft.h"
+#include "py_handle.h"
 
 #include <stdatomic.h>
 
@@ -10,6 +10,7 @@ struct py_job {
     /* Calls libheft, in another thread, without the GIL. */
     bool (*work)(void *ctx, struct heft_error *err);
     void *ctx;
+    const struct py_handle *handles[2]; /* checkpoints that it uses; or NULL */
     PyObject
         *progress; /* progress(done, total), in bytes; returning False stops. NULL, None: none */
     atomic_bool stop;

@@ -1,13 +1,8 @@
-/* py_tensor.c: heft._heft.Tensor: attributes, data and the buffer protocol.
- *
- * The data are read when they are first asked for, to memory of their own, row-major and little-endian.
- * They are not shared with the file: writing to them changes only this tensor. */
+/* py_tensor.c: heft._heft.Tensor: attributes and the buffer protocol. py_data.c has its data. */
 #include "py_tensor.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { ALIGNMENT = 64 };
 
 /* Format of the struct module; NULL: PEP 3118 has none for the dtype. */
 static const char *format_of(enum heft_dtype dtype)
@@ -22,81 +17,36 @@ static const char *format_of(enum heft_dtype dtype)
     return (unsigned)dtype < HEFT_DTYPE_COUNT ? formats[dtype] : NULL;
 }
 
-/* Row-major strides, in elements. */
-static void set_strides(struct py_tensor *t)
+void py_tensor_set_row_major(const struct py_tensor *t, Py_ssize_t *strides)
 {
     Py_ssize_t step = 1;
 
     for (unsigned i = t->rank; i-- > 0;) {
-        t->strides[i] = step;
-        step *= t->shape[i] > 0 ? t->shape[i] : 1;
+        strides[i] = t->bytes > 0 ? step : 0;
+        step *= t->bytes > 0 ? t->shape[i] : 0;
     }
 }
 
-static bool set_shape(struct py_tensor *t, const uint64_t *shape, unsigned rank)
+bool py_tensor_set_shape(struct py_tensor *t, const uint64_t *shape, unsigned rank)
 {
-    t->shape = calloc(2 * (size_t)rank + 1, sizeof *t->shape);
-    if (!t->shape) {
+    Py_ssize_t *const numbers = calloc(3 * (size_t)rank + 1, sizeof *numbers);
+
+    if (!numbers) {
         PyErr_NoMemory();
         return false;
     }
-    t->strides = t->shape + rank;
+    free(t->shape);
+    t->shape = numbers;
+    t->file_strides = numbers + rank;
+    t->strides = numbers + 2 * (size_t)rank;
     t->rank = rank;
+    t->is_huge = false;
     for (unsigned i = 0; i < rank; i++) {
         t->is_huge |= shape[i] > PY_SSIZE_T_MAX;
         t->shape[i] = (Py_ssize_t)(shape[i] & PY_SSIZE_T_MAX);
     }
-    if (t->bytes > 0)
-        set_strides(t);
-    return true;
-}
-
-static bool load(struct py_tensor *t, void *data, struct heft_error *err)
-{
-    if (t->t.dtype == HEFT_STRING || t->t.dtype == HEFT_VARIANT) {
-        err->code = HEFT_UNSUPPORTED;
-        err->offset = HEFT_NO_OFFSET;
-        memcpy(err->text, "its elements have no fixed size",
-               sizeof "its elements have no fixed size");
-        return false;
-    }
-    return t->ranges ? heft_tensor_read_slice(t->handle->c, t->index, t->ranges, t->n_ranges, data,
-                                              (size_t)t->bytes, err)
-                     : heft_tensor_read(t->handle->c, t->index, data, (size_t)t->bytes, err);
-}
-
-/* Memory for the elements; NULL with MemoryError set. */
-static void *make_room(const struct py_tensor *t)
-{
-    void *const data =
-        t->bytes > PY_SSIZE_T_MAX - ALIGNMENT
-            ? NULL
-            : aligned_alloc(ALIGNMENT, ((size_t)t->bytes / ALIGNMENT + 1) * ALIGNMENT);
-
-    return data ? data : PyErr_NoMemory();
-}
-
-bool py_tensor_load(struct py_tensor *t)
-{
-    struct heft_error err = {0};
-    void *data;
-    bool ok = false;
-
-    if (t->is_loaded)
-        return true;
-    data = make_room(t);
-    if (!data)
-        return false;
-    Py_BEGIN_ALLOW_THREADS ok = load(t, data, &err);
-    Py_END_ALLOW_THREADS if (!ok || t->is_loaded)
-    { /* another thread was faster */
-        free(data);
-        if (!ok)
-            py_raise(&err);
-        return ok;
-    }
-    t->data = data;
-    t->is_loaded = true;
+    py_tensor_set_row_major(t, t->file_strides);
+    py_tensor_set_row_major(t, t->strides);
     return true;
 }
 
@@ -120,10 +70,50 @@ static PyObject *new_tensor(PyTypeObject *type, PyObject *args, PyObject *keywor
     if (!heft_tensor_at(tensor->handle->c, tensor->index, &tensor->t))
         PyErr_SetString(PyExc_IndexError, "there is no such tensor");
     tensor->bytes = tensor->t.bytes;
-    if (!PyErr_Occurred() && set_shape(tensor, tensor->t.shape, tensor->t.rank))
-        return (PyObject *)tensor;
-    Py_DECREF(tensor);
-    return NULL;
+    if (PyErr_Occurred() || !py_tensor_set_shape(tensor, tensor->t.shape, tensor->t.rank)) {
+        Py_DECREF(tensor);
+        return NULL;
+    }
+    for (unsigned i = 0; tensor->t.strides && tensor->bytes > 0 && i < tensor->rank; i++)
+        tensor->file_strides[i] = (Py_ssize_t)tensor->t.strides[i];
+    return (PyObject *)tensor;
+}
+
+static bool copy_numbers(struct py_tensor *to, const struct py_tensor *from)
+{
+    const size_t rank = from->rank;
+    Py_ssize_t *const numbers = malloc((3 * rank + 1) * sizeof *numbers);
+
+    if (!numbers)
+        return false;
+    memcpy(numbers, from->shape, 3 * rank * sizeof *numbers);
+    free(to->shape);
+    to->shape = numbers;
+    to->file_strides = numbers + rank;
+    to->strides = numbers + 2 * rank;
+    to->rank = from->rank;
+    to->is_huge = from->is_huge;
+    return true;
+}
+
+PyObject *py_tensor_like(const struct py_tensor *t)
+{
+    PyObject *const object = PyObject_CallFunction((PyObject *)Py_TYPE((PyObject *)(uintptr_t)t),
+                                                   "On", t->handle, (Py_ssize_t)t->index);
+    struct py_tensor *const like = (struct py_tensor *)object;
+    const size_t n = t->ranges ? t->t.rank : 0;
+
+    if (!like || !t->ranges)
+        return object;
+    like->ranges = calloc(n + 1, sizeof *like->ranges);
+    like->at = t->at;
+    like->bytes = t->bytes;
+    if (!like->ranges || !copy_numbers(like, t)) {
+        Py_DECREF(object);
+        return PyErr_NoMemory();
+    }
+    memcpy(like->ranges, t->ranges, n * sizeof *like->ranges);
+    return object;
 }
 
 static void dealloc(PyObject *self)
@@ -132,102 +122,12 @@ static void dealloc(PyObject *self)
     PyTypeObject *const type = Py_TYPE(self);
     const freefunc release = (freefunc)(uintptr_t)PyType_GetSlot(type, Py_tp_free);
 
-    free(t->data);
+    py_data_release(t->data);
     free(t->ranges);
     free(t->shape);
     Py_XDECREF((PyObject *)t->handle);
     release(self);
     Py_DECREF(type);
-}
-
-static bool take_range(struct heft_range *range, PyObject *item)
-{
-    unsigned long long start, stop;
-    int drop;
-
-    if (!PyArg_ParseTuple(item, "KKp", &start, &stop, &drop))
-        return false;
-    *range = (struct heft_range){start, stop, drop};
-    return true;
-}
-
-/* Narrows a new tensor to a slice; ranges: [(start, stop, is dropped)]. */
-static bool narrow(struct py_tensor *t, PyObject *list)
-{
-    const Py_ssize_t n = PyList_Size(list);
-    struct heft_error err = {0};
-    uint64_t shape[64];
-    unsigned rank;
-
-    if (n >= 0 && t->rank > PY_COUNT(shape))
-        PyErr_SetString(PyExc_ValueError, "a tensor of more than 64 dimensions cannot be sliced");
-    if (n < 0 || t->rank > PY_COUNT(shape))
-        return false;
-    t->ranges = calloc((size_t)n + 1, sizeof *t->ranges);
-    if (!t->ranges) {
-        PyErr_NoMemory();
-        return false;
-    }
-    for (t->n_ranges = 0; t->n_ranges < (size_t)n; t->n_ranges++)
-        if (!take_range(&t->ranges[t->n_ranges], PyList_GetItem(list, (Py_ssize_t)t->n_ranges)))
-            return false;
-    if (!heft_slice_shape(t->handle->c, t->index, t->ranges, t->n_ranges, shape, &rank, &t->bytes,
-                          &err)) {
-        py_raise(&err);
-        return false;
-    }
-    free(t->shape);
-    t->shape = NULL;
-    return set_shape(t, shape, rank);
-}
-
-static PyObject *slice(PyObject *self, PyObject *list)
-{
-    struct py_tensor *const t = (struct py_tensor *)self;
-    PyObject *const part =
-        PyObject_CallFunction((PyObject *)Py_TYPE(self), "On", t->handle, (Py_ssize_t)t->index);
-
-    if (part && !narrow((struct py_tensor *)part, list)) {
-        Py_DECREF(part);
-        return NULL;
-    }
-    return part;
-}
-
-/* Gives a new tensor the slice and the data of another. */
-static bool copy_data(struct py_tensor *copy, const struct py_tensor *t)
-{
-    const size_t numbers = (2 * (size_t)t->rank + 1) * sizeof *t->shape;
-    Py_ssize_t *const shape = malloc(numbers);
-
-    copy->data = shape ? make_room(t) : PyErr_NoMemory();
-    if (!copy->data) {
-        free(shape);
-        return false;
-    }
-    memcpy(shape, t->shape, numbers);
-    free(copy->shape);
-    copy->shape = shape;
-    copy->strides = shape + t->rank;
-    copy->rank = t->rank;
-    copy->bytes = t->bytes;
-    memcpy(copy->data, t->data, (size_t)t->bytes);
-    copy->is_loaded = true;
-    return true;
-}
-
-PyObject *py_tensor_copy(PyObject *self, PyObject *unused)
-{
-    struct py_tensor *const t = (struct py_tensor *)self;
-    PyObject *copy;
-
-    (void)unused;
-    if (!py_tensor_load(t))
-        return NULL;
-    copy = PyObject_CallFunction((PyObject *)Py_TYPE(self), "On", t->handle, (Py_ssize_t)t->index);
-    if (copy && !copy_data((struct py_tensor *)copy, t))
-        Py_CLEAR(copy);
-    return copy;
 }
 
 /* ---- attributes ---- */
@@ -246,21 +146,25 @@ static PyObject *get_dtype(PyObject *self, void *unused)
     return PyUnicode_InternFromString(heft_dtype_name(((struct py_tensor *)self)->t.dtype));
 }
 
-static PyObject *get_shape(PyObject *self, void *unused)
+static PyObject *tuple_of(const Py_ssize_t *numbers, unsigned n, Py_ssize_t factor)
 {
-    const struct py_tensor *const t = (struct py_tensor *)self;
-    PyObject *tuple;
+    PyObject *const tuple = PyTuple_New((Py_ssize_t)n);
 
-    (void)unused;
-    if (t->is_huge && !t->ranges)
-        return py_numbers(t->t.shape, t->t.rank);
-    tuple = PyTuple_New((Py_ssize_t)t->rank);
-    for (unsigned i = 0; tuple && i < t->rank; i++)
-        if (PyTuple_SetItem(tuple, (Py_ssize_t)i, PyLong_FromSsize_t(t->shape[i])) < 0) {
+    for (unsigned i = 0; tuple && i < n; i++)
+        if (PyTuple_SetItem(tuple, (Py_ssize_t)i, PyLong_FromSsize_t(numbers[i] * factor)) < 0) {
             Py_DECREF(tuple);
             return NULL;
         }
     return tuple;
+}
+
+static PyObject *get_shape(PyObject *self, void *unused)
+{
+    const struct py_tensor *const t = (struct py_tensor *)self;
+
+    (void)unused;
+    return t->is_huge && !t->ranges ? py_numbers(t->t.shape, t->t.rank)
+                                    : tuple_of(t->shape, t->rank, 1);
 }
 
 static PyObject *get_strides(PyObject *self, void *unused)
@@ -268,7 +172,8 @@ static PyObject *get_strides(PyObject *self, void *unused)
     const struct py_tensor *const t = (struct py_tensor *)self;
 
     (void)unused;
-    return t->t.strides && !t->ranges ? py_numbers(t->t.strides, t->t.rank) : Py_NewRef(Py_None);
+    return py_tensor_is_dense(t, t->file_strides, false) ? Py_NewRef(Py_None)
+                                                         : tuple_of(t->file_strides, t->rank, 1);
 }
 
 static PyObject *get_nbytes(PyObject *self, void *unused)
@@ -289,8 +194,13 @@ static PyObject *get_file(PyObject *self, void *unused)
 
 static PyObject *get_offset(PyObject *self, void *unused)
 {
+    const struct py_tensor *const t = (struct py_tensor *)self;
+
     (void)unused;
-    return PyLong_FromUnsignedLongLong(((struct py_tensor *)self)->t.offset);
+    return PyLong_FromUnsignedLongLong(
+        t->t.stored == HEFT_STORED_PLAIN && heft_tensor_part_count(t->handle->c, t->index) == 0
+            ? t->t.offset + t->at * heft_dtype_block_bytes(t->t.dtype)
+            : t->t.offset);
 }
 
 static PyObject *get_storage(PyObject *self, void *unused)
@@ -309,21 +219,40 @@ static PyObject *check(PyObject *self, PyObject *unused)
 
     (void)unused;
     Py_BEGIN_ALLOW_THREADS ok = heft_tensor_check(t->handle->c, t->index, &err);
-    Py_END_ALLOW_THREADS return ok ? Py_NewRef(Py_None) : py_raise(&err);
+    Py_END_ALLOW_THREADS return py_handle_check(t->handle, ok, &err) ? Py_NewRef(Py_None) : NULL;
 }
 
 /* ---- buffers ---- */
 
+/* What a consumer that does not take strides, or wants a certain order, cannot get. */
+static const char *refusal_of(const struct py_tensor *t, int flags)
+{
+    const bool rows = py_tensor_is_dense(t, t->strides, false);
+
+    if (t->is_huge)
+        return "the shape exceeds the memory of this machine";
+    if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES && !rows)
+        return "the data have strides, which this use of the buffer does not take: use copy()";
+    if ((flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS && !rows)
+        return "the data are not row-major: use copy()";
+    if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS &&
+        !py_tensor_is_dense(t, t->strides, true))
+        return "the data are not column-major";
+    if ((flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS && !rows &&
+        !py_tensor_is_dense(t, t->strides, true))
+        return "the data have gaps: use copy()";
+    return NULL;
+}
+
 static int fill_buffer(struct py_tensor *t, Py_buffer *view, int flags, const char *format)
 {
-    const Py_ssize_t bytes = (Py_ssize_t)t->bytes;
+    const Py_ssize_t item = (Py_ssize_t)heft_dtype_block_bytes(t->t.dtype);
 
-    *view = (Py_buffer){.buf = t->data,
+    *view = (Py_buffer){.buf = t->start,
                         .obj = Py_NewRef((PyObject *)t),
-                        .len = bytes,
-                        .itemsize = 1,
+                        .len = (Py_ssize_t)t->bytes,
+                        .itemsize = item,
                         .ndim = (int)t->rank};
-    view->itemsize = (Py_ssize_t)heft_dtype_block_bytes(t->t.dtype);
     if (flags & PyBUF_FORMAT)
         view->format = (char *)(uintptr_t)format;
     if (flags & PyBUF_ND)
@@ -337,7 +266,7 @@ static int fill_buffer(struct py_tensor *t, Py_buffer *view, int flags, const ch
         return -1;
     }
     for (unsigned i = 0; i < t->rank; i++)
-        view->strides[i] = t->strides[i] * view->itemsize;
+        view->strides[i] = t->strides[i] * item;
     view->internal = view->strides;
     return 0;
 }
@@ -346,19 +275,21 @@ static int get_buffer(PyObject *self, Py_buffer *view, int flags)
 {
     struct py_tensor *const t = (struct py_tensor *)self;
     const char *const format = format_of(t->t.dtype);
+    const char *refusal;
 
     view->obj = NULL;
-    if (t->is_huge) {
-        PyErr_SetString(PyExc_BufferError, "the shape exceeds the memory of this machine");
-        return -1;
-    }
     if (!format) {
         PyErr_Format(PyExc_BufferError,
                      "the buffer protocol has no format for %s: use raw(), numpy() or torch()",
                      heft_dtype_name(t->t.dtype));
         return -1;
     }
-    return py_tensor_load(t) ? fill_buffer(t, view, flags, format) : -1;
+    if (!py_tensor_load(t))
+        return -1;
+    refusal = refusal_of(t, flags);
+    if (refusal)
+        PyErr_SetString(PyExc_BufferError, refusal);
+    return refusal ? -1 : fill_buffer(t, view, flags, format);
 }
 
 static void release_buffer(PyObject *self, Py_buffer *view)
@@ -371,8 +302,34 @@ static void release_buffer(PyObject *self, Py_buffer *view)
 static PyObject *raw(PyObject *self, PyObject *unused)
 {
     struct py_tensor *const t = (struct py_tensor *)self;
+    PyObject *copy, *view;
+
     (void)unused;
-    return py_tensor_load(t) ? py_bytes_of(self, t->data, (size_t)t->bytes) : NULL;
+    if (!py_tensor_load(t))
+        return NULL;
+    if (py_tensor_is_dense(t, t->strides, false))
+        return py_bytes_of(self, t->start, (size_t)t->bytes);
+    copy = py_tensor_copy(self, NULL);
+    if (!copy)
+        return NULL;
+    view = py_bytes_of(copy, ((struct py_tensor *)copy)->start, (size_t)t->bytes);
+    Py_DECREF(copy);
+    return view;
+}
+
+/* _memory() → (memoryview from the first to the last element, strides in bytes; None: row-major) */
+static PyObject *memory(PyObject *self, PyObject *unused)
+{
+    struct py_tensor *const t = (struct py_tensor *)self;
+    const Py_ssize_t item = (Py_ssize_t)heft_dtype_block_bytes(t->t.dtype);
+
+    (void)unused;
+    if (!py_tensor_load(t))
+        return NULL;
+    return Py_BuildValue("NN", py_bytes_of(self, t->start, py_tensor_extent(t)),
+                         py_tensor_is_dense(t, t->strides, false)
+                             ? Py_NewRef(Py_None)
+                             : tuple_of(t->strides, t->rank, item));
 }
 
 static PyGetSetDef members[] = {
@@ -390,15 +347,19 @@ static PyGetSetDef members[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 static PyMethodDef methods[] = {
-    {"_slice", slice, METH_O, "_slice([(start, stop, is dropped)])"},
+    {"_slice", py_tensor_slice, METH_O, "_slice([(start, stop, is dropped)])"},
+    {"_memory", memory, METH_NOARGS, "(memoryview, strides in bytes or None)"},
     {"copy", py_tensor_copy, METH_NOARGS,
-     "copy($self, /)\n--\n\nA tensor with a copy of the data, which it shares with nothing."},
+     "copy($self, /)\n--\n\n"
+     "A tensor with a copy of the data, row-major, in memory of its own: nothing shares them."},
     {"check", check, METH_NOARGS,
      "check($self, /)\n--\n\n"
      "Compares the checksum that the file stores; does nothing if there is none. MismatchError."},
     {"raw", raw, METH_NOARGS,
      "raw($self, /)\n--\n\n"
-     "The elements as a writable memoryview of bytes: row-major, little-endian. Reads them."},
+     "The elements as a writable memoryview of bytes: row-major, little-endian. They are the data "
+     "of the\n"
+     "tensor, or a copy if its data have strides. OSError, MalformedError."},
     {"__dlpack__", (PyCFunction)(void (*)(void))py_tensor_dlpack, METH_VARARGS | METH_KEYWORDS,
      "The data for frameworks that take DLPack."},
     {NULL, NULL, 0, NULL},

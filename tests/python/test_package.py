@@ -3,8 +3,10 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 import zipfile
 
@@ -49,6 +51,27 @@ class Import(unittest.TestCase):
         symbols = run("readelf", "-Ws", "--dyn-syms", _heft.__file__).stdout
         exported = re.findall(r"GLOBAL DEFAULT +\d+ (\S+)", symbols)
         self.assertEqual(exported, ["PyInit__heft"])
+
+
+class FreeThreaded(unittest.TestCase):
+    """Builds of Python without the GIL. tests/python/run tries a real one, if there is one."""
+
+    def test_import(self):
+        ran = run(sys.executable, "-c", "import sys; sys.abiflags = 't'; import heft")
+        self.assertIn("ImportError: heft: free-threaded Python is not supported", ran.stderr)
+
+    @unittest.skipUnless(IS_FULL and shutil.which("cmake"), "the sources are built in the environment full, with cmake")
+    def test_build(self):
+        """CMake is told that the interpreter is such a build."""
+        with tempfile.TemporaryDirectory() as folder:
+            python = pathlib.Path(folder) / "python3t"
+            python.write_text(f'#!/bin/sh\ncase "$*" in *Py_GIL_DISABLED*) echo 1 ;; '
+                              f'*) exec "{sys.executable}" "$@" ;; esac\n')
+            python.chmod(0o755)
+            ran = run("cmake", "-S", ROOT, "-B", pathlib.Path(folder) / "build", "-DHEFT_PYTHON_PACKAGE=ON",
+                      "-DHEFT_TESTS=OFF", f"-DPython_EXECUTABLE={python}")
+        self.assertNotEqual(ran.returncode, 0)
+        self.assertIn("heft: free-threaded Python is not supported", " ".join(ran.stderr.split()))
 
 
 @unittest.skipUnless(IS_FULL, "the tools are in the environment full")
