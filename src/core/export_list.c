@@ -8,6 +8,9 @@
 #include "core/select.h"
 #include "core/tie_records.h"
 
+#define CHECK_MEMORY 1024 /* pairs of metadata between two checks of the memory */
+#define KEY_BYTES    36   /* of a key in its hash table */
+
 /* ---- loading the list -------------------------------------------------------------------- */
 
 static bool has_wildcard(const char *glob)
@@ -119,6 +122,12 @@ bool heft_export_check_names(const struct heft_export_list *exports, struct heft
     return ok;
 }
 
+uint64_t heft_export_bytes(const struct heft_export_list *exports)
+{
+    return exports->n_metadata * (sizeof *exports->metadata + KEY_BYTES) +
+           exports->n_tied * sizeof *exports->tied;
+}
+
 bool heft_export_add_metadata(struct heft_export_list *exports, const struct heft_pair *pair,
                               bool *is_new, struct heft_error *err)
 {
@@ -133,7 +142,8 @@ bool heft_export_add_metadata(struct heft_export_list *exports, const struct hef
                    sizeof *exports->metadata, err))
         return false;
     exports->metadata[exports->n_metadata++] = *pair;
-    return true;
+    return exports->n_metadata % CHECK_MEMORY != 0 ||
+           heft_model_allows(exports->model, exports->mem->total + heft_export_bytes(exports), err);
 }
 
 /* Adds an entry of the metadata, or replaces its value. */

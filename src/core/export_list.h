@@ -58,6 +58,8 @@ struct heft_export_list {
 HEFT_CHECKED bool heft_export_load(struct heft_export_list *out, const struct heft_model *model,
                                    const struct heft_convert_options *options,
                                    struct heft_arena *mem, struct heft_error *err);
+/* Bytes outside the arena. */
+uint64_t heft_export_bytes(const struct heft_export_list *exports);
 void heft_export_release(
     struct heft_export_list *exports); /* frees the arrays; the arena belongs to the caller */
 /* export_untie.c: drops all but one of the names of a view (equal storage, offset, shape,

@@ -97,6 +97,7 @@ struct heft_plan {
     const char **notes; /* for the user: what the output lacks, and choices of the format */
     struct heft_maker *makers;
     size_t n_files, n_ops, n_notes, n_makers, cap_files, cap_ops, cap_notes, cap_makers;
+    uint64_t held; /* bytes of the exports outside the arena */
     /* byte offset of each item in its file, by item->number - 1; in the plan's arena */
     uint64_t *item_offsets;
     size_t n_items;

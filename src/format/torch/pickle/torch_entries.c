@@ -39,13 +39,16 @@ static uint64_t bytes_held(const struct heft_torch_walk *w)
            (t->taker ? t->taker->bytes(w) : 0);
 }
 
-bool heft_torch_weigh(struct heft_torch_walk *w)
+bool heft_torch_fits(struct heft_torch_walk *w)
 {
-    if (++w->unweighed < WEIGH_EVERY)
-        return true;
     w->unweighed = 0;
     heft_model_hold(w->t->model, &w->t->held, bytes_held(w));
     return heft_model_fits(w->t->model, w->err);
+}
+
+bool heft_torch_weigh(struct heft_torch_walk *w)
+{
+    return ++w->unweighed < WEIGH_EVERY || heft_torch_fits(w);
 }
 
 bool heft_torch_spend_name(struct heft_torch_walk *w, uint64_t bytes)

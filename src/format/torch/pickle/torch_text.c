@@ -113,7 +113,9 @@ bool heft_torch_text_leaf(struct heft_torch *t, uint32_t node, struct heft_value
 {
     struct heft_str text;
 
-    if (!keep_text(t, node, &text, err))
+    if (t->taker) /* it reads the graph, which has the texts */
+        text = heft_pickle_text(&t->pickle, node);
+    else if (!keep_text(t, node, &text, err))
         return false;
     heft_torch_set_text(out, HEFT_VALUE_STRING, text);
     if (heft_torch_is(t, node, HEFT_PICKLE_PY2STR) &&

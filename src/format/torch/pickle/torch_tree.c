@@ -534,7 +534,7 @@ bool heft_torch_walk(struct heft_torch *t, struct heft_error *err)
                    sizeof *t->model->rows, err) &&
          heft_grow(&w.row_cuts, &w.cap_row_cuts, 0, t->n_storages, sizeof *w.row_cuts, err) &&
          heft_grow(&w.row_nodes, &w.cap_row_nodes, 0, t->n_storages, sizeof *w.row_nodes, err) &&
-         walk_root(&w) &&
+         walk_root(&w) && heft_torch_fits(&w) &&
          (t->model->salvage || heft_torch_check_names(&w, begin)) && /* salvage: one is kept */
          heft_torch_settle_outsiders(&w, begin) && note_tensors(&w);
     t->names = heft_min_u64(t->names, w.name_bytes);

@@ -130,6 +130,8 @@ struct heft_tree_taker {
 
 /* Charges values against limits.expansion. `node` is used in the error. */
 HEFT_CHECKED bool heft_torch_spend(struct heft_torch_walk *w, uint32_t node, uint64_t values);
+/* HEFT_LIMIT if the memory of the model, the reader and the taker exceeds the limit. */
+HEFT_CHECKED bool heft_torch_fits(struct heft_torch_walk *w);
 /* Counts a row or value that is about to be added; HEFT_LIMIT if the memory is used up. */
 HEFT_CHECKED bool heft_torch_weigh(struct heft_torch_walk *w);
 /* Charges the bytes of a name or key. */

@@ -42,13 +42,13 @@ static bool find_top(struct heft_keep *k, const struct heft_torch *t, struct hef
 }
 
 /* For each node: whether it was seen, its memo index, whether it is open. For each entry: its fate
- * and new key. For each exported tensor: its place in the plan. The new pickle, about as long as the old one, in a buffer that grows by half. */
+ * and new key. For each exported tensor: its place in the plan. The new pickle, about as long as the old one. */
 static uint64_t bytes_to_take(const struct heft_torch_walk *w)
 {
     const struct heft_keep *k = (const struct heft_keep *)w->t->taker;
 
     return w->t->pickle.count * UINT64_C(6) + k->cap_fates + k->cap_renamed * sizeof *k->renamed +
-           w->t->pickle.length + w->t->pickle.length / 2 + k->out->exports->n_items * ITEM_BYTES;
+           w->t->pickle.length + k->out->exports->n_items * ITEM_BYTES;
 }
 
 static bool take_graph(struct heft_torch *t, struct heft_error *err)
