@@ -505,11 +505,11 @@ static void exec_release(struct heft_exec *x)
 static const struct heft_model_source *twin_of(const struct heft_exec *x, size_t file)
 {
     const struct heft_plan_file *f = &x->plan->files[file];
-    const struct heft_op *op = x->plan->ops + f->first;
+    const struct heft_op *op = f->ops ? x->plan->ops + f->first : NULL;
     const struct heft_storage *s;
     const struct heft_model_source *source;
 
-    if (!x->plan->may_link || !x->options->no_verify || !f->ops || op->kind != HEFT_OP_COPY)
+    if (!x->plan->may_link || !x->options->no_verify || !op || op->kind != HEFT_OP_COPY)
         return NULL;
     s = &x->model->storages[op->u.copy.storage];
     source = &x->model->sources[s->source];

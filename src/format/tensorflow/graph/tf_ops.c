@@ -74,7 +74,8 @@ bool heft_tf_ops(const struct heft_tf_graph *g, struct heft_arena *mem, struct h
     while (ok && w.n_waiting) {
         const struct heft_tf_function *const f = &g->functions[w.waiting[--w.n_waiting]];
 
-        use_nodes(&w, g->inner + f->first, f->n);
+        if (f->n)
+            use_nodes(&w, g->inner + f->first, f->n);
     }
     ok = ok && (*ops = heft_arena_alloc(mem, (g->n_words + 1) * sizeof **ops, err));
     for (size_t i = 0; ok && i < g->n_words; i++)
