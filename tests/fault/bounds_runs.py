@@ -89,6 +89,8 @@ def options(text):
     parser.add_argument("--write", help="only write the files into this directory")
     parser.add_argument("--turns", action="store_true", help="with --write: print each path, then wait for a line")
     parser.add_argument("--some", action="store_true", help="smaller files, one verb per file, in turn")
+    parser.add_argument("--sizes", type=float, nargs="+", help="MiB of a file; below 60 only the verbs that take most memory")
+    parser.add_argument("--share", type=int, default=1, help="run every n-th command on files of 60 MiB, in turn")
     parser.add_argument("--only", default="", help="files whose names contain this text")
     parser.add_argument("-v", action="store_true")
     return parser.parse_args()
@@ -143,18 +145,26 @@ def main(program, text, write_all, verbs):
         return write_files(write_all(Path(args.write)), args.turns)
     heft = os.path.join(os.path.abspath(args.build), "heft")
     passed = failed = 0
-    for size in (SOME,) if args.some else (WHOLE, *MIDDLE):
+    for size in sizes_of(args):
         ok, bad = run_size(program, verbs, heft, size, args)
         passed, failed = passed + ok, failed + bad
     print(f"{passed} passed, {failed} failed")
     return failed > 0
 
 
-def choose(commands, size, turn, some):
-    """The commands to run on a file: all, one in turn, or those that take most memory."""
-    if some and commands:
+def sizes_of(args):
+    if args.some:
+        return [SOME]
+    return [int(mib * (1 << 20)) for mib in args.sizes] if args.sizes else [WHOLE, *MIDDLE]
+
+
+def choose(commands, size, turn, args):
+    """The commands to run on a file: one in turn, those that take most memory, or every n-th."""
+    if args.some and commands:
         return [commands[turn % len(commands)]]
-    return [command for command in commands if size not in MIDDLE or command[0] in MIDDLE_VERBS]
+    if size < WHOLE:
+        return [command for command in commands if command[0] in MIDDLE_VERBS]
+    return commands[turn % args.share::args.share]
 
 
 def run_size(program, verbs, heft, size, args):
@@ -164,7 +174,7 @@ def run_size(program, verbs, heft, size, args):
         with writer(program, Path(work) / "files", size) as paths:
             for turn, path in enumerate(paths):
                 chosen = list(verbs(heft, path, outputs(Path(work)))) if args.only in path.name else []
-                ok, bad = judge(path, choose(chosen, size, turn, args.some), pool, args.v)
+                ok, bad = judge(path, choose(chosen, size, turn, args), pool, args.v)
                 passed, failed = passed + ok, failed + bad
                 remove(path)
     return passed, failed
