@@ -3,6 +3,7 @@
  *
  *     load.h      opens, lists, reads, maps and converts checkpoints: begin here
  *     inspect.h   looks at files: meaning of bytes, verification, scan, traces, statistics, differences
+ *     objects.h   the object graph of a torch file
  *     host.h      what the program provides: allocator, modules
  *     types.h     errors, dtypes, values, and the rules for structs
  *
@@ -13,6 +14,7 @@
 #include "host.h"
 #include "inspect.h"
 #include "load.h"
+#include "objects.h"
 #include "output_file.h"
 #include "split.h"
 

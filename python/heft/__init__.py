@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from heft.inspection import diff as diff
     from heft.inspection import scan as scan
     from heft.inspection import stats as stats
+    from heft.loading import load as load
+    from heft.saving import save_file as save_file
     from heft.split import StateDictSplit as StateDictSplit
     from heft.split import get_torch_storage_id as get_torch_storage_id
     from heft.split import get_torch_storage_size as get_torch_storage_size
@@ -63,6 +65,8 @@ _NAMES = {
     "errors": ("CancelledError", "Error", "IoError", "LimitError", "MalformedError", "MismatchError",
                "UnknownTokenError", "UnsafeError", "UnsupportedError", "UsageError"),
     "inspection": ("Counts", "Diff", "DiffItem", "DiffPair", "ScanItem", "TensorStats", "diff", "scan", "stats"),
+    "loading": ("load",),
+    "saving": ("save_file",),
     "split": ("StateDictSplit", "get_torch_storage_id", "get_torch_storage_size",
               "split_state_dict_into_shards_factory", "split_tf_state_dict_into_shards",
               "split_torch_state_dict_into_shards"),

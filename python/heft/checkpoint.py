@@ -299,6 +299,12 @@ def open(source: Path | Sequence[Path] | Buffer | Any, *, framework: str | None 
 
 def load_file(path: Path, *, framework: str | None = None, device: Any = "cpu", mmap: bool = True) -> dict[str, Any]:
     """All tensors of a file by name; the arguments as in `open`. The modules heft.torch and heft.numpy have load_file
-    with the arguments of safetensors.torch and safetensors.numpy."""
+    with the arguments of safetensors.torch and safetensors.numpy.
+
+    Names that the file has dropped because they are tied (`Checkpoint.ties`) are the same object as the kept one."""
     with open(path, framework=framework, device=device, mmap=mmap) as checkpoint:
-        return dict(checkpoint.items())
+        tensors = dict(checkpoint.items())
+        for name, kept in checkpoint.ties.items():
+            if kept in tensors:
+                tensors.setdefault(name, tensors[kept])
+        return tensors

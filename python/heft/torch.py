@@ -6,8 +6,9 @@ import os
 from typing import Any
 
 from heft import checkpoint
+from heft.saving import save_file
 
-__all__ = ["load", "load_file"]
+__all__ = ["load", "load_file", "save_file"]
 
 
 def load_file(filename: str | os.PathLike[str], device: Any = "cpu") -> dict[str, Any]:

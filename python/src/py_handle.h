@@ -52,6 +52,14 @@ PyObject *py_handle_convert(PyObject *self, PyObject *args);
 PyObject *py_diff(PyObject *module, PyObject *args);
 PyObject *py_scan(PyObject *module, PyObject *args);
 
+/* ---- py_objects.c ---- */
+
+extern PyType_Spec py_objects_spec;
+
+/* ---- py_save.c ---- */
+
+PyObject *py_save(PyObject *module, PyObject *args);
+
 extern PyType_Spec py_handle_spec, py_tensor_spec;
 
 #endif

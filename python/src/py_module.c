@@ -56,6 +56,8 @@ static PyMethodDef functions[] = {
     {"parse_bytes", parse_bytes, METH_O, "Size in bytes of a text such as '5GB'."},
     {"split", PY_FAST(py_split), METH_FASTCALL, "split(sizes, storages, max_shard_size, pattern)"},
     {"scan", py_scan, METH_VARARGS, "scan(path)"},
+    {"save", py_save, METH_VARARGS,
+     "save(tensors, metadata, path, to, no_sync, options, progress)"},
     {"diff", py_diff, METH_VARARGS, "diff(a, b, …)"},
     {"format_options", format_options, METH_NOARGS, "[(format, name, reads, is flag)]"},
     {NULL, NULL, 0, NULL},
@@ -80,6 +82,7 @@ PyMODINIT_FUNC PyInit__heft(void)
 
     if (module && py_error_ready() && add_type(module, "Encoding", &py_encoding_spec) &&
         add_type(module, "Handle", &py_handle_spec) &&
+        add_type(module, "Objects", &py_objects_spec) &&
         add_type(module, "Tensor", &py_tensor_spec) && py_memory_ready())
         return module;
     Py_XDECREF(module);

@@ -52,6 +52,8 @@
     X(heft_finding, text)                                                                          \
     X(heft_verified, bytes)                                                                        \
     X(heft_trace_total, metastack)                                                                 \
+    X(heft_object, tensor)                                                                         \
+    X(heft_object_storage, has_data)                                                               \
     X(heft_restore_step, target)                                                                   \
     X(heft_restore_target, pieces)                                                                 \
     X(heft_restore_piece, crc)                                                                     \

@@ -417,16 +417,17 @@ static bool run_job(void *ctx, unsigned worker, uint64_t index, struct heft_erro
     struct heft_exec *x = ctx;
     const struct heft_exec_chunk *chunk = &x->chunks[index];
     const struct filling f = {x, chunk, x->buffers + (size_t)worker * x->chunk, worker};
-    bool copied;
+    bool done = false;
 
     if (chunk->streams)
         return heft_exec_stream(x, worker, chunk, err);
     if (chunk->file == HEFT_NONE) {
         if (!check_storage(x, chunk, f.buffer, err))
             return false;
-    } else if (!copy_chunk(x, chunk, &copied, err)) {
+    } else if (!copy_chunk(x, chunk, &done, err) ||
+               (!done && !heft_exec_write_memory(x, worker, chunk, &done, err))) {
         return false;
-    } else if (!copied &&
+    } else if (!done &&
                (!fill_chunk(&f, err) || !heft_exec_deliver(x, worker, chunk, f.buffer, err))) {
         return false;
     }

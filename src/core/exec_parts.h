@@ -1,5 +1,5 @@
 /* exec_parts.h: state of a run, private to exec.c (cuts a plan into chunks, fills and writes
- * them), exec_stream.c (inflates deflated storages straight into the output) and exec_sums.c
+ * them), exec_memory.c (writes what is in memory), exec_stream.c (inflates deflated storages straight into the output) and exec_sums.c
  * (combines the CRCs of pieces: stored checksums, sums of the plan, late ops). */
 #ifndef HEFT_EXEC_PARTS_H
 #define HEFT_EXEC_PARTS_H
@@ -80,6 +80,14 @@ HEFT_CHECKED bool heft_exec_tell(struct heft_exec *x, uint64_t n, struct heft_er
 HEFT_CHECKED bool heft_exec_deliver(struct heft_exec *x, unsigned worker,
                                     const struct heft_exec_chunk *chunk, const uint8_t *bytes,
                                     struct heft_error *err);
+
+/* ---- exec_memory.c ---- */
+
+/* Writes (or compares) a chunk whose bytes are in memory and need no checksum: *written; false for
+ * other chunks. */
+HEFT_CHECKED bool heft_exec_write_memory(struct heft_exec *x, unsigned worker,
+                                         const struct heft_exec_chunk *chunk, bool *written,
+                                         struct heft_error *err);
 
 /* ---- exec_stream.c ---- */
 

@@ -259,11 +259,20 @@ static bool map_file(int fd, uint64_t off, size_t n, bool writable, struct heft_
     return true;
 }
 
+const void *heft_source_view(const struct heft_source *src, uint64_t off, size_t n)
+{
+    const struct heft_source *root = is_slice(src) ? src->self : src;
+
+    if (!root->ops->view || off > src->size || n > src->size - off)
+        return NULL;
+    return root->ops->view(root, src->base + off, n);
+}
+
 /* Borrows the bytes of a source that has an address for them. */
-static bool borrow_bytes(const struct heft_source *root, uint64_t off, size_t n, bool writable,
+static bool borrow_bytes(const struct heft_source *src, uint64_t off, size_t n, bool writable,
                          struct heft_mapping *out, struct heft_error *err)
 {
-    const void *const data = root->ops->view && !writable ? root->ops->view(root, off, n) : NULL;
+    const void *const data = writable ? NULL : heft_source_view(src, off, n);
 
     if (!data)
         return heft_fail(err, HEFT_UNSUPPORTED, off, "cannot be mapped%s, only read",
@@ -292,7 +301,7 @@ bool heft_source_map(const struct heft_source *src, uint64_t off, uint64_t n, bo
         *out = (struct heft_mapping){(uint8_t *)(uintptr_t)nothing, NULL, 0};
         return true;
     }
-    if (fd < 0 && borrow_bytes(root, src->base + off, size, writable, out, err))
+    if (fd < 0 && borrow_bytes(src, off, size, writable, out, err))
         return true;
     if (fd >= 0 && map_file(fd, at, size, writable, out, err))
         return true;

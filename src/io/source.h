@@ -67,6 +67,9 @@ HEFT_CHECKED bool heft_source_fetch(const struct heft_source *src, uint64_t off,
 /* True if the n bytes from `off` are all zero: reads up to the first other byte. */
 HEFT_CHECKED bool heft_source_zeros(const struct heft_source *src, uint64_t off, uint64_t n,
                                     bool *zeros, struct heft_error *err);
+/* Address of n bytes, as long as the source is open; NULL if they are not in memory, or not in one
+ * piece, or not inside the source. */
+const void *heft_source_view(const struct heft_source *src, uint64_t off, size_t n);
 /* Descriptor and position of `off` if the source is a plain file or a slice of one; else -1. */
 int heft_source_fd(const struct heft_source *src, uint64_t off, uint64_t *fd_off);
 void heft_source_close(struct heft_source *src);

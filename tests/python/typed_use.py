@@ -41,3 +41,8 @@ def stop(done: int, total: int) -> bool:
 
 def half(path: str) -> None:
     heft.convert(path, "b.safetensors", progress=stop)
+
+
+def save(path: str, weights: bytearray) -> object:
+    heft.save_file({"w": weights}, path, {"format": "pt"}, sync=True)
+    return heft.load(path, mmap=False)
