@@ -469,6 +469,31 @@ static void cancelled(void **state)
     heft_close(c);
 }
 
+static void objects(void **state)
+{
+    struct heft_objects *const o = heft_objects_new(GOLDEN "torch/linear.pt", NULL, &err);
+    uint8_t byte;
+
+    (void)state;
+    assert_non_null(o);
+    REFUSES(heft_objects_new(NULL, NULL, &err));
+    assert_null(heft_objects_checkpoint(NULL));
+    assert_int_equal(heft_objects_root(NULL), HEFT_NO_OBJECT);
+    assert_int_equal(heft_objects_count(NULL), 0);
+    assert_false(heft_object_at(NULL, 0, NULL));
+    assert_false(heft_object_at(o, 0, NULL));
+    assert_false(heft_object_items(NULL, 0, NULL, 0));
+    assert_false(heft_object_items(o, heft_objects_root(o), NULL, 1));
+    assert_false(heft_object_storage_at(NULL, 0, NULL));
+    assert_false(heft_object_storage_at(o, 0, NULL));
+    REFUSES(heft_object_storage_read(NULL, 0, &byte, 1, &err));
+    REFUSES(heft_object_storage_read(o, 0, NULL, 1, &err));
+    REFUSES(heft_object_storage_view(NULL, 0, NULL, &err));
+    REFUSES(heft_object_storage_view(o, 0, NULL, &err));
+    heft_objects_free(o);
+    heft_objects_free(NULL);
+}
+
 /* In a process of its own, which stays confined. */
 static void confinement(void **state)
 {
@@ -501,6 +526,7 @@ int main(void)
         cmocka_unit_test(digests_and_lists),
         cmocka_unit_test(notes_need_no_callback),
         cmocka_unit_test(cancelled),
+        cmocka_unit_test(objects),
         cmocka_unit_test(confinement),
     };
 

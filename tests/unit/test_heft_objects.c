@@ -10,7 +10,8 @@
 
 #include "heft/heft.h"
 
-#define TRAINING HEFT_TESTS "/../examples/data/training.ckpt" /* {"model": {"weight", "bias"}, "optimizer": …} */
+#define TRAINING                                                                                   \
+    HEFT_TESTS "/../examples/data/training.ckpt" /* {"model": {"weight", "bias"}, "optimizer": …} */
 
 static struct heft_error err;
 
