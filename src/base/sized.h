@@ -90,26 +90,43 @@ struct heft_sized {
 HEFT_CHECKED bool heft_sized_take(void *own, const struct heft_sized *sizes, const void *given,
                                   struct heft_error *err);
 
-/* Copies a complete struct to that of a caller, except its size. Inline, because the number of bytes
- * is a constant as long as a struct has not grown. */
-static inline void heft_sized_fill(void *out, size_t ours, size_t first, const void *value)
+/* Bytes to copy to a struct of a caller who has room for `given`. A constant as long as the struct has
+ * not grown. */
+static inline size_t heft_sized_room(size_t given, size_t ours, size_t first)
 {
-    size_t given, n = first;
-
-    memcpy(&given, out, sizeof given);
-    if (given > first && given <= HEFT_SIZED_MOST)
-        n = given < ours ? given : ours;
-    memcpy((char *)out + sizeof given, (const char *)value + sizeof given, n - sizeof given);
+    if (given <= first || given > HEFT_SIZED_MOST)
+        return first;
+    return given < ours ? given : ours;
 }
 
-/* Both check the types of their pointers. */
+/* Copies the first n bytes of a complete struct to that of a caller, except its size. */
+static inline void heft_sized_fill(void *out, size_t n, const void *value)
+{
+    memcpy((char *)out + sizeof n, (const char *)value + sizeof n, n - sizeof n);
+}
+
+/* Checks the types of its pointers. */
 #define HEFT_TAKE(type, own, given, err)                                                           \
     heft_sized_take(                                                                               \
         1 ? (own) : (struct type *)0,                                                              \
         &(const struct heft_sized){"struct " #type, sizeof(struct type), HEFT_FIRST_SIZE_##type},  \
         1 ? (given) : (const struct type *)0, err)
+/* Copies a complete struct to that of a caller, except its size. A whole struct is assigned: compilers
+ * store each member where it belongs, instead of building the struct and copying it right after, which
+ * would wait for the stores. */
 #define HEFT_FILL(type, out, value)                                                                \
-    heft_sized_fill(1 ? (out) : (struct type *)0, sizeof(struct type), HEFT_FIRST_SIZE_##type,     \
-                    1 ? (value) : (const struct type *)0)
+    do {                                                                                           \
+        struct type *const out_ = (out);                                                           \
+        const struct type *const value_ = (value);                                                 \
+        const size_t given_ = out_->size;                                                          \
+        const size_t n_ = heft_sized_room(given_, sizeof(struct type), HEFT_FIRST_SIZE_##type);    \
+                                                                                                   \
+        if (n_ == sizeof(struct type)) {                                                           \
+            *out_ = *value_;                                                                       \
+            out_->size = given_;                                                                   \
+        } else {                                                                                   \
+            heft_sized_fill(out_, n_, value_);                                                     \
+        }                                                                                          \
+    } while (0)
 
 #endif

@@ -97,7 +97,7 @@ static void expect_filled(const struct heft_sized *s, size_t ours, size_t size, 
     memset(out, 0xC3, sizeof out);
     memset(value, 0x5A, sizeof value);
     memcpy(out, &size, sizeof size);
-    heft_sized_fill(out, ours, s->first, value);
+    heft_sized_fill(out, heft_sized_room(size, ours, s->first), value);
     memcpy(&kept, out, sizeof kept);
     assert_true(kept == size);
     for (size_t i = sizeof size; i < sizeof out; i++)
