@@ -2,6 +2,7 @@
 #include "base/simd_state.h"
 
 #include "base/base.h"
+#include "base/processor.h"
 
 __attribute__((target("avx"))) static HEFT_NOINLINE void clear_upper_halves(void)
 {
@@ -10,6 +11,6 @@ __attribute__((target("avx"))) static HEFT_NOINLINE void clear_upper_halves(void
 
 void heft_simd_clear(void)
 {
-    if (__builtin_cpu_supports("avx"))
+    if (heft_processor_has(HEFT_HAS_AVX))
         clear_upper_halves();
 }

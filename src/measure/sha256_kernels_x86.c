@@ -2,9 +2,9 @@
  *
  * State and message schedule are those of FIPS 180-4 section 6.2 in the layout of the instructions:
  * s0 holds the words A B E F, s1 holds C D G H; a quad is four rounds, which use the words m[g]. */
-#include <cpuid.h>
 #include <immintrin.h>
 
+#include "base/processor.h"
 #include "measure/sha256_kernels.h"
 
 #define SHA    __attribute__((target("sha,sse4.1,ssse3")))
@@ -128,17 +128,9 @@ SHA static void hash_two(uint32_t a[8], const uint8_t *p, uint32_t b[8], const u
     store_state(&k, b);
 }
 
-#define LEAF_1_SSSE3  (1u << 9)
-#define LEAF_1_SSE4_1 (1u << 19)
-#define LEAF_7_SHA    (1u << 29)
-
 const struct heft_sha256_kernels *heft_sha256_kernels(void)
 {
     static const struct heft_sha256_kernels kernels = {hash_one, hash_two};
-    const unsigned sse = LEAF_1_SSSE3 | LEAF_1_SSE4_1;
-    unsigned a, b, c, d;
 
-    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & sse) != sse)
-        return NULL;
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & LEAF_7_SHA) ? &kernels : NULL;
+    return heft_processor_has(HEFT_HAS_SHA) ? &kernels : NULL;
 }

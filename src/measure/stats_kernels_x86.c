@@ -1,6 +1,7 @@
 /* stats_kernels_x86.c: the loops of stats_loops.h, compiled for AVX-512 and AVX2 and chosen at run
  * time. In the cache of a Xeon of 2023 they reduce 17 and 16 GB/s of F32; the portable kernel,
  * which gcc vectorizes for SSE2, 7. */
+#include "base/processor.h"
 #include "measure/stats_loops.h"
 
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
@@ -52,17 +53,11 @@
 KERNEL(AVX512, avx512)
 KERNEL(AVX2, avx2)
 
-static bool has_avx512(void)
-{
-    return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl");
-}
-
 const struct heft_stats_kernel *heft_stats_kernel_at(size_t index)
 {
     const struct heft_stats_kernel *const all[] = {
-        has_avx512() ? &kernel_avx512 : NULL, __builtin_cpu_supports("avx2") ? &kernel_avx2 : NULL,
-        &heft_stats_kernel_plain};
+        heft_processor_has(HEFT_HAS_AVX512) ? &kernel_avx512 : NULL,
+        heft_processor_has(HEFT_HAS_AVX2) ? &kernel_avx2 : NULL, &heft_stats_kernel_plain};
 
     for (size_t i = 0; i < HEFT_COUNT(all); i++) {
         if (all[i] && index == 0)

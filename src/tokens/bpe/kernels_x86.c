@@ -1,6 +1,7 @@
 /* kernels_x86.c: kernels for AVX-512 and AVX2, chosen at run time. */
 #include <immintrin.h>
 
+#include "base/processor.h"
 #include "tokens/bpe/kernels.h"
 
 #define AVX512 __attribute__((target("avx512f,avx512bw,popcnt")))
@@ -145,8 +146,8 @@ static const struct heft_kernel KERNEL_AVX2 = {masks_avx2, places_avx2, least_av
 
 const struct heft_kernel *heft_scan_kernel_at(size_t index)
 {
-    const bool has512 = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("popcnt");
-    const bool has2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt");
+    const bool has512 = heft_processor_has(HEFT_HAS_AVX512 | HEFT_HAS_POPCNT);
+    const bool has2 = heft_processor_has(HEFT_HAS_AVX2 | HEFT_HAS_POPCNT);
     const struct heft_kernel *const all[] = {has512 ? &KERNEL_AVX512 : NULL,
                                              has2 ? &KERNEL_AVX2 : NULL, &heft_kernel_plain};
 

@@ -1,0 +1,19 @@
+/* processor.h: instructions of an x86 processor that the kernels need. */
+#ifndef HEFT_PROCESSOR_H
+#define HEFT_PROCESSOR_H
+
+#include <stdbool.h>
+
+/* Sets of instructions, whose registers the operating system saves, too. */
+enum {
+    HEFT_HAS_POPCNT = 1,
+    HEFT_HAS_AVX = 2,
+    HEFT_HAS_AVX2 = 4,
+    HEFT_HAS_AVX512 = 8, /* F, BW, DQ and VL: all since Skylake */
+    HEFT_HAS_SHA = 16    /* with SSSE3 and SSE4.1, which code for it uses */
+};
+
+/* Whether the processor has all of these sets. */
+bool heft_processor_has(unsigned sets);
+
+#endif
