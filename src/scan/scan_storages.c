@@ -54,14 +54,15 @@ bool heft_scan_keep_storages(struct heft_scan *s, const struct heft_scan_place *
 bool heft_scan_is_storage(const struct heft_scan *s, const struct heft_scan_place *place,
                           const struct heft_zip_entry *entry, bool *yes, struct heft_error *err)
 {
-    uint8_t head[6] = {0};
+    static const uint8_t numpy[6] = "\x93NUMPY";
+    uint8_t head[sizeof numpy] = {0};
     size_t n = sizeof head;
 
     *yes = heft_strmap_get(&s->keys, entry->name) != HEFT_MAP_NONE;
-    if (!*yes)
+    if (!*yes || (entry->has_first && entry->first != numpy[0]))
         return true;
     if (!heft_zip_peek(place->src, entry, head, &n, err))
         return false;
-    *yes = n < sizeof head || memcmp(head, "\x93NUMPY", sizeof head) != 0;
+    *yes = n < sizeof head || memcmp(head, numpy, sizeof head) != 0;
     return true;
 }

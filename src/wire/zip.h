@@ -34,8 +34,10 @@ struct heft_zip_entry {
     uint64_t end;    /* end of the payload, and of its descriptor if it has one */
     uint32_t crc;    /* CRC-32 of the decompressed bytes; 0 with size > 0: not computed */
     uint16_t method;
-    bool is_folder; /* name ends in '/' */
-    uint8_t fault;  /* enum heft_zip_fault */
+    bool is_folder : 1; /* name ends in '/' */
+    bool has_first : 1; /* `first` was read with the local header */
+    unsigned fault : 6; /* enum heft_zip_fault */
+    uint8_t first;      /* first byte of a stored payload */
 };
 
 struct heft_zip_unread {

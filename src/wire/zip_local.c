@@ -11,8 +11,9 @@
 
 #include <stdlib.h>
 
-/* Bytes of extra fields that are read with the header: all except torch's padding. */
-#define GUESS 32
+/* Bytes that are read after header and name: usually all extra fields, also torch's padding to 64 bytes,
+ * and the begin of the payload. */
+#define GUESS 96
 #define PIECE ((size_t)64 << 10)
 #define PEEK  4096 /* packed bytes read for the begin of a record */
 
@@ -236,6 +237,15 @@ static bool descriptor_end(struct locals *l, const struct local *h, uint64_t *en
     return true; /* an empty record may have none */
 }
 
+/* Keeps the first byte of a payload that is stored, if it was read with the header. */
+static void keep_first(const struct local *h, struct heft_zip_entry *entry)
+{
+    const uint64_t at = entry->data - entry->header;
+
+    entry->has_first = entry->method == HEFT_ZIP_STORED && entry->size > 0 && at < h->n;
+    entry->first = entry->has_first ? h->p[at] : 0;
+}
+
 static bool do_local(struct locals *l, struct local *h, const struct heft_zip_entry *next,
                      struct heft_zip_entry *entry)
 {
@@ -256,6 +266,7 @@ static bool do_local(struct locals *l, struct local *h, const struct heft_zip_en
         return false;
     entry->data = data;
     entry->end = end;
+    keep_first(h, entry);
     return true;
 }
 

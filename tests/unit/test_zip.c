@@ -47,6 +47,8 @@ static void the_layout_of_torch(void **state)
         assert_int_equal(e->packed, want[i].size);
         assert_int_equal(e->end, want[i].end);
         assert_false(e->is_folder);
+        assert_int_equal(e->has_first, e->size > 0);
+        assert_int_equal(e->first, e->size > 0 ? b.p[e->data] : 0);
     }
     bench_leave(&b);
 }
@@ -87,6 +89,7 @@ static void archives_of_python(void **state)
         open_good(&b);
         assert_int_equal(b.zip.count, 3);
         assert_int_equal(b.zip.entries[1].method, samples[i].method);
+        assert_int_equal(b.zip.entries[1].has_first, samples[i].method == HEFT_ZIP_STORED);
         expect_record(&b, "root/a", "hello", 5);
         expect_record(&b, "root/B", many, sizeof many);
         expect_record(&b, "root/empty", "", 0);
@@ -473,6 +476,7 @@ static void extra_fields_of_any_length(void **state)
         assert_int_equal(bench_open(&b, NULL), cases[i].after > 0);
         if (cases[i].after) {
             assert_int_equal(b.zip.entries[0].end, b.zip.entries[0].data + ZEROS + cases[i].after);
+            assert_true(!b.zip.entries[0].has_first || b.zip.entries[0].data < 130);
         } else {
             assert_int_equal(b.err.code, HEFT_MALFORMED);
             assert_int_equal(b.err.offset, 31);
