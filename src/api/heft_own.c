@@ -143,15 +143,6 @@ static bool check_tensor(const struct owner *o, const struct heft_own_tensor *t,
     return true;
 }
 
-static const uint64_t *copy_numbers(const struct owner *o, const uint64_t *numbers, unsigned n)
-{
-    uint64_t *const copy = heft_arena_u64(&o->c->model.mem, n, o->err);
-
-    if (copy && n > 0)
-        memcpy(copy, numbers, n * sizeof *copy);
-    return copy;
-}
-
 /* Turns an error of validation, which is about files, into one about the call. */
 static bool blame_caller(struct heft_error *err)
 {
@@ -175,8 +166,10 @@ static bool take_row(struct owner *o, const struct heft_own_tensor *t, struct ow
                              .name.n = t->name_len};
     row->name.p =
         heft_arena_text(&o->c->model.mem, (struct heft_str){t->name, t->name_len}, o->err);
-    row->shape = copy_numbers(o, t->shape, t->rank);
-    row->stride = t->strides && t->rank > 0 ? copy_numbers(o, t->strides, t->rank) : NULL;
+    row->shape = heft_arena_copy_u64(&o->c->model.mem, t->shape, t->rank, o->err);
+    row->stride = t->strides && t->rank > 0
+                      ? heft_arena_copy_u64(&o->c->model.mem, t->strides, t->rank, o->err)
+                      : NULL;
     if (!row->name.p || !row->shape || (t->strides && t->rank > 0 && !row->stride))
         return false;
     if (!heft_row_check_size(row, &row->bytes, HEFT_NO_OFFSET, o->err)) {

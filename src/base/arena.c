@@ -193,6 +193,16 @@ uint64_t *heft_arena_u64(struct heft_arena *arena, size_t n, struct heft_error *
     return alloc_aligned(arena, size, sizeof(uint64_t), err);
 }
 
+uint64_t *heft_arena_copy_u64(struct heft_arena *arena, const uint64_t *from, size_t n,
+                              struct heft_error *err)
+{
+    uint64_t *const copy = heft_arena_u64(arena, n, err);
+
+    if (copy && n)
+        memcpy(copy, from, n * sizeof *copy);
+    return copy;
+}
+
 void *heft_arena_zero(struct heft_arena *arena, size_t n, size_t each, struct heft_error *err)
 {
     /* largest power of two that divides a size */

@@ -230,10 +230,9 @@ static bool keep_shape(struct reader *r, const uint64_t *extents, size_t rank)
 
     if (is_shape(&r->row, extents, rank))
         return true;
-    copy = heft_arena_u64(&r->model->mem, rank, r->err);
+    copy = heft_arena_copy_u64(&r->model->mem, extents, rank, r->err);
     if (!copy)
         return false;
-    memcpy(copy, extents, rank * sizeof *extents);
     r->row.shape = copy;
     r->row.rank = (uint8_t)rank;
     return true;

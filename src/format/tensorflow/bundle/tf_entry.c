@@ -272,19 +272,6 @@ static bool check_numbers(struct heft_tf_entry *out, uint64_t at, struct heft_er
     return true;
 }
 
-static bool keep_shape(const uint64_t *from, struct heft_arena *mem, struct heft_tf_entry *out,
-                       struct heft_error *err)
-{
-    uint64_t *dims = heft_arena_u64(mem, out->rank, err);
-
-    if (!dims)
-        return false;
-    for (unsigned d = 0; d < out->rank; d++)
-        dims[d] = from[d];
-    out->shape = dims;
-    return true;
-}
-
 static bool read_entry(struct heft_cur cur, const struct numbers *numbers,
                        const struct heft_tf_room *room, struct heft_tf_entry *out,
                        struct heft_error *err)
@@ -302,7 +289,10 @@ static bool read_entry(struct heft_cur cur, const struct numbers *numbers,
             return false;
     out->rank = (uint8_t)shape.rank;
     out->elements = shape.elements ? shape.nonzero : 0;
-    return !cur.bad && check_numbers(out, at, err) && keep_shape(shape.dims, room->mem, out, err) &&
+    if (cur.bad || !check_numbers(out, at, err))
+        return false;
+    out->shape = heft_arena_copy_u64(room->mem, shape.dims, shape.rank, err);
+    return out->shape &&
            (out->n_slices == 0 || read_slices(begin, numbers->slices, room, out, err));
 }
 

@@ -74,12 +74,10 @@ bool heft_tf_restore_verify(const struct heft_model *model, uint32_t source,
 static bool keep_shape(struct heft_tf_wants *w, struct heft_tf_wanted *wanted, unsigned rank,
                        const uint64_t *dims, struct heft_error *err)
 {
-    uint64_t *const shape = heft_arena_u64(&w->mem, rank, err);
+    uint64_t *const shape = heft_arena_copy_u64(&w->mem, dims, rank, err);
 
     if (!shape)
         return false;
-    if (rank)
-        memcpy(shape, dims, rank * sizeof *shape);
     wanted->shape = shape;
     wanted->rank = rank;
     wanted->has_shape = true;
