@@ -63,7 +63,8 @@ def get_all(who, path, touch):
 
 def main():
     import safetensors.torch  # noqa: F401 (paid here)
-    import torch  # noqa: F401
+    import torch
+    torch.set_num_threads(1)
     serve({task.__name__: task for task in (setup, make_layers, get_all)})
 
 

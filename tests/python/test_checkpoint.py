@@ -275,25 +275,43 @@ class Sharing(Folder):
     def test_no_leak(self):
         """10 000 opens, with errors in between."""
         code = f"""if True:
-            import heft, os
+            import heft, io, os
             data = open({str(EXAMPLE)!r}, "rb").read()
+            class Reading(io.RawIOBase):
+                def __init__(self, data):
+                    self.file = io.BytesIO(data)
+                    self.seek, self.tell, self.read = self.file.seek, self.file.tell, self.file.read
+                def seekable(self):
+                    return True
+            class Broken(Reading):
+                def __init__(self, data):
+                    super().__init__(data)
+                    self.read = None
             def once():
                 c = heft.open(data)
                 c["model.weight"].tobytes(), c.tree, c["model.bias"][1:2].raw(), c.metadata()
                 memoryview(c["rng.torch"])
-                for wrong in (lambda: heft.open(data[:300]), lambda: c["nothing"], lambda: heft.open("/nonexistent")):
+                for wrong in (lambda: heft.open(data[:300]), lambda: c["nothing"], lambda: heft.open("/nonexistent"),
+                              lambda: heft.open(Broken(data))):
                     try:
                         wrong()
                         raise AssertionError
-                    except (heft.Error, KeyError):
+                    except (heft.Error, KeyError, TypeError, ValueError):
                         pass
+            def views():
+                with heft.open({str(EXAMPLE)!r}) as c:
+                    t = c["model.weight"]
+                    t[1:][0].raw(), t[:, 1].copy(), t[:, 0].raw(), t.__dlpack__(), t[0].__dlpack__(max_version=(1, 0))
+                    t.__dlpack__(copy=True), memoryview(t)
+                heft.open(Reading(data))["model.bias"].tobytes()
             def resident():
                 return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-            for _ in range(1000):
+            for number in range(11000):
+                if number == 1000:
+                    before = resident()
                 once()
-            before = resident()
-            for _ in range(10000):
-                once()
+                if number % 5 == 0:
+                    views()
             print(resident() - before)
         """
         ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -100,7 +100,12 @@ class Wheel(unittest.TestCase):
         self.assertEqual(ran.returncode, 0, ran.stdout)
 
     def test_stubs_name_what_exists(self):
-        ran = run(sys.executable, "-m", "mypy.stubtest", "heft._heft", "--ignore-disjoint-bases")
+        """The method __buffer__ exists from Python 3.12 on; before, only the protocol."""
+        with tempfile.NamedTemporaryFile("w") as allowed:
+            allowed.write(r"heft\._heft\.Tensor\.__buffer__")
+            allowed.flush()
+            ran = run(sys.executable, "-m", "mypy.stubtest", "heft._heft", "--ignore-disjoint-bases", "--allowlist",
+                      allowed.name, "--ignore-unused-allowlist")
         self.assertEqual(ran.returncode, 0, ran.stdout)
 
     def test_ruff(self):
