@@ -1,4 +1,4 @@
-/* processor.h: instructions of an x86 processor that the kernels need. */
+/* processor.h: instructions of a processor that not all of its kind have, and that kernels need. */
 #ifndef HEFT_PROCESSOR_H
 #define HEFT_PROCESSOR_H
 
@@ -10,7 +10,7 @@ enum {
     HEFT_HAS_AVX = 2,
     HEFT_HAS_AVX2 = 4,
     HEFT_HAS_AVX512 = 8, /* F, BW, DQ and VL: all since Skylake */
-    HEFT_HAS_SHA = 16    /* with SSSE3 and SSE4.1, which code for it uses */
+    HEFT_HAS_SHA = 16    /* SHA-256; on x86 with SSSE3 and SSE4.1, which code for it uses */
 };
 
 /* Whether the processor has all of these sets. */

@@ -215,6 +215,32 @@ static void sums_are_right(void **state)
         }
 }
 
+/* Sums of rounded products, recorded on x86-64: every processor computes the same bits. */
+static void sums_have_recorded_bits(void **state)
+{
+    const struct heft_stats_kernel *k;
+    struct heft_stats_sums sums;
+    struct heft_stats_spread spread;
+    uint32_t seed = 1;
+
+    (void)state;
+    for (size_t i = 0; i < MOST; i++) {
+        seed = seed * 1664525 + 1013904223;
+        floats[i] = (float)(int32_t)seed / 3e6f;
+        doubles[i] = (double)(int32_t)seed / 7e5;
+    }
+    for (size_t index = 0; (k = heft_stats_kernel_at(index)) != NULL; index++) {
+        k->sums_f32(floats, MOST - 5, &sums);
+        k->spread_f32(floats, MOST - 5, 0.1, &spread);
+        assert_true(sums.sum == 0x1.09116c33548p+11 && sums.squares == 0x1.4a4578fc93012p+29);
+        assert_true(spread.sum == 0x1.abdc72004231p+10 && spread.squares == 0x1.4a456d02fbad1p+29);
+        k->sums_f64(doubles, MOST - 5, &sums);
+        k->spread_f64(doubles, MOST - 5, 0.1, &spread);
+        assert_true(sums.sum == 0x1.1c006da8a05f8p+13 && sums.squares == 0x1.7b2357f5270f3p+33);
+        assert_true(spread.sum == 0x1.0f37a0dbd39ap+13 && spread.squares == 0x1.7b23547ccd5e4p+33);
+    }
+}
+
 static void check_bits(const float *wide, uint32_t code, uint32_t want)
 {
     uint32_t bits;
@@ -248,7 +274,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_are_equal),     cmocka_unit_test(sums_show_what_is_not_finite),
         cmocka_unit_test(masks_are_equal),       cmocka_unit_test(sums_are_right),
-        cmocka_unit_test(every_half_is_widened),
+        cmocka_unit_test(every_half_is_widened), cmocka_unit_test(sums_have_recorded_bits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include <immintrin.h>
 
 #include "base/processor.h"
+#include "tokens/bpe/bit_places.h"
 #include "tokens/bpe/kernels.h"
 
 #define AVX512 __attribute__((target("avx512f,avx512bw,popcnt")))
@@ -67,22 +68,6 @@ AVX2 static void masks_avx2(const uint8_t *text, struct heft_masks *out)
     out->wide = join_halves(a, b);
 }
 
-/* Positions of the bits of a byte, one byte each, lowest first, for the 16 bytes with the same
- * upper half. */
-#define PLACES_OF(upper)                                                                           \
-    (upper), (upper) << 8, (upper) << 8 | 1, (upper) << 16 | 0x0100, (upper) << 8 | 2,             \
-        (upper) << 16 | 0x0200, (upper) << 16 | 0x0201, (upper) << 24 | 0x020100,                  \
-        (upper) << 8 | 3, (upper) << 16 | 0x0300, (upper) << 16 | 0x0301,                          \
-        (upper) << 24 | 0x030100, (upper) << 16 | 0x0302, (upper) << 24 | 0x030200,                \
-        (upper) << 24 | 0x030201, (upper) << 32 | 0x03020100
-#define PLACES(upper) PLACES_OF(UINT64_C(upper))
-static const uint64_t PLACES_IN[256] = {
-    PLACES(0),      PLACES(4),        PLACES(5),        PLACES(0x0504),
-    PLACES(6),      PLACES(0x0604),   PLACES(0x0605),   PLACES(0x060504),
-    PLACES(7),      PLACES(0x0704),   PLACES(0x0705),   PLACES(0x070504),
-    PLACES(0x0706), PLACES(0x070604), PLACES(0x070605), PLACES(0x07060504),
-};
-
 /* Eight positions at a time. */
 AVX2 static size_t places_avx2(uint64_t begin, uint32_t base, uint32_t *out)
 {
@@ -90,7 +75,7 @@ AVX2 static size_t places_avx2(uint64_t begin, uint32_t base, uint32_t *out)
 
     for (unsigned i = 0; i < 64; i += 8, begin >>= 8) {
         const uint8_t eight = (uint8_t)begin;
-        const __m128i in = _mm_loadl_epi64((const __m128i *)(const void *)&PLACES_IN[eight]);
+        const __m128i in = _mm_loadl_epi64((const __m128i *)(const void *)&heft_bit_places[eight]);
 
         _mm256_storeu_si256(
             (__m256i *)(void *)(out + n),
