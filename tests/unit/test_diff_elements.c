@@ -9,16 +9,34 @@
 
 #include <cmocka.h>
 
+#include "file_order.h"
 #include "measure/diff_elements.h"
 
 static const struct heft_diff_rule bits = {false, 0, 0}, exact = {true, 0, 0};
+
+enum { MOST_BYTES = 64 };
+
+/* Copy of the elements of a small array as files have them. */
+static const uint8_t *file_bytes(enum heft_dtype dtype, const void *p, size_t n,
+                                 uint8_t copy[MOST_BYTES])
+{
+    const struct heft_dtype_info *const info = heft_dtype_info(dtype);
+    const size_t bytes = n * info->block_bytes / info->block_elements;
+
+    assert_true(bytes <= MOST_BYTES);
+    memcpy(copy, p, bytes);
+    in_file_order(copy, bytes, info->word);
+    return copy;
+}
 
 static struct heft_diff_figures compare(const struct heft_diff_rule *rule, enum heft_dtype a,
                                         const void *p, enum heft_dtype b, const void *q, size_t n)
 {
     struct heft_diff_figures out = {0};
+    uint8_t left[MOST_BYTES], right[MOST_BYTES];
 
-    heft_diff_elements(rule, a, b, p, q, n, 0, &out);
+    heft_diff_elements(rule, a, b, file_bytes(a, p, n, left), file_bytes(b, q, n, right), n, 0,
+                       &out);
     return out;
 }
 
@@ -185,6 +203,8 @@ static void figures_of_parts_add_up(void **state)
         b[i] = i % 3 ? a[i] : a[i] * 1.0001f;
     }
     b[4500] = a[4500] + 7;
+    in_file_order(a, N * sizeof *a, sizeof *a);
+    in_file_order(b, N * sizeof *b, sizeof *b);
     heft_diff_elements(&bits, HEFT_F32, HEFT_F32, (uint8_t *)a, (uint8_t *)b, N, 0, &whole);
     heft_diff_elements(&bits, HEFT_F32, HEFT_F32, (uint8_t *)a, (uint8_t *)b, CUT, 0, &first);
     heft_diff_elements(&bits, HEFT_F32, HEFT_F32, (uint8_t *)(a + CUT), (uint8_t *)(b + CUT),
