@@ -10,6 +10,7 @@ TAP_LINE = re.compile(r"^(?P<bad>not )?ok (?P<number>\d+)(?: -)?(?P<rest>.*)$")
 THREADED = re.compile(r"pthread|heft_pool|threads")
 # The slow ones first, so that no core waits for one of them at the end.
 SLOW = ("test_inflate_zlib", "test_inflate", "test_encode_resume")
+SKIPPED = "# skipped: "  # tests/support/skip_because.h
 TAP_PLAN = re.compile(r"^1\.\.(\d+)", re.M)
 
 
@@ -36,7 +37,7 @@ def no_programs():
 def run_program(ctx, program):
     needs_hdf5(ctx, program.name)
     env = dict(ctx.env, CMOCKA_MESSAGE_OUTPUT="TAP", TMPDIR=str(ctx.folder(program.name)))
-    done = run(ctx, [program], timeout=PATIENCE * (3 if ctx.instrumented else 1), env=env, cwd=ROOT)
+    done = run(ctx, [program], timeout=PATIENCE * (6 if ctx.emulator else 3 if ctx.instrumented else 1), env=env, cwd=ROOT)
     output = text_of(done.stdout)
     errors = text_of(done.stderr)
     results = parse_tap(program.name, output, errors)
@@ -51,14 +52,17 @@ def run_program(ctx, program):
 
 def parse_tap(program, output, errors):
     results = []
+    why = ""
     for line in output.split("\n"):
+        if line.startswith(SKIPPED):
+            why = line.removeprefix(SKIPPED)
         match = TAP_LINE.match(line)
         if not match:
             continue
         rest = match["rest"].strip()
         name = f"{program}: {rest.replace('# SKIP', '').strip() or match['number']}"
         if "# SKIP" in rest:
-            results.append((name, "skip", ""))
+            results.append((name, "skip", why))
         elif match["bad"]:
             results.append((name, "fail", output[-2000:] + errors[-3000:]))
         else:

@@ -20,6 +20,7 @@
 #include "child.h"
 #include "io/confinement.h"
 #include "scratch.h"
+#include "skip_because.h"
 
 static void in_child(int (*body)(struct heft_file_rules *rules))
 {
@@ -27,7 +28,7 @@ static void in_child(int (*body)(struct heft_file_rules *rules))
     pid_t child;
 
     if (heft_file_rules_version() == 0)
-        skip(); /* this kernel has no Landlock */
+        skip_because("this kernel, or qemu-user, has no Landlock");
     child = fork();
     if (child == 0)
         _exit(heft_file_rules_begin(&rules) ? body(&rules) : 100);

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "measure/hasher.h"
+#include "skip_because.h"
 
 static void hash_pieces(const struct heft_nettle_hash *by, const uint8_t *p, size_t n, size_t piece,
                         char hex[2 * HEFT_SHA256_BYTES + 1])
@@ -81,7 +82,7 @@ static void test_kernels(void **unused)
 
     (void)unused;
     if (!by)
-        return;
+        skip_because("this processor has no instructions for SHA-256");
     for (size_t i = 0; i < sizeof p; i++) {
         p[i] = (uint8_t)((seed = seed * 1664525 + 1013904223) >> 24);
         q[i] = (uint8_t)((seed = seed * 1664525 + 1013904223) >> 24);

@@ -22,6 +22,7 @@
 #include <cmocka.h>
 
 #include "heft/heft.h"
+#include "skip_because.h"
 
 #define GOLDEN HEFT_TESTS "/golden/h5/"
 /* file with chunks, which the child process reads while the file is open */
@@ -58,7 +59,7 @@ static pid_t only_child(void)
     snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
     file = fopen(path, "r");
     if (!file)
-        skip();
+        skip_because("no list of child processes in /proc");
     if (!fgets(line, sizeof line, file))
         line[0] = '\0';
     fclose(file);
@@ -139,7 +140,7 @@ static void a_listening_socket_is_closed(void **state)
 
     (void)state;
     if (bind(door, (struct sockaddr *)&at, sizeof at) != 0)
-        skip();
+        skip_because("no network, not even within this machine");
     assert_int_equal(listen(door, 1), 0);
     assert_int_equal(getsockname(door, (struct sockaddr *)&at, &n), 0);
     c = open_packed();

@@ -23,6 +23,11 @@
 
 #include "child.h"
 #include "io/confinement.h"
+#include "skip_because.h"
+
+#define NO_FILTER                                                                                  \
+    "no filter of system calls: this kernel, qemu-user, this processor, or a build with "          \
+    "sanitizers has none"
 
 /* Runs `body` in a child, which returns the number of its first failed expectation, or 0. */
 static void in_child(int (*body)(void))
@@ -30,7 +35,7 @@ static void in_child(int (*body)(void))
     pid_t child;
 
     if (!heft_calls_available())
-        skip(); /* this kernel, or a build with sanitizers, has no filter */
+        skip_because(NO_FILTER);
     child = fork();
     if (child == 0)
         _exit(body());
@@ -213,17 +218,17 @@ static void ends_programs_of_another_architecture(void **state)
     pid_t child;
 
     if (!heft_calls_available())
-        skip();
+        skip_because(NO_FILTER);
     child = fork();
     if (child == 0)
         _exit(another_architecture());
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFSIGNALED(status));
     if (WTERMSIG(status) == SIGSEGV)
-        skip(); /* this kernel has no calls of 32-bit programs */
+        skip_because("this kernel has no calls of 32-bit programs");
     assert_int_equal(WTERMSIG(status), SIGSYS);
 #else
-    skip(); /* only x86-64 has calls of another architecture in the same program */
+    skip_because("only x86-64 has calls of another architecture in the same program");
 #endif
 }
 

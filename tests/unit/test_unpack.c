@@ -6,6 +6,7 @@
 #include "base/simd_state.h"
 #include "base/unpack.h"
 #include "simd_halves.h"
+#include "skip_because.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -225,10 +226,8 @@ static void test_vector_registers(void **unused)
     size_t at;
 
     (void)unused;
-    if (!can_see_simd_halves()) {
-        print_message("this processor does not report which vector registers are in use\n");
-        skip();
-    }
+    if (!can_see_simd_halves())
+        skip_because("this processor does not report which vector registers are in use");
     memset(data, 'a', sizeof data - 1);
     data[sizeof data - 1] = '\0';
     put_member(&t, 0, data);
