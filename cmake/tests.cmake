@@ -38,7 +38,7 @@ pkg_check_modules(NETTLE REQUIRED IMPORTED_TARGET nettle) # test_hasher: the mod
 # Helpers that several test programs share: failing system calls, temporary directories.
 file(GLOB support_sources CONFIGURE_DEPENDS tests/support/*.c)
 add_library(test_support STATIC ${support_sources})
-target_link_libraries(test_support PUBLIC heft_inside)
+target_link_libraries(test_support PUBLIC heft_inside PkgConfig::ISAL PkgConfig::ZSTD) # peers of the tests
 
 file(GLOB unit_sources CONFIGURE_DEPENDS tests/unit/test_*.c tests/fault/test_*.c)
 foreach(source ${unit_sources})

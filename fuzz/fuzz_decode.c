@@ -47,7 +47,7 @@ static void decode_bytes(const struct heft_vocab *v, const uint8_t *data, size_t
     out->n = 0;
     for (size_t at = 0; ok && at < size; at += portion) {
         uint32_t ids[MOST];
-        const size_t n = heft_min_u64(portion, size - at);
+        const size_t n = heft_min_size(size - at, portion);
 
         for (size_t i = 0; i < n; i++)
             ids[i] = v->byte_ids[data[at + i]];

@@ -123,7 +123,7 @@ static bool encode_in_pieces(struct state *s, unsigned cut, struct heft_error *e
         bool ok;
 
         state = state * 1664525u + 1013904223u;
-        n = heft_min_u64(s->n - at, 1 + (state >> 8) % most);
+        n = heft_min_size(s->n - at, 1 + (state >> 8) % most);
         piece = malloc(n); /* exact size, so that a sanitizer detects reads beyond it */
         expect(piece != NULL);
         memcpy(piece, s->text + at, n);
@@ -138,7 +138,7 @@ static bool encode_in_pieces(struct state *s, unsigned cut, struct heft_error *e
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct state *s = set_up();
-    const size_t n = size > 1 ? heft_min_u64(size - 1, MOST) : 0;
+    const size_t n = size > 1 ? heft_min_size(size - 1, MOST) : 0;
     struct heft_error err = {0};
     size_t bad;
 

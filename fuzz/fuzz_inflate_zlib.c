@@ -98,8 +98,8 @@ static void run_decoder(struct result *r, struct decoder *d, struct heft_bytes i
     r->n = 0;
     r->state = TRUNCATED;
     while (!d->is_done && !is_stuck) {
-        const size_t given = heft_min_u64(in_step, in.n),
-                     room = heft_min_u64(out_step, ROOM - r->n);
+        const size_t given = heft_min_size(in_step, in.n),
+                     room = heft_min_size(out_step, ROOM - r->n);
         struct heft_bytes piece = {in.p, given};
         uint8_t *out = r->bytes + r->n;
         size_t left = room;
@@ -153,7 +153,7 @@ static bool is_lax(const char *why)
 
 static bool agree(const struct result *ours, const struct result *zlib)
 {
-    const size_t n = heft_min_u64(ours->n, zlib->n);
+    const size_t n = heft_min_size(ours->n, zlib->n);
 
     if (n > 0 && memcmp(ours->bytes, zlib->bytes, n) != 0)
         return false;

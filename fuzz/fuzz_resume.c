@@ -278,12 +278,12 @@ static void damage_bytes(struct saved *s, size_t at, uint8_t how, uint8_t value)
         s->n = at;
         break;
     case 3: /* removes bytes */
-        s->n -= heft_min_u64(s->n - at, value % 16);
+        s->n -= heft_min_size(s->n - at, value % 16);
         memmove(s->bytes + at, s->bytes + at + value % 16, s->n - at);
         break;
     case 4: /* repeats the end */
-        memcpy(s->bytes + s->n, s->bytes + (s->n > 8 ? s->n - 8 : 0), heft_min_u64(s->n, 8));
-        s->n += heft_min_u64(s->n, 8);
+        memcpy(s->bytes + s->n, s->bytes + (s->n > 8 ? s->n - 8 : 0), heft_min_size(s->n, 8));
+        s->n += heft_min_size(s->n, 8);
         break;
     default:
         s->bytes[at] = (char)value;

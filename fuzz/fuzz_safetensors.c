@@ -22,7 +22,7 @@ static bool open_it(struct heft_model *model, struct heft_bytes bytes, struct he
 static struct heft_bytes run_plan(const struct heft_plan *plan, const struct heft_model *model)
 {
     const uint64_t size = plan->files[0].size;
-    uint8_t *out = malloc(size);
+    uint8_t *out = malloc((size_t)size);
     struct heft_error err = {0};
 
     expect(out);
@@ -31,7 +31,7 @@ static struct heft_bytes run_plan(const struct heft_plan *plan, const struct hef
 
         expect(op->kind == HEFT_OP_PUT || op->kind == HEFT_OP_COPY);
         if (op->kind == HEFT_OP_PUT) {
-            memcpy(out + op->off, op->u.bytes, op->len);
+            memcpy(out + op->off, op->u.bytes, (size_t)op->len);
         } else {
             const struct heft_storage *storage = &model->storages[op->u.copy.storage];
             const bool ok = heft_source_read(&model->sources[storage->source].source,

@@ -93,7 +93,7 @@ static void change_argument(uint8_t *p, const struct token *token, unsigned *see
     if (token->n == 1)
         p[token->at] = (uint8_t)next(seed);
     else
-        memcpy(p + token->at + 1, raw, heft_min_u64(8, token->n - 1));
+        memcpy(p + token->at + 1, raw, heft_min_size(8, token->n - 1));
 }
 
 /* Appends the pickle with one change to `out`. */
@@ -101,7 +101,7 @@ static void change_pickle(struct heft_buf *out, struct heft_bytes in, unsigned *
 {
     static struct token tokens[MOST_OPCODES];
     static uint8_t copy[MOST_PICKLE];
-    const size_t n = heft_min_u64(in.n, sizeof copy), count = cut_pickle(in.p, n, tokens);
+    const size_t n = heft_min_size(in.n, sizeof copy), count = cut_pickle(in.p, n, tokens);
     const struct token *a, *b;
 
     memcpy(copy, in.p, n);
@@ -145,7 +145,7 @@ static bool is_pickle(const char *name)
 static void change_record(struct torch_zip_record *r, struct heft_buf *room, unsigned *seed)
 {
     static uint8_t copy[MOST_PICKLE];
-    size_t n = heft_min_u64(r->data.n, sizeof copy);
+    size_t n = heft_min_size(r->data.n, sizeof copy);
 
     if (is_pickle(r->name)) {
         change_pickle(room, r->data, seed);

@@ -43,7 +43,7 @@ static inline void put_script(struct heft_buf *out, const struct script *s, stru
 
     memcpy(files, s->files, sizeof files);
     if (which < s->n_files) {
-        const size_t n = heft_min_u64(files[which].n, MUTATE_MOST);
+        const size_t n = heft_min_size(files[which].n, MUTATE_MOST);
 
         memcpy(changed, files[which].data, n);
         files[which].data = changed;

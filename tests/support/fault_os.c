@@ -114,7 +114,9 @@ static int64_t fault_pwrite(int fd, const void *src, size_t n, uint64_t off)
 
 static int64_t fault_copy_range(int from, uint64_t off, int to, uint64_t at, uint64_t n)
 {
-    return strikes("copy_range") ? -1 : heft_os_posix.copy_range(from, off, to, at, shorten(n));
+    return strikes("copy_range")
+               ? -1
+               : heft_os_posix.copy_range(from, off, to, at, shorten(heft_min_size(SIZE_MAX, n)));
 }
 
 static int fault_reserve(int fd, uint64_t size)

@@ -107,7 +107,7 @@ static void decode_bytes(const char *bytes, size_t portion, struct text *out)
         ids[i] = vocab->byte_ids[(uint8_t)bytes[i]];
     for (size_t at = 0; at < n; at += portion)
         assert_true(
-            heft_decoder_feed(d, ids + at, heft_min_u64(portion, n - at), append, out, &err));
+            heft_decoder_feed(d, ids + at, heft_min_size(n - at, portion), append, out, &err));
     assert_true(heft_decoder_finish(d, append, out, &err));
     heft_decoder_free(d);
 }

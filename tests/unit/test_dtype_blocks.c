@@ -242,14 +242,14 @@ static void check_slice(struct bench *b, const struct heft_range *ranges)
     uint8_t got[3 * 4 * 5 * 18];
     size_t n = 0;
 
-    for (size_t i = ranges[0].start; i < ranges[0].stop; i++)
-        for (size_t j = ranges[1].start; j < ranges[1].stop; j++)
+    for (uint64_t i = ranges[0].start; i < ranges[0].stop; i++)
+        for (uint64_t j = ranges[1].start; j < ranges[1].stop; j++)
             n += 18 * (size_t)(ranges[2].stop - ranges[2].start) / 32;
     assert_true(heft_tensor_read_slice(b->c, 0, ranges, 3, got, n, &b->err));
     n = 0;
-    for (size_t i = ranges[0].start; i < ranges[0].stop; i++)
-        for (size_t j = ranges[1].start; j < ranges[1].stop; j++)
-            for (size_t k = ranges[2].start / 32; k < ranges[2].stop / 32; k++, n += 18)
+    for (uint64_t i = ranges[0].start; i < ranges[0].stop; i++)
+        for (uint64_t j = ranges[1].start; j < ranges[1].stop; j++)
+            for (uint64_t k = ranges[2].start / 32; k < ranges[2].stop / 32; k++, n += 18)
                 assert_memory_equal(got + n, b->data + 18 * ((i * 4 + j) * 5 + k), 18);
 }
 

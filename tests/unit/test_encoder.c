@@ -344,7 +344,7 @@ static void test_long_words(void **unused)
         uint8_t text[64 + HEFT_SPLIT_PAD] = {0};
         uint32_t wanted[64], ids[64];
         uint64_t letters = any(6000);
-        const size_t n = 16 + letters % 45;
+        const size_t n = (size_t)(16 + letters % 45);
         size_t count, n_wanted;
 
         for (size_t i = 0; i < n; i++) {

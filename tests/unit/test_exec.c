@@ -75,7 +75,7 @@ static const struct heft_row *add(struct bench *b, uint64_t off, uint64_t n, boo
     uint64_t *shape = heft_arena_alloc(&b->mem, sizeof *shape, &b->err);
     struct heft_row row = {.name = HEFT_STR("t"), .offset = from, .rank = 1};
 
-    s.crc = heft_sum_of(b->stored, b->data + off, n);
+    s.crc = heft_sum_of(b->stored, b->data + off, (size_t)n);
     *shape = count;
     row.shape = shape;
     row.stride = stride;
@@ -659,8 +659,9 @@ static void expect_sums(struct bench *b)
         if (op->kind == HEFT_OP_LATE && op->len == 16)
             assert_int_equal(number_at(bytes + 12), sums[b->plan.ops[i - 1].sum]);
         if (op->sum != HEFT_NONE)
-            sums[op->sum] = heft_sum_combine(b->plan.sum, sums[op->sum],
-                                             heft_sum_of(b->plan.sum, bytes, op->len), op->len);
+            sums[op->sum] =
+                heft_sum_combine(b->plan.sum, sums[op->sum],
+                                 heft_sum_of(b->plan.sum, bytes, (size_t)op->len), op->len);
     }
     assert_int_equal(sums[0], 0);
     for (uint32_t i = 0; i <= last; i++)

@@ -136,10 +136,10 @@ static void threads_may_read(void **state)
         uint8_t *expected;
 
         assert_true(heft_tensor_at(c, i, &t));
-        expected = malloc(t.bytes);
+        expected = malloc((size_t)t.bytes);
         assert_non_null(expected);
-        assert_true(heft_tensor_read(c, i, expected, t.bytes, &err));
-        all[i] = (struct reading){c, i, t.bytes, expected, false};
+        assert_true(heft_tensor_read(c, i, expected, (size_t)t.bytes, &err));
+        all[i] = (struct reading){c, i, (size_t)t.bytes, expected, false};
     }
     for (size_t i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, read_often, &all[i]), 0);

@@ -76,7 +76,7 @@ static bool take_all(struct member *m, size_t each, size_t piece, struct heft_er
     }
     ok = ok && heft_stream_end(&r, err);
     heft_stream_close(&r);
-    assert_true(!ok || memcmp(got, m->plain, m->stream.size) == 0);
+    assert_true(!ok || memcmp(got, m->plain, (size_t)m->stream.size) == 0);
     return ok;
 }
 
@@ -121,7 +121,7 @@ static void members_of_the_wrong_length_are_refused(void **state)
 
     (void)state;
     make_member(&m, false);
-    packed = m.stream.packed;
+    packed = (size_t)m.stream.packed;
     m.stream.crc ^= 1;
     expect_refusal(&m, HEFT_MISMATCH, "CRC-32 is ");
     set_packed(&m, packed + 3, PLAIN);

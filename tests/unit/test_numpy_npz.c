@@ -149,7 +149,7 @@ static void test_inflating(void **state)
         assert_int_equal(row->bytes, copy->bytes);
         assert_true(heft_reader_row(&reader, row, 0, a, (size_t)row->bytes, &f.err));
         assert_true(heft_reader_row(&other, copy, 0, b, (size_t)row->bytes, &g.err));
-        assert_memory_equal(a, b, row->bytes);
+        assert_memory_equal(a, b, (size_t)row->bytes);
     }
     assert_int_equal(a[6], 6); /* the second array, of 70000 elements */
     assert_int_equal(a[69999], 69999 % 7);

@@ -93,12 +93,13 @@ static size_t assemble(const struct made *m, uint8_t *out, size_t room)
         const struct heft_op *op = &m->plan.ops[i];
 
         if (op->kind == HEFT_OP_PUT)
-            memcpy(out + op->off, op->u.bytes, op->len);
+            memcpy(out + op->off, op->u.bytes, (size_t)op->len);
         else
             memcpy(out + op->off,
-                   m->data + m->model.storages[op->u.copy.storage].off + op->u.copy.from, op->len);
+                   m->data + m->model.storages[op->u.copy.storage].off + op->u.copy.from,
+                   (size_t)op->len);
     }
-    return m->plan.files[0].size;
+    return (size_t)m->plan.files[0].size;
 }
 
 /* Expects a file of the reference writer, by size and CRCs (computed from files whose SHA-256 is

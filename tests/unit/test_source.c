@@ -57,9 +57,9 @@ static void assert_source_holds(const struct heft_source *src, const uint8_t *by
 
     assert_int_equal(src->size, size);
     assert_true(heft_source_read(src, 0, got, (size_t)size, &err));
-    assert_memory_equal(got, bytes, size);
+    assert_memory_equal(got, bytes, (size_t)size);
     assert_true(heft_source_read(src, size / 3, got, (size_t)(size / 2), &err));
-    assert_memory_equal(got, bytes + size / 3, size / 2);
+    assert_memory_equal(got, bytes + size / 3, (size_t)size / 2);
     assert_true(heft_source_read(src, size, got, 0, &err));
     assert_true(heft_source_read(src, size - 1, got, 1, &err));
     assert_int_equal(err.code, HEFT_OK);

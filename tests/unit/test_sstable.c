@@ -74,7 +74,7 @@ static struct heft_sstable_range end_block(struct table *t, uint8_t type)
         heft_buf_put(&t->file, t->block.p, t->block.n);
     }
     heft_buf_char(&t->file, (char)type);
-    crc = heft_crc32c(0, t->file.p + range.off, t->file.n - range.off);
+    crc = heft_crc32c(0, t->file.p + range.off, t->file.n - (size_t)range.off);
     put_u32(&t->file, ((crc >> 15) | (crc << 17)) + 0xa282ead8u);
     t->block.n = 0;
     return range;

@@ -72,14 +72,14 @@ static struct simple simple_of(const double *x, size_t n)
         s.max = x[i] > s.max ? x[i] : s.max;
         sum += x[i];
     }
-    s.mean = s.finite ? sum / s.finite : 0;
+    s.mean = s.finite ? sum / (long double)s.finite : 0;
     for (size_t i = 0; i < n; i++)
         rest += isfinite(x[i]) ? x[i] - s.mean : 0;
-    s.mean += s.finite ? rest / s.finite : 0;
+    s.mean += s.finite ? rest / (long double)s.finite : 0;
     for (size_t i = 0; i < n; i++)
         if (isfinite(x[i]))
             squares += (x[i] - s.mean) * (x[i] - s.mean);
-    s.std = s.finite ? sqrtl(squares / s.finite) : 0;
+    s.std = s.finite ? sqrtl(squares / (long double)s.finite) : 0;
     return s;
 }
 
