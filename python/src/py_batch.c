@@ -6,44 +6,22 @@
  *
  * The calling thread is one of them. Between its blocks it looks for signals, so that KeyboardInterrupt
  * ends a long batch. */
-#include "py_heft.h"
+#include "py_batch.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { MOST_THREADS = 64, BLOCK = 64 };
+enum { BLOCK = 64 };
 #define BLOCK_BYTES (1 << 20) /* bytes after which a block ends */
 
-/* Ids of a text: items [start, start + n) of the array of a thread. */
-struct place {
-    unsigned worker;
-    size_t start, n;
-};
-
-struct batch {
-    struct py_text *texts;
-    struct place *places;
-    size_t n;
-    const struct py_specials *allowed, *refused;
-    pthread_mutex_t lock; /* of next */
-    size_t next;
-    atomic_bool stop;
-    struct py_worker workers[MOST_THREADS];
-    struct heft_error errors[MOST_THREADS];
-    size_t failed[MOST_THREADS];    /* index of the text that the thread could not encode */
-    size_t forbidden[MOST_THREADS]; /* if not refused->n: special token in that text */
-    unsigned n_workers;
-};
-
 struct thread {
-    struct batch *batch;
+    struct py_batch *batch;
     unsigned at;
     pthread_t id;
 };
 
 /* Takes the next texts [*from, *to); false at the end. */
-static bool take_block(struct batch *b, size_t *from, size_t *to)
+static bool take_block(struct py_batch *b, size_t *from, size_t *to)
 {
     size_t bytes = 0;
 
@@ -56,25 +34,25 @@ static bool take_block(struct batch *b, size_t *from, size_t *to)
     return *from < *to;
 }
 
-static bool encode_at(struct batch *b, unsigned at, size_t i)
+static bool encode_at(struct py_batch *b, unsigned at, size_t i)
 {
     struct py_worker *const w = &b->workers[at];
     const size_t start = w->ids.n;
     const struct py_text *const text = &b->texts[i];
 
-    b->forbidden[at] = py_special_find(b->refused, text->p, text->n);
-    if (b->forbidden[at] < b->refused->n ||
-        !py_encode_text(w, b->allowed, text->p, text->n, &b->errors[at])) {
+    b->forbidden[at] = py_special_find(&b->refused, text->p, text->n);
+    if (b->forbidden[at] < b->refused.n ||
+        !py_encode_text(w, &b->allowed, text->p, text->n, &b->errors[at])) {
         b->failed[at] = i;
         atomic_store(&b->stop, true);
         return false;
     }
-    b->places[i] = (struct place){at, start, w->ids.n - start};
+    b->places[i] = (struct py_place){at, start, w->ids.n - start};
     return true;
 }
 
 /* Encodes one block; false if none is left, and after a failure. */
-static bool encode_block(struct batch *b, unsigned at)
+static bool encode_block(struct py_batch *b, unsigned at)
 {
     size_t from, to;
 
@@ -96,9 +74,9 @@ static void *run_thread(void *argument)
 }
 
 /* Runs the batch in this thread and the others; false if a signal raised an exception. */
-static bool run_batch(struct batch *b)
+static bool run_batch(struct py_batch *b)
 {
-    struct thread threads[MOST_THREADS];
+    struct thread threads[PY_MOST_THREADS];
     unsigned started = 1;
     bool ok = true;
 
@@ -122,7 +100,7 @@ static bool run_batch(struct batch *b)
 }
 
 /* Raises the error of the first text that failed; false if there is one. */
-static bool judge(const struct batch *b)
+static bool judge(const struct py_batch *b)
 {
     unsigned first = 0;
 
@@ -131,20 +109,20 @@ static bool judge(const struct batch *b)
             first = i;
     if (b->failed[first] == b->n)
         return true;
-    if (b->forbidden[first] < b->refused->n)
-        py_raise_refused(&b->refused->items[b->forbidden[first]]);
+    if (b->forbidden[first] < b->refused.n)
+        py_raise_refused(&b->refused.items[b->forbidden[first]]);
     else
         py_raise(&b->errors[first]);
     return false;
 }
 
-static PyObject *make_lists(struct py_encoding *e, const struct batch *b)
+static PyObject *make_lists(struct py_encoding *e, const struct py_batch *b)
 {
     const int collects = PyGC_Disable(); /* it would visit the lists made so far, again and again */
     PyObject *lists = PyList_New((Py_ssize_t)b->n);
 
     for (size_t i = 0; lists && i < b->n; i++) {
-        const struct place *const place = &b->places[i];
+        const struct py_place *const place = &b->places[i];
         const uint32_t *const items = b->workers[place->worker].ids.items;
         PyObject *const list = py_list_of_ids(e, items ? items + place->start : items, place->n);
 
@@ -156,13 +134,13 @@ static PyObject *make_lists(struct py_encoding *e, const struct batch *b)
     return lists;
 }
 
-static bool take_workers(struct py_encoding *e, struct batch *b, unsigned threads)
+static bool take_workers(struct py_encoding *e, struct py_batch *b, unsigned threads)
 {
     struct heft_error err = {0};
 
     for (b->n_workers = 0; b->n_workers < threads; b->n_workers++) {
         b->failed[b->n_workers] = b->n;
-        b->forbidden[b->n_workers] = b->refused->n;
+        b->forbidden[b->n_workers] = b->refused.n;
         if (!py_worker_take(e, &b->workers[b->n_workers], &err)) {
             py_raise(&err);
             return false;
@@ -171,84 +149,154 @@ static bool take_workers(struct py_encoding *e, struct batch *b, unsigned thread
     return true;
 }
 
-static PyObject *encode_texts(struct py_encoding *e, struct batch *b, unsigned threads)
+/* Number of threads for n texts: an argument of Python; 0 with an exception set. */
+static unsigned take_threads(PyObject *argument, size_t n)
 {
-    PyObject *lists = NULL;
+    const long threads = PyLong_AsLong(argument);
 
-    if (take_workers(e, b, threads) && run_batch(b) && judge(b))
-        lists = make_lists(e, b);
-    for (unsigned i = 0; i < b->n_workers; i++)
-        py_worker_give(e, &b->workers[i]);
-    return lists;
+    if (threads < 1) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError, "num_threads must be at least 1");
+        return 0;
+    }
+    if ((size_t)threads > 1 + n / BLOCK)
+        return (unsigned)(n / BLOCK < PY_MOST_THREADS ? 1 + n / BLOCK : PY_MOST_THREADS);
+    return threads < PY_MOST_THREADS ? (unsigned)threads : PY_MOST_THREADS;
 }
 
-/* Takes the texts of a list; the caller releases the first b->n of them. */
-static bool take_texts(struct batch *b, PyObject *list)
+bool py_batch_run(struct py_batch *b, struct py_encoding *e, PyObject *argument)
+{
+    const unsigned threads = take_threads(argument, b->n);
+
+    return threads > 0 && take_workers(e, b, threads) && run_batch(b) && judge(b);
+}
+
+struct py_batch *py_batch_new(size_t n, PyObject *const *specials)
+{
+    struct py_batch *const b = calloc(1, sizeof *b);
+
+    if (!b) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    pthread_mutex_init(&b->lock, NULL);
+    b->texts = calloc(n + 1, sizeof *b->texts);
+    b->places = calloc(n + 1, sizeof *b->places);
+    if (!b->texts || !b->places)
+        PyErr_NoMemory();
+    else if (py_specials_take(&b->allowed, specials[0]) &&
+             py_specials_take(&b->refused, specials[1]))
+        return b;
+    py_batch_free(b, NULL);
+    return NULL;
+}
+
+struct py_batch *py_batch_of(PyObject *list, PyObject *const *specials)
 {
     const size_t n = (size_t)PyList_Size(list);
+    struct py_batch *const b = py_batch_new(n, specials);
 
-    b->texts = calloc(n ? n : 1, sizeof *b->texts);
-    b->places = calloc(n ? n : 1, sizeof *b->places);
-    if (!b->texts || !b->places) {
-        PyErr_NoMemory();
-        return false;
-    }
-    for (; b->n < n; b->n++)
-        if (!py_text_take(&b->texts[b->n], PyList_GetItem(list, (Py_ssize_t)b->n)))
-            return false;
-    return true;
+    for (; b && b->n < n; b->n++)
+        if (!py_text_take(&b->texts[b->n], PyList_GetItem(list, (Py_ssize_t)b->n))) {
+            py_batch_free(b, NULL);
+            return NULL;
+        }
+    return b;
 }
 
-static PyObject *encode_list(struct py_encoding *e, PyObject *list, PyObject *const *specials,
-                             unsigned threads)
+void py_batch_free(struct py_batch *b, struct py_encoding *e)
 {
-    struct py_specials allowed = {0}, refused = {0};
-    struct batch *const b = calloc(1, sizeof *b);
-    PyObject *lists = NULL;
-
     if (!b)
-        return PyErr_NoMemory();
-    b->allowed = &allowed;
-    b->refused = &refused;
-    pthread_mutex_init(&b->lock, NULL);
-    if (py_specials_take(&allowed, specials[0]) && py_specials_take(&refused, specials[1]) &&
-        take_texts(b, list))
-        lists = encode_texts(e, b, threads);
+        return;
+    for (unsigned i = 0; i < b->n_workers; i++)
+        py_worker_give(e, &b->workers[i]);
     for (size_t i = 0; i < b->n; i++)
         py_text_release(&b->texts[i]);
     pthread_mutex_destroy(&b->lock);
     free(b->texts);
     free(b->places);
+    free(b->allowed.items);
+    free(b->refused.items);
     free(b);
-    free(allowed.items);
-    free(refused.items);
-    return lists;
 }
 
-/* _encode_batch(texts, allowed, refused, threads) */
-PyObject *py_encoding_encode_batch(PyObject *self, PyObject *const *args, Py_ssize_t n)
+bool py_batch_pack(const struct py_batch *b, struct py_ids *ids, int64_t **offsets)
 {
-    PyObject *list, *lists;
-    long threads;
+    struct heft_error err = {0};
+    size_t total = 0;
+
+    for (size_t i = 0; i < b->n; i++)
+        total += b->places[i].n;
+    *ids = (struct py_ids){0};
+    *offsets = malloc((b->n + 1) * sizeof **offsets);
+    if (!*offsets || !py_ids_room(ids, total, &err)) {
+        free(*offsets);
+        PyErr_NoMemory();
+        return false;
+    }
+    for (size_t i = 0; i < b->n; i++) {
+        const struct py_place *const place = &b->places[i];
+
+        (*offsets)[i] = (int64_t)ids->n;
+        if (place->n)
+            memcpy(ids->items + ids->n, b->workers[place->worker].ids.items + place->start,
+                   place->n * sizeof *ids->items);
+        ids->n += place->n;
+    }
+    (*offsets)[b->n] = (int64_t)ids->n;
+    return true;
+}
+
+/* ---- methods ------------------------------------------------------------------------------- */
+
+/* (ids, offsets) as memoryviews. */
+static PyObject *make_packed(struct py_encoding *e, const struct py_batch *b)
+{
+    struct py_ids ids;
+    int64_t *offsets;
+    PyObject *first, *second;
+
+    (void)e;
+    if (!py_batch_pack(b, &ids, &offsets))
+        return NULL;
+    first = py_ids_new(&ids);
+    second = py_offsets_new(offsets, b->n + 1);
+    if (first && second)
+        return Py_BuildValue("NN", first, second);
+    Py_XDECREF(first);
+    Py_XDECREF(second);
+    return NULL;
+}
+
+/* Encodes (texts, allowed, refused, threads); `make` turns the batch into the result. */
+static PyObject *encode_list(PyObject *self, PyObject *const *args, Py_ssize_t n,
+                             PyObject *(*make)(struct py_encoding *e, const struct py_batch *b))
+{
+    struct py_encoding *const e = (struct py_encoding *)self;
+    struct py_batch *b;
+    PyObject *list, *made = NULL;
 
     if (n != 4) {
         PyErr_SetString(PyExc_TypeError, "expected texts, allowed, refused, threads");
         return NULL;
     }
-    threads = PyLong_AsLong(args[3]);
-    if (threads == -1 && PyErr_Occurred())
-        return NULL;
-    if (threads < 1) {
-        PyErr_SetString(PyExc_ValueError, "num_threads must be at least 1");
-        return NULL;
-    }
     list = PySequence_List(args[0]); /* of its own: nobody else changes it meanwhile */
     if (!list)
         return NULL;
-    if (threads > 1 + PyList_Size(list) / BLOCK)
-        threads = (long)(1 + PyList_Size(list) / BLOCK);
-    lists = encode_list((struct py_encoding *)self, list, args + 1,
-                        threads < MOST_THREADS ? (unsigned)threads : MOST_THREADS);
+    b = py_batch_of(list, args + 1);
+    if (b && py_batch_run(b, e, args[3]))
+        made = make(e, b);
+    py_batch_free(b, e);
     Py_DECREF(list);
-    return lists;
+    return made;
+}
+
+PyObject *py_encoding_encode_batch(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    return encode_list(self, args, n, make_lists);
+}
+
+PyObject *py_encoding_encode_packed(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    return encode_list(self, args, n, make_packed);
 }

@@ -241,6 +241,10 @@ static PyMethodDef methods[] = {
      "_encode_ids(text, allowed, refused)"},
     {"_encode_batch", PY_FAST(py_encoding_encode_batch), METH_FASTCALL,
      "_encode_batch(texts, allowed, refused, threads)"},
+    {"_encode_packed", PY_FAST(py_encoding_encode_packed), METH_FASTCALL,
+     "_encode_packed(texts, allowed, refused, threads): (ids, offsets)"},
+    {"_encode_arrow", PY_FAST(py_encoding_encode_arrow), METH_FASTCALL,
+     "_encode_arrow(schema, array, allowed, refused, threads): (schema, array)"},
     {"decode_bytes", py_encoding_decode_bytes, METH_O,
      "decode_bytes($self, tokens, /)\n--\n\n"
      "Bytes of a sequence of ids: a list, an array of numpy or torch, any buffer of integers.\n\n"

@@ -106,9 +106,11 @@ PyObject *py_encoding_encode(PyObject *self, PyObject *const *args, Py_ssize_t n
 PyObject *py_encoding_encode_ordinary(PyObject *self, PyObject *text);
 PyObject *py_encoding_encode_ids(PyObject *self, PyObject *const *args, Py_ssize_t n);
 
-/* ---- py_batch.c, py_decode.c ---- */
+/* ---- py_batch.c, py_arrow.c, py_decode.c ---- */
 
 PyObject *py_encoding_encode_batch(PyObject *self, PyObject *const *args, Py_ssize_t n);
+PyObject *py_encoding_encode_packed(PyObject *self, PyObject *const *args, Py_ssize_t n);
+PyObject *py_encoding_encode_arrow(PyObject *self, PyObject *const *args, Py_ssize_t n);
 PyObject *py_encoding_decode_bytes(PyObject *self, PyObject *tokens);
 PyObject *py_encoding_single_token_bytes(PyObject *self, PyObject *token);
 PyObject *py_encoding_tokens(PyObject *self, PyObject *unused);
@@ -118,6 +120,8 @@ PyObject *py_encoding_tokens(PyObject *self, PyObject *unused);
 /* memoryview of the array of `ids`, which it owns. NULL with an exception set; the array is then
  * freed. */
 PyObject *py_ids_new(struct py_ids *ids);
+/* The same for an array of n int64. */
+PyObject *py_offsets_new(int64_t *offsets, size_t n);
 /* memoryview of n bytes that belong to `keeper`. NULL with an exception set. */
 PyObject *py_bytes_of(PyObject *keeper, void *p, size_t n);
 

@@ -11,7 +11,8 @@ struct py_memory {
 };
 
 static PyTypeObject *memory_type;
-static char ids_format[] = "I", bytes_format[] = "B"; /* as in the module struct */
+static char ids_format[] = "I", bytes_format[] = "B",
+            offsets_format[] = "q"; /* as in the module struct */
 
 /* memoryview of the memory, whose owner takes `keeper`. NULL with an exception set; memory without a
  * keeper is then freed. */
@@ -43,6 +44,11 @@ PyObject *py_ids_new(struct py_ids *ids)
     return view;
 }
 
+PyObject *py_offsets_new(int64_t *offsets, size_t n)
+{
+    return view_of(offsets, n, 8, NULL);
+}
+
 PyObject *py_bytes_of(PyObject *keeper, void *p, size_t n)
 {
     return view_of(p, n, 1, keeper);
@@ -71,7 +77,9 @@ static int get_buffer(PyObject *self, Py_buffer *view, int flags)
                         .itemsize = memory->itemsize,
                         .ndim = 1};
     if (flags & PyBUF_FORMAT)
-        view->format = memory->itemsize == 4 ? ids_format : bytes_format;
+        view->format = memory->itemsize == 4   ? ids_format
+                       : memory->itemsize == 8 ? offsets_format
+                                               : bytes_format;
     if (flags & PyBUF_ND)
         view->shape = &memory->n;
     if ((flags & PyBUF_STRIDES) == PyBUF_STRIDES)

@@ -4,12 +4,14 @@ import array
 import concurrent.futures
 import gc
 import importlib.util
+import itertools
 import json
 import multiprocessing
 import os
 import pathlib
 import pickle
 import random
+import resource
 import shutil
 import tempfile
 import threading
@@ -414,6 +416,92 @@ class AsTiktoken(unittest.TestCase):
             return call(encoding)
         except Exception as error:
             return type(error)
+
+
+class Packed(unittest.TestCase):
+    def setUp(self):
+        self.enc = heft.get_encoding("gpt2")
+
+    def test_offsets_and_ids(self):
+        texts = ["hello world", "", "é <|endoftext|>", b"bytes", "x" * 5000] * 40
+        for threads in (1, 3):
+            ids, offsets = self.enc.encode_ordinary_batch_packed(texts, num_threads=threads)
+            self.assertEqual((ids.itemsize, offsets.itemsize, len(offsets), offsets[0], offsets[-1]),
+                             (4, 8, len(texts) + 1, 0, len(ids)))
+            self.assertEqual([list(ids[a:b]) for a, b in itertools.pairwise(offsets)],
+                             self.enc.encode_ordinary_batch(texts))
+        ids, offsets = self.enc.encode_batch_packed(["a<|endoftext|>"], allowed_special="all")
+        self.assertEqual(list(ids), self.enc.encode("a<|endoftext|>", allowed_special="all"))
+        self.assertEqual(list(self.enc.encode_ordinary_batch_packed([])[1]), [0])
+
+    def test_errors(self):
+        for texts, error in (("one", TypeError), ([1], TypeError), ([b"ab\xff"], heft.MalformedError),
+                             (["<|endoftext|>"], ValueError)):
+            with self.subTest(texts=texts), self.assertRaises(error):
+                self.enc.encode_batch_packed(texts)
+        with self.assertRaises(ValueError):
+            self.enc.encode_batch_packed(["a"], num_threads=0)
+        with self.assertRaises(TypeError):
+            self.enc.encode_arrow(["a"])
+
+
+@unittest.skipUnless(importlib.util.find_spec("pyarrow"), "needs pyarrow")
+class Arrow(unittest.TestCase):
+    def setUp(self):
+        import pyarrow
+        self.pa, self.enc = pyarrow, heft.get_encoding("gpt2")
+        self.texts = ["hello world", None, "", "a text of more than twelve bytes <|endoftext|>", "é"] * 30
+        self.ids = [None if text is None else self.enc.encode_ordinary(text) for text in self.texts]
+
+    def test_types_slices_and_nulls(self):
+        pa = self.pa
+        for kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary(), pa.string_view(),
+                     pa.binary_view()):
+            with self.subTest(kind=kind):
+                array = pa.array([text and text.encode() if "binary" in str(kind) else text for text in self.texts],
+                                 kind)
+                found = self.enc.encode_arrow(array)
+                self.assertIsInstance(found, pa.LargeListArray)
+                found.validate(full=True)
+                self.assertEqual((found.to_pylist(), found.null_count), (self.ids, 30))
+                for part in (slice(3, 40), slice(11, 12), slice(5, 5)):
+                    found = self.enc.encode_arrow(array[part])
+                    found.validate(full=True)
+                    self.assertEqual(found.to_pylist(), self.ids[part])
+
+    def test_chunks(self):
+        pa = self.pa
+        array = pa.chunked_array([self.texts, self.texts[3:9], []], pa.string())
+        found = self.enc.encode_arrow(array)
+        found.validate(full=True)
+        self.assertEqual((found.to_pylist(), found.num_chunks), (self.ids + self.ids[3:9], 3))
+        self.assertEqual(found.type, self.enc.encode_arrow(array.chunk(0)).type)
+        self.assertEqual(self.enc.encode_arrow(pa.chunked_array([], pa.string())).to_pylist(), [])
+
+    def test_special_tokens_and_errors(self):
+        pa = self.pa
+        array = pa.array(["a<|endoftext|>"])
+        self.assertEqual(self.enc.encode_arrow(array, allowed_special="all").to_pylist(),
+                         [self.enc.encode("a<|endoftext|>", allowed_special="all")])
+        with self.assertRaises(ValueError):
+            self.enc.encode_arrow(array, disallowed_special="all")
+        with self.assertRaisesRegex(heft.MalformedError, "UTF-8"):
+            self.enc.encode_arrow(pa.array([b"ok", b"a\xff"]))
+        for wrong in (pa.array([1, 2]), pa.array(["a"]).dictionary_encode(), pa.array([["a"]])):
+            with self.assertRaises(TypeError):
+                self.enc.encode_arrow(wrong)
+
+    def test_memory_is_released(self):
+        array = self.pa.array(["some text " * 20] * 2000)
+        first = None
+        for turn in range(300):
+            self.enc.encode_arrow(array)
+            if turn == 100:
+                first = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        self.assertLess(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - first, 20_000)
+        # One consumer takes the array; what nobody takes is released with its capsule.
+        made = self.enc._encode_arrow(*array.__arrow_c_array__(), (), (), 1)
+        del made
 
 
 if __name__ == "__main__":
