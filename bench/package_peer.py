@@ -61,11 +61,57 @@ def get_all(who, path, touch):
     return {"seconds": seconds, "total": [len(tensors), total]}
 
 
+def make_nested(path):
+    """A training checkpoint: nested dicts, ties, small tensors of an optimizer."""
+    import collections
+
+    import torch
+    torch.manual_seed(0)
+    model = collections.OrderedDict((f"blocks.{i // 8}.w{i % 8}", torch.randn(16, 16)) for i in range(320))
+    model.update((f"tied.{i}", model[f"blocks.{i}.w0"]) for i in range(40))
+    states = {i: {"step": torch.tensor(3.0), "exp_avg": torch.zeros(16, 16), "exp_avg_sq": torch.zeros(16, 16)}
+              for i in range(320)}
+    torch.save({"model": model, "optimizer": {"state": states, "param_groups": [{"lr": 1e-3, "betas": (0.9, 0.999)}]},
+                "history": [{"loss": float(i), "step": i, "name": f"run{i % 7}"} for i in range(2000)]}, path)
+    return {}
+
+
+def load_object(who, path):
+    import torch
+
+    import heft
+    start = time.perf_counter()
+    found = heft.load(path) if who == "heft" else torch.load(path, mmap=True, weights_only=True)
+    seconds = time.perf_counter() - start
+    return {"seconds": seconds, "same": len(found["optimizer"]["state"]) == 320 and found["history"][7]["step"] == 7}
+
+
+def save_layers(who, path, tensors, size):
+    """Saves tensors of torch that are made once; into a new file."""
+    import safetensors.torch
+    import torch
+
+    import heft
+    if not STATE:
+        columns = size // (tensors * 2 * 1024)
+        STATE.update({f"w{number}": torch.randint(-2**15, 2**15, (1024, columns), dtype=torch.int16)
+                      for number in range(tensors)})
+    if os.path.exists(path):
+        os.unlink(path)
+    save = heft.save_file if who == "heft" else safetensors.torch.save_file
+    start = time.perf_counter()
+    save(STATE, path)
+    return {"seconds": time.perf_counter() - start, "bytes": os.path.getsize(path)}
+
+
+STATE = {}
+
+
 def main():
     import safetensors.torch  # noqa: F401 (paid here)
     import torch
     torch.set_num_threads(1)
-    serve({task.__name__: task for task in (setup, make_layers, get_all)})
+    serve({task.__name__: task for task in (setup, make_layers, get_all, make_nested, load_object, save_layers)})
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ tests/interop/requirements-tokens.txt.
 """
 
 import ctypes
+import functools
 import json
 import os
 import pathlib
@@ -179,6 +180,36 @@ def warm(who, path):
     return timed(CODERS[who], text_of(path))
 
 
+def documents_of(path):
+    """100 000 short documents of a text."""
+    import random
+    if "documents" not in HOME:
+        text, rng = text_of(path).decode(), random.Random(1)
+        HOME["documents"] = [text[at:at + rng.randrange(50, 400)]
+                             for at in (rng.randrange(len(text) - 400) for _ in range(100_000))]
+    return HOME["documents"]
+
+
+def batch(who, folder, path):
+    """A batch of documents with one thread; who: gigatoken, heft (lists of ints), packed (two arrays)."""
+    documents = documents_of(path)
+    if who not in CODERS:
+        if who == "gigatoken":
+            CODERS[who] = Gigatoken().coder.encode_batch_list
+        else:
+            if folder not in sys.path:
+                sys.path.insert(0, folder)
+            import heft
+            encoding = heft.get_encoding("gpt2")
+            method = encoding.encode_ordinary_batch if who == "heft" else encoding.encode_ordinary_batch_packed
+            CODERS[who] = functools.partial(method, num_threads=1)
+    start, used = time.perf_counter(), time.process_time()
+    found = CODERS[who](documents)
+    seconds, used = time.perf_counter() - start, time.process_time() - used
+    count = len(found[0]) if who == "packed" else sum(map(len, found))
+    return {"seconds": seconds, "processor": used, "ids": count}
+
+
 def script(path, out):
     """Port of encode.py: encodes a file to an `.npz` of its ids."""
     import numpy
@@ -196,7 +227,7 @@ def has(who):
     return {"ok": True}
 
 
-TASKS = {task.__name__: task for task in (setup, first, warm, script, has, baseline)}
+TASKS = {task.__name__: task for task in (setup, first, warm, batch, script, has, baseline)}
 
 
 if __name__ == "__main__":

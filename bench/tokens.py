@@ -6,6 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import texts
+import views
 from measure import (HEFT, LIBRARY, ROOT, STORE, Pace, Peer, alternate, bytes_of, command, environment,
                      median)
 
@@ -67,6 +68,26 @@ def part_tokens(table, quick):
             if has(table, peer, "gigatoken"):
                 both(table, peer, kind, path, 3 if quick else 7)
         slow_peers(table, peer, quick)
+
+
+def part_documents(table, quick):
+    """Python: encodes 100 000 short documents with one thread, to lists and to packed arrays, against gigatoken"""
+    path = texts.english(16 * 10**6)
+    with ready() as peer:
+        if not has(table, peer, "gigatoken"):
+            return
+
+        def batch(who):
+            return peer.ask("batch", who=who, folder=str(views.package()), path=str(path))
+        for who, work in (("heft", "lists"), ("packed", "packed arrays")):
+            for warm in (who, "gigatoken"):
+                batch(warm)
+            mine, theirs = alternate(3 if quick else 11, lambda: batch(who), lambda: batch("gigatoken"))
+            if len({run["ids"] for run in (*mine, *theirs)}) != 1:
+                raise RuntimeError(f"heft and gigatoken count other ids: {mine[0]}, {theirs[0]}")
+            mine, theirs = (median([run["processor"] for run in runs]) for runs in (mine, theirs))
+            table.faster(f"encode 100 000 short documents to {work}, one thread, processor time",
+                         "gigatoken, arrays", mine, theirs, 1.2)
 
 
 def has(table, peer, who):

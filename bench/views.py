@@ -49,3 +49,36 @@ def part_views(table, quick):
                     table.within(f"{work}, and add up their bytes", against, mine, theirs, 1.05)
                 else:
                     table.faster(work, against, mine, theirs, wanted)
+
+
+def part_load(table, quick):
+    """Python: the object of a training checkpoint, nested dicts and ties, against torch.load"""
+    with Peer(program="package_peer.py") as peer:
+        peer.ask("setup", folder=str(package()))
+        path = str(made(STORE / "nested.pth", lambda part: peer.ask("make_nested", path=str(part)), 10**6))
+        mine, theirs = alternate(5 if quick else 25, lambda: peer.ask("load_object", who="heft", path=path),
+                                 lambda: peer.ask("load_object", who="torch", path=path))
+    if not all(answer["same"] for answer in (*mine, *theirs)):
+        raise RuntimeError(f"{path}: heft and torch have other objects")
+    mine, theirs = (median([answer["seconds"] for answer in side]) for side in (mine, theirs))
+    table.faster("`heft.load` of nested dicts with 1280 tensors and ties", "torch.load(mmap, weights_only)", mine,
+                 theirs, 3)
+
+
+def part_save(table, quick):
+    """Python: saves 300 tensors of torch as safetensors, against safetensors' save_file"""
+    size = 10**8 if quick else 10**9
+    out = STORE / "saved.safetensors"
+    with Peer(program="package_peer.py") as peer:
+        peer.ask("setup", folder=str(package()))
+
+        def save(who):
+            return peer.ask("save_layers", who=who, path=str(out), tensors=TENSORS, size=size)
+        save("heft")
+        mine, theirs = alternate(5 if quick else 15, lambda: save("heft"), lambda: save("safetensors"))
+    out.unlink()
+    if len({answer["bytes"] for answer in (*mine, *theirs)}) != 1:
+        raise RuntimeError("heft and safetensors wrote other sizes")
+    mine, theirs = (median([answer["seconds"] for answer in side]) for side in (mine, theirs))
+    table.within(f"`heft.save_file` of {TENSORS} tensors, {size / 1e9:.1f} GB", "safetensors.torch.save_file", mine,
+                 theirs, 1.05)
