@@ -18,7 +18,7 @@ void heft_alloc_fail_at(uint64_t nth);
 uint64_t heft_alloc_count(void); /* number of allocations since the start of the process */
 
 /* Arena: memory that is released all at once. A zeroed arena is valid and empty. Not thread-safe.
- * Pieces are aligned to 16 bytes (numbers to 8, text not at all); blocks double from 64 KiB to 4
+ * Pieces are aligned for any type (numbers to 8 bytes, text not at all); blocks double from 64 KiB to 4
  * MiB; large pieces get a block of their own. */
 struct heft_arena_block;
 struct heft_arena {

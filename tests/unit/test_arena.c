@@ -21,7 +21,7 @@ static void allocations_are_aligned_and_do_not_overlap(void **state)
     for (size_t i = 0; i < HEFT_COUNT(pieces); i++) {
         pieces[i] = heft_arena_alloc(&arena, i * 7, &err);
         assert_non_null(pieces[i]);
-        assert_int_equal((uintptr_t)pieces[i] % 16, 0);
+        assert_int_equal((uintptr_t)pieces[i] % _Alignof(max_align_t), 0);
         memset(pieces[i], (int)(i & 255), i * 7);
     }
     for (size_t i = 0; i < HEFT_COUNT(pieces); i++)
