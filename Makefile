@@ -16,8 +16,8 @@ SDIST ?=
 build = @MAKEFLAGS= $(CMAKE) --build build/$(1) $(2) -j $(JOBS) -- --no-print-directory -s
 
 .PHONY: all release demo check check-long check-32 interop asan integer tsan bench fuzz fuzz-merge fuzz-scan \
-	fuzz-safetensors coverage lint fmt bless install package static check-install clean help bootstrap \
-	bootstrap-dev bootstrap-32 bootstrap-python python python-check
+	fuzz-safetensors coverage lint fmt bless install package static cross check-install clean help bootstrap \
+	bootstrap-dev bootstrap-32 bootstrap-cross bootstrap-python python python-check
 
 all: release
 
@@ -52,6 +52,8 @@ check-long: check bootstrap-python build/asan/Makefile ## check, then all tests 
 	@$(MAKE) --no-print-directory integer LONG=--long
 	@if scripts/bootstrap 32; then $(MAKE) --no-print-directory check-32 LONG=--long; \
 	else echo "check-32: skipped, the compiler and libraries for 32-bit x86 cannot be installed here"; fi
+	@if scripts/bootstrap cross; then scripts/cross; \
+	else echo "cross: skipped, the compilers for other processors cannot be installed here"; fi
 
 check-32: bootstrap-32 build/asan-32/Makefile ## damaged files (the suite mutate) on 32-bit x86, under sanitizers
 	$(call build,asan-32,--target heft-open --target heft_snappy --target heft_nettle)
@@ -119,6 +121,9 @@ package: bootstrap-dev ## build the Debian packages heft, libheft0.1 and libheft
 static: bootstrap-dev ## build/static/bin/heft: one executable with musl, without HDF5, snappy and libnettle
 	@scripts/static
 
+cross: bootstrap bootstrap-cross ## build for aarch64, armhf and s390x; run tests under qemu-user
+	@scripts/cross
+
 check-install: bootstrap-dev ## test the packages (lintian, a new root of Debian) and the static executable
 	@tests/install/run
 
@@ -133,6 +138,9 @@ bootstrap-dev:
 
 bootstrap-32:
 	@scripts/bootstrap 32
+
+bootstrap-cross:
+	@scripts/bootstrap cross
 
 bootstrap-python:
 	@scripts/bootstrap python

@@ -49,6 +49,8 @@ class Context:
         cache = (self.build / "CMakeCache.txt").read_text()
         self.sanitizers = re.search(r"^HEFT_SANITIZE:\w+=(.*)$", cache, re.M).group(1)
         self.instrumented = bool(self.sanitizers) or "--coverage" in cache
+        emulator = re.search(r"^CMAKE_CROSSCOMPILING_EMULATOR:\w+=(.+)$", cache, re.M)
+        self.emulator = emulator.group(1).split(";") if emulator else []
         self.heft = self.build / "heft"
         self.heft_open = self.build / "heft-open"
 
@@ -97,6 +99,8 @@ def run(ctx, command, timeout=PATIENCE, **options):
     options.setdefault("stdin", subprocess.DEVNULL)
     options.setdefault("stdout", subprocess.PIPE)
     options.setdefault("stderr", subprocess.PIPE)
+    if ctx.emulator and isinstance(command[0], Path) and command[0].is_relative_to(ctx.build):
+        command = [*ctx.emulator, *command]  # programs for another processor: scripts/cross
     try:
         return subprocess.run(command, timeout=timeout, check=False, **options)
     except subprocess.TimeoutExpired:
