@@ -40,7 +40,8 @@ static void close_file(void *ctx)
 int main(int argc, char **argv)
 {
     struct heft_error err = {0};
-    struct heft_input in = {.read = read_range, .close = close_file, .is_slow = true};
+    struct heft_input in = {
+        .size = sizeof in, .read = read_range, .close = close_file, .is_slow = true};
     struct heft_checkpoint *c;
     struct heft_tensor t = HEFT_INIT(struct heft_tensor);
     struct stat st;

@@ -50,6 +50,8 @@ bool rules_begin(struct rule_report *report, const struct options *options, stru
     if (options->n_rules == 0)
         return true;
     report->uses = calloc(options->n_rules, sizeof *report->uses);
+    for (size_t i = 0; report->uses && i < options->n_rules; i++)
+        report->uses[i].size = sizeof *report->uses;
     return report->uses || no_memory(err, "the rules");
 }
 

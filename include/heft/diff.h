@@ -59,7 +59,7 @@ struct heft_diff_options {
      * Globs and regexes judge the names as compared, after renaming. Other kinds are ignored. */
     const struct heft_rule *rules;
     size_t n_rules;
-    /* Array of n_rules entries, or NULL. heft_diff sets `matches`: names of both checkpoints that a
+    /* Array of n_rules entries, each with its size, or NULL. heft_diff sets `matches`: names of both checkpoints that a
      * glob or regex matches, and names of `a` that a rename rule matches. Set before the first call
      * of the visitor. */
     struct heft_rule_use *uses;

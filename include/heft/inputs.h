@@ -3,8 +3,8 @@
  *
  *     c = heft_open_memory(data, n, NULL, &err);
  *
- *     struct heft_input in = {.name = "model.safetensors", .bytes = n, .ctx = asset,
- *                             .read = read_asset, .close = close_asset};
+ *     struct heft_input in = {.size = sizeof in, .name = "model.safetensors", .bytes = n,
+ *                             .ctx = asset, .read = read_asset, .close = close_asset};
  *     c = heft_open_inputs(&in, 1, NULL, &err);
  *
  * The other functions of the library work on such a checkpoint as on any other. Functions that take a
@@ -28,13 +28,14 @@ struct heft_open_options;
 /* A file that the program provides.
  * Ownership. The function that receives an input takes it over and calls close() exactly once: when the
  * checkpoint is closed, or at once if opening fails; functions without a handle before they return. Only
- * options that are refused for their size (types.h) are not looked into. The
+ * options and inputs that are refused for their size (types.h) are not looked into. The
  * struct itself, the array it is in, and `name` are copied. An input must not be given twice.
  * Threads. read() and view() are called from any thread, several at a time. close() is called once no
  * other call runs. None of them may call functions of the library with the same checkpoint.
  * Sizes. Only ranges inside `bytes` are asked for, n is not 0, and read() provides all n bytes or fails.
  * The contents must not change. */
 struct heft_input {
+    size_t size; /* HEFT_INIT, in each struct of an array; never 0 (types.h) */
     /* Path by which the files of a checkpoint find each other: "model-00001-of-00002.safetensors",
      * "variables/variables.index". Also the file in errors and in heft_file_at. Not empty, unique. */
     const char *name;

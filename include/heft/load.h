@@ -419,6 +419,7 @@ HEFT_API bool heft_select(const struct heft_checkpoint *c, const char *root,
 
 /* Effect of a rule on the names of a checkpoint. */
 struct heft_rule_use {
+    size_t size;         /* HEFT_INIT, in each struct of an array; never 0 (types.h) */
     uint64_t matches;    /* names that it matches: of all tensors, ties and blobs below root (globs
                          and regexes), or of the selected ones (other rules); 0 for metadata */
     uint64_t values;     /* for globs and regexes without such a name: number of values below root
@@ -427,7 +428,7 @@ struct heft_rule_use {
     uint64_t left_alone; /* for a cast: matching tensors that are not cast, because a glob with
                             wildcards casts only floats to a float */
 };
-/* Fills uses[i] for each rule. HEFT_USAGE for an invalid regex. */
+/* Fills uses[i] for each rule. HEFT_USAGE for an invalid regex, or if a size is not set. */
 HEFT_API bool heft_rule_matches(const struct heft_checkpoint *c, const char *root,
                                 const struct heft_rule *rules, size_t n_rules,
                                 struct heft_rule_use *uses, struct heft_error *err);

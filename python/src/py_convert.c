@@ -178,6 +178,8 @@ PyObject *py_handle_convert(PyObject *self, PyObject *args)
         v.how.rules = rule_items;
         v.how.format_options = option_items;
         v.uses = calloc(v.how.n_rules + 1, sizeof *v.uses);
+        for (size_t i = 0; v.uses && i < v.how.n_rules; i++)
+            v.uses[i].size = sizeof *v.uses;
         if (!v.uses)
             PyErr_NoMemory();
         else if (py_job_run(&v.job, &err))

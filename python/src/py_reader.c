@@ -65,7 +65,8 @@ struct heft_checkpoint *py_reader_open(PyObject *reader, const struct heft_open_
 {
     PyObject *const name = PyObject_GetAttrString(reader, "name");
     PyObject *const size = PyObject_GetAttrString(reader, "size");
-    struct heft_input input = {.ctx = reader, .read = read_range, .is_slow = true};
+    struct heft_input input = {
+        .size = sizeof input, .ctx = reader, .read = read_range, .is_slow = true};
     struct heft_checkpoint *c = NULL;
 
     input.name = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;

@@ -193,7 +193,7 @@ struct heft_checkpoint *heft_open_memory(const void *data, size_t n,
                                          const struct heft_open_options *options,
                                          struct heft_error *err)
 {
-    const struct heft_input in = {.name = "memory", .bytes = n, .data = data};
+    const struct heft_input in = {.size = sizeof in, .name = "memory", .bytes = n, .data = data};
 
     if (!heft_require_arg(data || n == 0, "bytes", err))
         return NULL;
@@ -564,9 +564,19 @@ bool heft_rule_matches(const struct heft_checkpoint *c, const char *root,
                        const struct heft_rule *rules, size_t n_rules, struct heft_rule_use *uses,
                        struct heft_error *err)
 {
-    if (!heft_require_arg(c && ((rules && uses) || n_rules == 0), "an argument", err))
+    struct heft_rule_use *own;
+    size_t stride;
+    bool ok;
+
+    if (!heft_require_arg(c && ((rules && uses) || n_rules == 0), "an argument", err) ||
+        !HEFT_STRIDE(heft_rule_use, &stride, uses, n_rules, err))
         return false;
-    return heft_rules_count(&c->model, root, rules, n_rules, uses, err);
+    own = heft_calloc(n_rules + 1, sizeof *own, err);
+    ok = own && heft_rules_count(&c->model, root, rules, n_rules, own, err);
+    if (ok)
+        heft_sized_fill_array(uses, stride, own, sizeof *own, n_rules);
+    heft_free(own);
+    return ok;
 }
 
 /* ---- reading tensors --------------------------------------------------------------------- */

@@ -35,3 +35,42 @@ bool heft_sized_take(void *own, const struct heft_sized *sizes, const void *give
     memcpy(own, &sizes->ours, sizeof sizes->ours);
     return true;
 }
+
+static size_t size_at(const void *array, size_t i, size_t stride)
+{
+    size_t size;
+
+    memcpy(&size, (const char *)array + i * stride, sizeof size);
+    return size;
+}
+
+bool heft_sized_stride(size_t *stride, const struct heft_sized *sizes, const void *array, size_t n,
+                       struct heft_error *err)
+{
+    const size_t first = array && n > 0 ? size_at(array, 0, 0) : 0;
+
+    *stride = first;
+    if (!array || n == 0)
+        return true;
+    if (first < sizes->first || first > HEFT_SIZED_MOST || first % sizeof first != 0)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "%s has size %zu in an array; initialise it with HEFT_INIT", sizes->name,
+                         first);
+    for (size_t i = 1; i < n; i++) {
+        const size_t size = size_at(array, i, first);
+
+        if (size != first)
+            return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                             "%s at index %zu has size %zu, the first of the array has %zu",
+                             sizes->name, i, size, first);
+    }
+    return true;
+}
+
+void heft_sized_fill_array(void *array, size_t stride, const void *values, size_t ours, size_t n)
+{
+    const size_t bytes = stride < ours ? stride : ours, at = sizeof bytes;
+
+    for (size_t i = 0; i < n; i++)
+        memcpy((char *)array + i * stride + at, (const char *)values + i * ours + at, bytes - at);
+}

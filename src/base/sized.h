@@ -16,6 +16,7 @@
 #define HEFT_TAKEN_STRUCTS(X)                                                                      \
     X(heft_limits, seconds)                                                                        \
     X(heft_host, no_processes)                                                                     \
+    X(heft_input, is_slow)                                                                         \
     X(heft_open_options, n_inputs)                                                                 \
     X(heft_read_options, progress_ctx)                                                             \
     X(heft_view_options, strided)                                                                  \
@@ -57,6 +58,7 @@
     X(heft_restore_step, target)                                                                   \
     X(heft_restore_target, pieces)                                                                 \
     X(heft_restore_piece, crc)                                                                     \
+    X(heft_rule_use, left_alone)                                                                   \
     X(heft_planned, is_sharded)                                                                    \
     X(heft_planned_tensor, bytes)                                                                  \
     X(heft_diff_result, has_root_b)                                                                \
@@ -90,6 +92,13 @@ struct heft_sized {
 HEFT_CHECKED bool heft_sized_take(void *own, const struct heft_sized *sizes, const void *given,
                                   struct heft_error *err);
 
+/* Distance between the n structs of a caller's array: the size of the first one. 0 if the array is NULL
+ * or empty. HEFT_USAGE if it is not set, or if another one has another size. */
+HEFT_CHECKED bool heft_sized_stride(size_t *stride, const struct heft_sized *sizes,
+                                    const void *array, size_t n, struct heft_error *err);
+/* Copies n complete structs of `ours` bytes to the array of a caller with that distance. */
+void heft_sized_fill_array(void *array, size_t stride, const void *values, size_t ours, size_t n);
+
 /* Bytes to copy to a struct of a caller who has room for `given`. A constant as long as the struct has
  * not grown. */
 static inline size_t heft_sized_room(size_t given, size_t ours, size_t first)
@@ -105,12 +114,17 @@ static inline void heft_sized_fill(void *out, size_t n, const void *value)
     memcpy((char *)out + sizeof n, (const char *)value + sizeof n, n - sizeof n);
 }
 
-/* Checks the types of its pointers. */
+/* All check the types of their pointers. */
 #define HEFT_TAKE(type, own, given, err)                                                           \
     heft_sized_take(                                                                               \
         1 ? (own) : (struct type *)0,                                                              \
         &(const struct heft_sized){"struct " #type, sizeof(struct type), HEFT_FIRST_SIZE_##type},  \
         1 ? (given) : (const struct type *)0, err)
+#define HEFT_STRIDE(type, stride, array, n, err)                                                   \
+    heft_sized_stride(                                                                             \
+        stride,                                                                                    \
+        &(const struct heft_sized){"struct " #type, sizeof(struct type), HEFT_FIRST_SIZE_##type},  \
+        1 ? (array) : (const struct type *)0, n, err)
 /* Copies a complete struct to that of a caller, except its size. A whole struct is assigned: compilers
  * store each member where it belongs, instead of building the struct and copying it right after, which
  * would wait for the stores. */

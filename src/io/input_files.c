@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/require_arg.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "io/input_window.h"
 #include "io/os.h"
@@ -364,16 +365,33 @@ static bool find_root(struct heft_input_files *files, struct heft_error *err)
     return files->root != NULL;
 }
 
-static void close_all(const struct heft_input *inputs, size_t n)
+/* Inputs of a caller, whose structs may have another size. */
+struct given {
+    const struct heft_input *first;
+    size_t n, stride;
+};
+
+static const struct heft_input *given_at(const struct given *given, size_t i)
 {
-    for (size_t i = 0; i < n; i++)
-        if (inputs[i].close)
-            inputs[i].close(inputs[i].ctx);
+    return (const void *)((const char *)given->first + i * given->stride);
+}
+
+static void close_input(const struct heft_input *in)
+{
+    if (in->close)
+        in->close(in->ctx);
+}
+
+static bool take_given(struct heft_input_files *files, const struct heft_input *given,
+                       struct heft_error *err)
+{
+    struct heft_input in;
+
+    return HEFT_TAKE(heft_input, &in, given, err) && take_input(files, &in, err);
 }
 
 /* Without the duty to close them. */
-static struct heft_input_files *copy_inputs(const struct heft_input *inputs, size_t n,
-                                            struct heft_error *err)
+static struct heft_input_files *copy_inputs(const struct given *given, struct heft_error *err)
 {
     struct heft_input_files *const files = heft_calloc(1, sizeof *files, err);
     bool ok;
@@ -381,10 +399,10 @@ static struct heft_input_files *copy_inputs(const struct heft_input *inputs, siz
     if (!files)
         return NULL;
     files->files.ops = &input_files_ops;
-    files->list = heft_calloc(n, sizeof *files->list, err);
+    files->list = heft_calloc(given->n, sizeof *files->list, err);
     ok = files->list && (files->windows.lock = heft_lock_new(err));
-    for (size_t i = 0; ok && i < n; i++)
-        ok = take_input(files, &inputs[i], err);
+    for (size_t i = 0; ok && i < given->n; i++)
+        ok = take_given(files, given_at(given, i), err);
     if (ok && sort_names(files, err) && find_root(files, err))
         return files;
     files->n = 0;
@@ -395,16 +413,18 @@ static struct heft_input_files *copy_inputs(const struct heft_input *inputs, siz
 struct heft_input_files *heft_input_files_new(const struct heft_input *inputs, size_t n,
                                               struct heft_error *err)
 {
+    struct given given = {inputs, n, 0};
     struct heft_input_files *files = NULL;
 
-    if (!heft_require_arg(inputs != NULL, "a list of inputs", err))
+    if (!heft_require_arg(inputs != NULL, "a list of inputs", err) ||
+        !HEFT_STRIDE(heft_input, &given.stride, inputs, n, err))
         return NULL;
     if (n == 0)
         heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no input was given");
     else
-        files = copy_inputs(inputs, n, err);
-    if (!files)
-        close_all(inputs, n);
+        files = copy_inputs(&given, err);
+    for (size_t i = 0; !files && i < n; i++)
+        close_input(given_at(&given, i));
     return files;
 }
 
@@ -439,7 +459,7 @@ struct heft_input_files *heft_input_files_fd(int fd, uint64_t offset, uint64_t b
                                              struct heft_error *err)
 {
     char name[sizeof "descriptor " + 20];
-    struct heft_input in = {.name = name, .data = "", .bytes = 0};
+    const struct heft_input in = {.size = sizeof in, .name = name, .data = ""};
     struct heft_input_files *files;
 
     snprintf(name, sizeof name, "descriptor %d", fd);
@@ -447,7 +467,7 @@ struct heft_input_files *heft_input_files_fd(int fd, uint64_t offset, uint64_t b
         heft_error_file(err, name);
         return NULL;
     }
-    files = copy_inputs(&in, 1, err);
+    files = copy_inputs(&(const struct given){&in, 1, sizeof in}, err);
     if (!files)
         return NULL;
     files->list[0].in.bytes = bytes;
@@ -468,7 +488,7 @@ void heft_input_files_close(struct heft_input_files *files)
     for (size_t i = 0; i < files->n; i++) {
         if (files->list[i].fd >= 0)
             (void)heft_os->close(files->list[i].fd);
-        close_all(&files->list[i].in, 1);
+        close_input(&files->list[i].in);
     }
     heft_windows_release(&files->windows);
     heft_free(files->list);

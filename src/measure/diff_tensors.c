@@ -9,6 +9,7 @@
  * A block has 128 KiB of either side: both sides stay in the second-level cache. Where a side is
  * strided or in parts, a block has 8 MiB, because each gather may read a whole storage; then fewer
  * threads run. */
+#include "base/sized.h"
 #include "measure/diff_tensors.h"
 
 #include "io/pool.h"
@@ -498,12 +499,20 @@ static bool compare_names(struct diff *d, struct heft_error *err)
 
 static bool match_names(struct diff *d, struct heft_error *err)
 {
-    const struct heft_diff_choice choice = {d->options->root, d->options->rules,
-                                            d->options->n_rules, d->options->uses};
+    struct heft_rule_use *const uses = d->options->uses;
+    const size_t n_rules = d->options->n_rules;
+    struct heft_diff_choice choice = {d->options->root, d->options->rules, n_rules, NULL};
+    size_t stride;
+    bool ok;
 
-    for (size_t i = 0; choice.uses && i < choice.n_rules; i++)
-        choice.uses[i] = (struct heft_rule_use){0};
-    if (!heft_diff_match(&d->a.names, model_of(&d->a), &d->b.names, model_of(&d->b), &choice, err))
+    if (!HEFT_STRIDE(heft_rule_use, &stride, uses, n_rules, err) ||
+        (uses && !(choice.uses = heft_calloc(n_rules + 1, sizeof *choice.uses, err))))
+        return false;
+    ok = heft_diff_match(&d->a.names, model_of(&d->a), &d->b.names, model_of(&d->b), &choice, err);
+    if (ok && uses)
+        heft_sized_fill_array(uses, stride, choice.uses, sizeof *choice.uses, n_rules);
+    heft_free(choice.uses);
+    if (!ok)
         return false;
     d->result->has_root_a = !d->a.names.is_whole;
     d->result->has_root_b = !d->b.names.is_whole;

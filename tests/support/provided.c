@@ -113,7 +113,8 @@ const struct heft_input *provided_inputs(struct provided *p, enum provided_kind 
     atomic_store(&p->bytes, 0);
     atomic_store(&p->closed, 0);
     for (size_t i = 0; i < p->n; i++) {
-        p->inputs[i] = (struct heft_input){.name = p->files[i].name,
+        p->inputs[i] = (struct heft_input){.size = sizeof *p->inputs,
+                                           .name = p->files[i].name,
                                            .bytes = p->files[i].n,
                                            .ctx = &p->files[i],
                                            .close = close_file};

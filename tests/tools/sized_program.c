@@ -218,6 +218,44 @@ static void show_data(struct heft_checkpoint *c, struct heft_checkpoint *other,
     CHECK(result);
 }
 
+/* Counts the names that two rules match, in an array with bytes behind it. */
+static void count_matches(struct heft_checkpoint *c, struct heft_error *err)
+{
+    const struct heft_rule rules[] = {{HEFT_RULE_GLOB, "*", NULL}, {HEFT_RULE_REGEX, "w", NULL}};
+    struct {
+        struct heft_rule_use s[2];
+        unsigned char next[NEXT];
+    } uses = {.s = {HEFT_INIT(struct heft_rule_use), HEFT_INIT(struct heft_rule_use)}};
+
+    memset(uses.next, 0xA5, sizeof uses.next);
+    if (!heft_rule_matches(c, NULL, rules, 2, uses.s, err)) {
+        printf("heft_rule_matches: %s\n", err->text);
+        failures++;
+    }
+    for (int i = 0; i < 2; i++)
+        printf("rule %s %" PRIu64 " %" PRIu64 "\n", rules[i].left, uses.s[i].matches,
+               uses.s[i].left_alone);
+    check_next(__LINE__, uses.next,
+               uses.s[0].size == sizeof *uses.s && uses.s[1].size == sizeof *uses.s);
+}
+
+/* Opens two files in memory. */
+static void open_inputs(struct heft_error *err)
+{
+    static const char file[] = "\x38\0\0\0\0\0\0\0"
+                               "{\"w\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}"
+                               "   x";
+    MADE(heft_input, first, .name = "a.safetensors", .bytes = sizeof file - 1, .data = file);
+    MADE(heft_input, other, .name = "b", .bytes = 1, .data = "b");
+    const struct heft_input inputs[] = {first, other};
+    const struct heft_open_options how = {.size = sizeof how, .inputs = inputs, .n_inputs = 2};
+    struct heft_checkpoint *const c = heft_open("a.safetensors", &how, err);
+
+    if (worked("heft_input", c != NULL, err))
+        printf("inputs %zu\n", heft_tensor_count(c));
+    heft_close(c);
+}
+
 static bool refuse_digest(void *ctx, const struct heft_digest *digest)
 {
     static const char digits[] = "0123456789abcdef";
@@ -378,6 +416,8 @@ static void read_checkpoint(const char *path, const char *work, struct heft_erro
     show_map(c, err);
     show_restore(c, err);
     show_data(c, c, err);
+    count_matches(c, err);
+    open_inputs(err);
     compare_list(c, path, work, err);
     convert(c, work, err);
     heft_close(c);

@@ -164,7 +164,9 @@ static void differences_are_reported_in_order(void **state)
     const struct heft_rule rules[] = {{HEFT_RULE_RENAME, "^w$", "v"},
                                       {HEFT_RULE_GLOB, "*", NULL},
                                       {HEFT_RULE_REGEX, "^nothing$", NULL}};
-    struct heft_rule_use uses[3];
+    struct heft_rule_use uses[3] = {HEFT_INIT(struct heft_rule_use),
+                                    HEFT_INIT(struct heft_rule_use),
+                                    HEFT_INIT(struct heft_rule_use)};
     struct record r = {.text = ""};
     const struct heft_diff_options options = {.size = sizeof options,
                                               .metadata = true,
@@ -409,7 +411,8 @@ static bool compare_attempt(void *ctx, struct heft_error *err)
     const char *const *const names = ctx;
     const struct heft_rule rules[] = {{HEFT_RULE_RENAME, "^(.*)$", "\\1"},
                                       {HEFT_RULE_GLOB, "*", NULL}};
-    struct heft_rule_use uses[2];
+    struct heft_rule_use uses[2] = {HEFT_INIT(struct heft_rule_use),
+                                    HEFT_INIT(struct heft_rule_use)};
     const struct heft_diff_options options = {.size = sizeof options,
                                               .metadata = true,
                                               .has_tolerance = true,

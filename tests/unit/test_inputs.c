@@ -108,6 +108,61 @@ static void refused_inputs_are_closed(void **state)
     provided_free(p);
 }
 
+/* A program whose struct heft_input has one more member. */
+struct grown_input {
+    struct heft_input known;
+    uint64_t more;
+};
+
+static void inputs_of_newer_programs_are_taken(void **state)
+{
+    struct provided *const p = provided_new(GOLDEN "safetensors/sharded");
+    const struct heft_input *const known = provided_inputs(p, PROVIDED_READ);
+    struct grown_input *const in = calloc(p->n, sizeof *in);
+    struct heft_error err = {0};
+    struct heft_checkpoint *c;
+
+    (void)state;
+    assert_non_null(in);
+    assert_true(p->n > 1);
+    for (size_t i = 0; i < p->n; i++) {
+        in[i].known = known[i];
+        in[i].known.size = sizeof *in;
+    }
+    c = heft_open_inputs(&in->known, p->n, NULL, &err);
+    assert_non_null(c);
+    assert_true(heft_tensor_count(c) > 0);
+    heft_close(c);
+    assert_int_equal(closed(p), p->n);
+
+    provided_inputs(p, PROVIDED_READ);
+    in[1].more = 1;
+    assert_null(heft_open_inputs(&in->known, p->n, NULL, &err));
+    assert_int_equal(err.code, HEFT_USAGE);
+    assert_non_null(strstr(err.text, "newer libheft"));
+    assert_int_equal(closed(p), p->n);
+    free(in);
+    provided_free(p);
+}
+
+/* Nothing is known about such an array: its inputs are not closed. */
+static void inputs_without_a_size_are_refused(void **state)
+{
+    struct provided *const p = provided_new(GOLDEN "safetensors/sharded");
+    struct heft_error err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        provided_inputs(p, PROVIDED_READ);
+        p->inputs[i].size = 0;
+        assert_null(heft_open_inputs(p->inputs, p->n, NULL, &err));
+        assert_int_equal(err.code, HEFT_USAGE);
+        assert_non_null(strstr(err.text, i ? "at index 1 has size 0" : "HEFT_INIT"));
+        assert_int_equal(closed(p), 0);
+    }
+    provided_free(p);
+}
+
 static void options_with_inputs_are_refused_beside_others(void **state)
 {
     struct provided *const p = provided_new(GOLDEN "safetensors/sharded");
@@ -570,7 +625,7 @@ static void digests_of_inputs_are_compared(void **state)
     struct heft_checkpoint *c =
         heft_open_inputs(provided_inputs(p, PROVIDED_READ), p->n, NULL, &err);
     char text[8192] = "";
-    struct heft_input in = {.name = "SHA256SUMS"};
+    struct heft_input in = {.size = sizeof in, .name = "SHA256SUMS"};
     const struct heft_open_options options = {.size = sizeof options, .inputs = &in, .n_inputs = 1};
     const char *const root = "";
     struct heft_compared compared = HEFT_INIT(struct heft_compared);
@@ -648,6 +703,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(inputs_are_closed_once),
         cmocka_unit_test(refused_inputs_are_closed),
+        cmocka_unit_test(inputs_of_newer_programs_are_taken),
+        cmocka_unit_test(inputs_without_a_size_are_refused),
         cmocka_unit_test(options_with_inputs_are_refused_beside_others),
         cmocka_unit_test(failed_read_names_input_and_offset),
         cmocka_unit_test(each_read_may_fail),

@@ -134,6 +134,115 @@ static void first_sizes_are_those_of_the_structs(void **state)
         assert_true(filled[i].first <= filled[i].ours && filled[i].first % sizeof(size_t) == 0);
 }
 
+/* ---- arrays ------------------------------------------------------------------------------ */
+
+static const struct heft_sized one_kind = {"struct one_kind", 32, 24};
+
+/* Makes three structs of `size` bytes, one behind the other. */
+static void make_array(unsigned char *array, size_t size)
+{
+    memset(array, 0xC3, 3 * size);
+    for (size_t i = 0; i < 3; i++)
+        memcpy(array + i * size, &size, sizeof size);
+}
+
+static void expect_stride_refused(const void *array, const char *why)
+{
+    struct heft_error err = {0};
+    size_t stride;
+
+    assert_false(heft_sized_stride(&stride, &one_kind, array, 3, &err));
+    assert_int_equal(err.code, HEFT_USAGE);
+    assert_non_null(strstr(err.text, why));
+}
+
+static void distance_in_arrays_is_the_size_of_the_program(void **state)
+{
+    static const size_t sizes[] = {24, 32, 40}, wrong[] = {0, 8, 16, 33, HEFT_SIZED_MOST + 8};
+    static unsigned char array[3 * NEWER];
+    struct heft_error err = {0};
+    size_t stride;
+
+    (void)state;
+    for (size_t k = 0; k < HEFT_COUNT(sizes); k++) {
+        make_array(array, sizes[k]);
+        assert_true(heft_sized_stride(&stride, &one_kind, array, 3, &err));
+        assert_int_equal(stride, sizes[k]);
+        memset(array + sizes[k], 0, sizeof(size_t));
+        expect_stride_refused(array, "at index 1 has size 0");
+    }
+    for (size_t k = 0; k < HEFT_COUNT(wrong); k++) {
+        make_array(array, NEWER);
+        memcpy(array, &wrong[k], sizeof wrong[k]);
+        expect_stride_refused(array, "HEFT_INIT");
+    }
+    assert_true(heft_sized_stride(&stride, &one_kind, NULL, 3, &err));
+    assert_int_equal(stride, 0);
+    assert_true(heft_sized_stride(&stride, &one_kind, array, 0, &err));
+    assert_int_equal(err.code, HEFT_OK);
+}
+
+static void arrays_are_filled_up_to_the_size_of_the_program(void **state)
+{
+    static const size_t sizes[] = {24, 32, 40};
+    unsigned char array[3 * 40], values[3 * 32];
+
+    (void)state;
+    memset(values, 0x5A, sizeof values);
+    for (size_t k = 0; k < HEFT_COUNT(sizes); k++) {
+        const size_t size = sizes[k], n = heft_min_size(size, 32);
+
+        make_array(array, size);
+        heft_sized_fill_array(array, size, values, 32, 3);
+        for (size_t i = 0; i < 3; i++) {
+            size_t kept;
+
+            memcpy(&kept, array + i * size, sizeof kept);
+            assert_int_equal(kept, size);
+            for (size_t at = sizeof kept; at < size; at++)
+                assert_int_equal(array[i * size + at], at < n ? 0x5A : 0xC3);
+        }
+    }
+}
+
+/* A program whose struct heft_rule_use has one more member. */
+struct grown_use {
+    struct heft_rule_use known;
+    uint64_t more;
+};
+
+static void uses_of_newer_programs_are_filled(void **state)
+{
+    static const struct heft_rule rules[] = {{HEFT_RULE_GLOB, "w*", NULL},
+                                             {HEFT_RULE_REGEX, "^none$", NULL}};
+    struct grown_use uses[2] = {{{.size = sizeof *uses}, 7}, {{.size = sizeof *uses}, 8}};
+    struct heft_rule_use *const given = &uses[0].known;
+    const struct heft_diff_options how = {
+        .size = sizeof how, .rules = rules, .n_rules = 2, .uses = given};
+    struct heft_diff_result result = HEFT_INIT(struct heft_diff_result);
+    struct heft_error err = {0};
+    struct heft_checkpoint *const c = heft_open(HEFT_TESTS "/golden/torch/linear.pt", NULL, &err);
+
+    (void)state;
+    assert_non_null(c);
+    assert_true(heft_rule_matches(c, NULL, rules, 2, given, &err));
+    assert_int_equal(uses[0].known.matches, 1);
+    assert_int_equal(uses[1].known.matches, 0);
+    assert_true(uses[0].more == 7 && uses[1].more == 8);
+    assert_true(heft_diff(c, c, &how, NULL, &result, &err));
+    assert_int_equal(uses[0].known.matches, 2);
+    assert_int_equal(uses[1].known.size, sizeof *uses);
+    assert_true(uses[0].more == 7 && uses[1].more == 8);
+
+    uses[1].known.size = 0;
+    assert_false(heft_rule_matches(c, NULL, rules, 2, given, &err));
+    assert_int_equal(err.code, HEFT_USAGE);
+    err.code = HEFT_OK;
+    assert_false(heft_diff(c, c, &how, NULL, &result, &err));
+    assert_int_equal(err.code, HEFT_USAGE);
+    heft_close(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -141,6 +250,9 @@ int main(void)
         cmocka_unit_test(members_of_newer_versions_must_be_zero),
         cmocka_unit_test(structs_are_filled_up_to_their_size),
         cmocka_unit_test(first_sizes_are_those_of_the_structs),
+        cmocka_unit_test(distance_in_arrays_is_the_size_of_the_program),
+        cmocka_unit_test(arrays_are_filled_up_to_the_size_of_the_program),
+        cmocka_unit_test(uses_of_newer_programs_are_filled),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
