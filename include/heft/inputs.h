@@ -52,7 +52,8 @@ struct heft_input {
     void (*close)(void *ctx); /* may be NULL */
     /* A call takes long whatever n is, such as a request to a server. Small reads are then joined:
      * neighbouring bytes are read and kept, up to 1 MiB in all, and files are listed with
-     * few calls. */
+     * few calls. In archives of torch local headers are then compared when their tensors are read:
+     * HEFT_MALFORMED, and HEFT_UNSUPPORTED for a tensor that torch would have put elsewhere. */
     bool is_slow;
 };
 

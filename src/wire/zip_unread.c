@@ -6,22 +6,32 @@
  * Where each read takes long (an input over a network), reading a header for each of some hundred
  * records would take seconds. PyTorch's archives have no gaps and align payloads to 64 bytes (or
  * more), so that the payload of a stored record follows from the central directory: it ends before
- * the descriptor at `limit`. Records for which that does not give a multiple of 64 are read as usual.
- * The others are compared with their local header when the first of their bytes is read. */
+ * the descriptor at `limit`. Records for which that does not give a multiple of 64 are read as usual,
+ * and so are all records if the first or the last one lies elsewhere.
+ * The others are compared with their local header when the first of their bytes is read. A single
+ * record that lies elsewhere is HEFT_UNSUPPORTED then: its offset has been listed. */
 #include <stdatomic.h>
 
 #include "wire/zip_parts.h"
 
-enum { ALIGNMENT = 64 };
+enum {
+    ALIGNMENT = 64,
+    HEADS = 4 + 16 + 4, /* of a zip64 field with two sizes, and of the padding */
+};
 
 /* ---- places of payloads ------------------------------------------------------------------ */
 
-/* Whether the payload can begin at `data`. */
+/* Whether the payload can begin at `data`: at the first multiple of 64 (or more, if it is one) behind
+ * the name and the heads of extra fields. A later one would leave a gap. */
 static bool fits(const struct heft_zip_entry *e, uint64_t data)
 {
     const uint64_t least = e->header + HEFT_ZIP_LOCAL_HEAD + e->name.n;
+    uint64_t alignment;
 
-    return data % ALIGNMENT == 0 && data >= least && data - least <= UINT16_MAX;
+    if (data % ALIGNMENT != 0 || data < least || data - least > UINT16_MAX)
+        return false;
+    alignment = data & (~data + 1); /* its lowest bit */
+    return data - least < alignment + HEADS;
 }
 
 /* Descriptors have a signature and sizes of 32 or 64 bits, whose lengths differ by 8: at most one of
@@ -70,9 +80,9 @@ static bool compare_one(const struct comparing *c, size_t i, struct heft_error *
                               err))
         return heft_error_file(err, c->below.label);
     if (e.data != u->entry.data) {
-        heft_fail(err, HEFT_MALFORMED, e.header + 28,
-                  "record \"%.*s\": its local header is followed by the payload at %" PRIu64
-                  ", %" PRIu64 " was expected from the directory",
+        heft_fail(err, HEFT_UNSUPPORTED, e.header + 28,
+                  "record \"%.*s\": its payload begins at %" PRIu64 ", expected at %" PRIu64
+                  " as in other archives of torch: open the input without is_slow",
                   heft_zip_shown(e.name), e.name.p, e.data, u->entry.data);
         return heft_error_file(err, c->below.label);
     }
