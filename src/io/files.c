@@ -49,15 +49,36 @@ static const struct heft_files_ops disk_ops = {
 };
 const struct heft_files heft_disk = {&disk_ops};
 
+static enum heft_path_kind kind_of(const struct heft_os_stat *st)
+{
+    if (st->is_dir)
+        return HEFT_PATH_DIR;
+    return st->is_file ? HEFT_PATH_FILE : HEFT_PATH_OTHER;
+}
+
 enum heft_path_kind heft_files_kind(const struct heft_files *files, const char *path)
 {
     struct heft_os_stat st;
 
     if (files->ops->stat(files, path, &st) != 0)
         return heft_os_is_missing(errno) ? HEFT_PATH_NONE : HEFT_PATH_FILE;
-    if (st.is_dir)
-        return HEFT_PATH_DIR;
-    return st.is_file ? HEFT_PATH_FILE : HEFT_PATH_OTHER;
+    return kind_of(&st);
+}
+
+bool heft_files_examine(const struct heft_files *files, const char *path, enum heft_path_kind *kind,
+                        struct heft_error *err)
+{
+    struct heft_os_stat st;
+
+    if (files->ops->stat(files, path, &st) == 0) {
+        *kind = kind_of(&st);
+        return true;
+    }
+    *kind = HEFT_PATH_NONE;
+    if (heft_os_is_missing(errno))
+        return true;
+    heft_fail_errno(err, "cannot be examined");
+    return heft_error_file(err, path);
 }
 
 /* ---- lists of directories ---------------------------------------------------------------- */

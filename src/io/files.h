@@ -25,7 +25,11 @@ struct heft_files {
 
 extern const struct heft_files heft_disk;
 
+/* HEFT_PATH_FILE if it cannot be examined: opening it then fails with the reason. */
 enum heft_path_kind heft_files_kind(const struct heft_files *files, const char *path);
+/* For paths that are passed over if they are no directory: HEFT_IO if it cannot be examined. */
+HEFT_CHECKED bool heft_files_examine(const struct heft_files *files, const char *path,
+                                     enum heft_path_kind *kind, struct heft_error *err);
 /* Names in a directory, sorted by bytes, in the arena. */
 HEFT_CHECKED bool heft_files_list(const struct heft_files *files, const char *folder,
                                   struct heft_arena *arena, const char *const **names,

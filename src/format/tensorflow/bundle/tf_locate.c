@@ -76,15 +76,15 @@ static const char *first_shard(const struct heft_files *files, const char *prefi
     const size_t folder = heft_path_folder(prefix);
     const char *where = heft_arena_printf(mem, err, "%.*s.", (int)folder, prefix);
     const struct heft_str base = heft_str_of(prefix + folder);
-    struct heft_error ignored = {0};
+    struct heft_error found = {0};
     const char *const *names;
     size_t n;
 
     if (!where)
         return NULL;
-    if (!heft_files_list(files, where, mem, &names, &n, &ignored)) {
-        if (ignored.code == HEFT_NOMEM)
-            *err = ignored;
+    if (!heft_files_list(files, where, mem, &names, &n, &found)) {
+        if (found.code == HEFT_NOMEM || heft_files_kind(files, where) != HEFT_PATH_NONE)
+            *err = found;
         return NULL; /* without a directory there are no shards */
     }
     for (size_t i = 0; i < n; i++) {

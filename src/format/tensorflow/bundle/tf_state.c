@@ -177,7 +177,7 @@ static bool open_named(const struct reader *r)
                          base.p);
     if (is_relative) {
         relative = look_for(r, r->latest, &found);
-        if (!relative && r->err->code == HEFT_NOMEM)
+        if (!relative && (r->err->code == HEFT_NOMEM || r->err->code == HEFT_IO))
             return false;
         *r->err = (struct heft_error){0};
     }

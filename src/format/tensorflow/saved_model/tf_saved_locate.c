@@ -21,20 +21,37 @@ static bool is_number(const char *name)
     return name[0] && strspn(name, "0123456789") == strlen(name);
 }
 
-/* Path of the document in a version's directory, "123/saved_model.pb"; NULL if there is none. */
+/* Lists a version's directory; no names if it does not exist any more. */
+static bool list_version(const struct heft_folder *folder, const char *path, struct heft_arena *mem,
+                         const char *const **names, size_t *n, struct heft_error *err)
+{
+    struct heft_error found = {0};
+    enum heft_path_kind kind;
+
+    *n = 0;
+    if (!heft_files_examine(folder->files, path, &kind, err))
+        return false;
+    if (kind != HEFT_PATH_DIR || heft_files_list(folder->files, path, mem, names, n, &found))
+        return true;
+    if (heft_files_kind(folder->files, path) == HEFT_PATH_NONE)
+        return true;
+    *err = found;
+    return false;
+}
+
+/* Path of the document in a version's directory, "123/saved_model.pb"; NULL if there is none, and if
+ * the directory cannot be listed, which is an error: another version would be opened instead. */
 static const char *find_version_document(const struct heft_folder *folder, const char *version,
                                          struct heft_arena *mem, struct heft_error *err)
 {
     const char *const path = heft_folder_join(folder, version, mem, err);
-    struct heft_error ignored = {0};
-    const char *const *names;
-    const char *document = NULL;
+    const char *const *names = NULL;
+    const char *document;
     size_t n;
 
-    if (!path || heft_files_kind(folder->files, path) != HEFT_PATH_DIR)
+    if (!path || !list_version(folder, path, mem, &names, &n, err))
         return NULL;
-    if (heft_files_list(folder->files, path, mem, &names, &n, &ignored))
-        document = find_document(names, n);
+    document = find_document(names, n);
     return document ? heft_arena_printf(mem, err, "%s/%s", version, document) : NULL;
 }
 
@@ -57,7 +74,7 @@ static const char *find_version(const struct heft_folder *folder, struct heft_ar
     const char *found = NULL, *version = NULL;
     size_t versions = 0;
 
-    for (size_t i = 0; i < folder->n; i++) {
+    for (size_t i = 0; i < folder->n && err->code == HEFT_OK; i++) {
         const char *const number = folder->names[i];
         const char *const name =
             is_number(number) ? find_version_document(folder, number, mem, err) : NULL;
