@@ -96,9 +96,8 @@ static bool fail_errno(struct heft_error *err, const char *what)
     return false;
 }
 
-/* Address space in use, and a margin; 0, no limit, if it is unknown. The child is as large as this
- * process, and cannot find out: a confined program has no access to the files about it. */
-static uint64_t find_memory(void)
+/* Address space in use; 0 if it is unknown: without /proc, or a descriptor. */
+static uint64_t find_space(void)
 {
     FILE *file = fopen("/proc/self/statm", "re");
     const long page = sysconf(_SC_PAGESIZE);
@@ -110,19 +109,20 @@ static uint64_t find_memory(void)
     if (fgets(line, sizeof line, file))
         pages = strtoull(line, NULL, 10);
     (void)fclose(file);
-    return pages > 0 && page > 0 ? pages * (unsigned long long)page + HDF5_MEMORY : 0;
+    return page > 0 ? pages * (unsigned long long)page : 0;
 }
 
 /* Forks while no thread is inside libhdf5, so that the child finds it in a consistent state. */
 static bool start_child(struct heft_h5_file *file, int theirs, const struct heft_h5_input *input)
 {
-    const uint64_t memory = find_memory();
+    const uint64_t space = find_space();
     bool ok;
 
     hdf5_lock();
+    hdf5_measure();
     ok = hdf5_process_start(&file->process);
     if (ok && file->process.child == 0)
-        hdf5_serve(&file->process, theirs, input, memory);
+        hdf5_serve(&file->process, theirs, input, space);
     hdf5_unlock();
     return ok;
 }

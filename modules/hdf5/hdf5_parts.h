@@ -163,6 +163,9 @@ void hdf5_process_enter(const struct hdf5_process *process, int a, int b);
  * and its two descriptors: it cannot open or write files, create processes or sockets, signal
  * others, gain rights, or dump core. memory: bytes of address space, 0: unlimited. */
 void hdf5_process_confine(uint64_t memory);
+/* Call in the child, while it has a single thread: address space in use, found without /proc; 0 if
+ * RLIMIT_AS has no effect. */
+uint64_t hdf5_process_space(void);
 /* Call in the child after an allocation of n bytes has failed (HDF5_UNKNOWN: of unknown size). True:
  * the limit of hdf5_process_confine is the cause; false: the machine, or a limit that the program had
  * already. */
@@ -170,7 +173,7 @@ bool hdf5_process_is_beyond(uint64_t n);
 void hdf5_limit(int what, uint64_t most); /* sets the soft limit, within the hard one */
 /* Ends the process after so much more processor time. */
 void hdf5_process_timer(uint64_t micros);
-uint64_t hdf5_process_nanos(void); /* processor time so far */
+uint64_t hdf5_thread_nanos(void); /* processor time of this thread so far */
 
 /* ---- hdf5_child.c: the process that runs libhdf5 ---- */
 
@@ -188,10 +191,12 @@ enum hdf5_word {
 /* Sets the time limit of the next call of libhdf5, which handles so many bytes. */
 #define HDF5_STEP_MOST ((uint64_t)1 << 30)
 void hdf5_step(uint64_t bytes);
-/* Runs the child: opens the input, and answers requests on the socket until it is closed. memory:
- * limit of its address space in bytes, 0: none. */
+/* Measures the processor, once. Call with the lock, before the fork. */
+void hdf5_measure(void);
+/* Runs the child: opens the input, and answers requests on the socket until it is closed. space:
+ * address space in use, beyond which it gets HDF5_MEMORY; 0: unknown, it finds out. */
 void hdf5_serve(const struct hdf5_process *process, int socket, const struct heft_h5_input *input,
-                uint64_t memory) __attribute__((noreturn));
+                uint64_t space) __attribute__((noreturn));
 
 /* ---- hdf5_pipe.c: messages between the two processes ---- */
 

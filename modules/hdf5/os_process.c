@@ -215,6 +215,35 @@ static bool can_map(uint64_t n, int protection)
     return true;
 }
 
+/* Whether a page can be mapped with this soft limit. */
+static bool suffices(struct rlimit limit, uint64_t most, uint64_t page)
+{
+    limit.rlim_cur = (rlim_t)most;
+    return setrlimit(RLIMIT_AS, &limit) == 0 && can_map(page, PROT_NONE);
+}
+
+/* Binary search for the lowest limit that leaves room for one more page. */
+uint64_t hdf5_process_space(void)
+{
+    const long size = sysconf(_SC_PAGESIZE);
+    const uint64_t page = size > 0 ? (uint64_t)size : 4096;
+    struct rlimit before;
+    uint64_t low = 0, high;
+
+    if (getrlimit(RLIMIT_AS, &before) != 0)
+        return 0;
+    high = (before.rlim_max < SIZE_MAX / 2 ? before.rlim_max : SIZE_MAX / 2) / page;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+
+        if (suffices(before, middle * page, page))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return setrlimit(RLIMIT_AS, &before) == 0 && low > 0 ? (low - 1) * page : 0;
+}
+
 /* The kernel counts memory without access against the limit only, other memory also against what
  * the machine has. If as much as the limit leaves can be had, the machine is not short. */
 bool hdf5_process_is_beyond(uint64_t n)
@@ -271,10 +300,10 @@ void hdf5_process_timer(uint64_t micros)
     (void)setitimer(ITIMER_PROF, &timer, NULL);
 }
 
-uint64_t hdf5_process_nanos(void)
+uint64_t hdf5_thread_nanos(void)
 {
     struct timespec used = {0};
 
-    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
     return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }

@@ -198,6 +198,38 @@ static void with_few_descriptors(void **state)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
+/* The address space of the process is limited, also where no descriptor is left to find out how much
+ * of it is in use. */
+static void memory_is_limited_without_a_descriptor(void **state)
+{
+    struct rlimit before, few;
+    int opened = 0;
+
+    (void)state;
+    (void)only_child(); /* skips where /proc has no list of children */
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    for (few.rlim_cur = 4; few.rlim_cur < 32; few.rlim_cur++) {
+        struct heft_error err = {0};
+        struct heft_checkpoint *c;
+        struct rlimit memory = {RLIM_INFINITY, RLIM_INFINITY};
+        enum heft_code code;
+
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        c = heft_open(PACKED, NULL, &err);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+        if (!c)
+            continue;
+        opened++;
+        (void)prlimit(only_child(), RLIMIT_AS, NULL, &memory);
+        code = read_chunks(c);
+        heft_close(c);
+        assert_int_equal(code, HEFT_OK);
+        assert_true(memory.rlim_cur != RLIM_INFINITY && memory.rlim_max == memory.rlim_cur);
+    }
+    assert_true(opened > 0);
+}
+
 /* ---- children ----------------------------------------------------------------------------- */
 
 static void exit_statuses_of_other_children_are_kept(void **state)
@@ -355,6 +387,7 @@ int main(void)
         cmocka_unit_test(a_listening_socket_is_closed),
         cmocka_unit_test(without_standard_descriptors),
         cmocka_unit_test(with_few_descriptors),
+        cmocka_unit_test(memory_is_limited_without_a_descriptor),
         cmocka_unit_test(exit_statuses_of_other_children_are_kept),
         cmocka_unit_test(children_are_ignored),
         cmocka_unit_test(the_program_may_reap_every_child),
