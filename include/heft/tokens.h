@@ -81,6 +81,19 @@ HEFT_API const uint8_t *heft_vocab_token(const struct heft_vocab *v, uint32_t id
 /* Id of <|endoftext|>, or of the token in the options; HEFT_NO_TOKEN if there is none. Encoding a
  * text never produces <|endoftext|>. */
 HEFT_API uint32_t heft_vocab_end(const struct heft_vocab *v);
+/* Special token: a text that stands for one id where the program inserts it; encoding a text never
+ * produces the id. */
+struct heft_special_token {
+    size_t size; /* HEFT_INIT */
+    const char *text;
+    size_t n; /* bytes of the text, which may contain NULs */
+    uint32_t id;
+};
+/* Special tokens by ascending id: those that a tokenizer.json marks as special, those of a known rank
+ * file, and heft_vocab_end. Their texts are valid until the vocabulary is closed. */
+HEFT_API size_t heft_vocab_special_count(const struct heft_vocab *v);
+HEFT_API bool heft_vocab_special_at(const struct heft_vocab *v, size_t index,
+                                    struct heft_special_token *out);
 
 /* ---- encoding ---------------------------------------------------------------------------- */
 

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -58,13 +59,12 @@ class Encoding(_heft.Encoding):
         self._all: Special = tuple((text.encode(), token) for text, token in self._special_tokens.items())
 
     def _find_special(self) -> dict[str, int]:
-        """Only the end of text can be asked for: the ids of others are not text for GPT-2's vocabularies."""
-        if self._end is None:
-            return {}
-        try:
-            return {self.decode_single_token_bytes(self._end).decode(): self._end}
-        except (KeyError, UnicodeDecodeError):
-            return {}
+        """Those of the files, and the end of text; without one that is not text."""
+        found = {}
+        for text, token in self._specials():
+            with contextlib.suppress(UnicodeDecodeError):
+                found[text.decode()] = token
+        return found
 
     def __repr__(self) -> str:
         return f"<Encoding {self.name!r}>"

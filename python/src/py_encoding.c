@@ -3,7 +3,7 @@
  * A vocabulary is shared by threads; an encoder is used by one at a time. A call takes an idle encoder
  * or makes one, and gives it back: at most as many exist as calls ran at the same time. A forked
  * child has the idle ones, and no lock that another thread could have held. */
-#include "py_heft.h"
+#include "py_handle.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -223,6 +223,21 @@ static PyObject *get_end(PyObject *self, void *unused)
     return end == HEFT_NO_TOKEN ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(end);
 }
 
+/* Special tokens as pairs of bytes and id. */
+static PyObject *specials(PyObject *self, PyObject *unused)
+{
+    const struct heft_vocab *const v = ((struct py_encoding *)self)->vocab;
+    struct heft_special_token token = HEFT_INIT(struct heft_special_token);
+    PyObject *const list = PyList_New(0);
+    bool ok = list;
+
+    (void)unused;
+    for (size_t i = 0; ok && heft_vocab_special_at(v, i, &token); i++)
+        ok = py_append(
+            list, Py_BuildValue("y#k", token.text, (Py_ssize_t)token.n, (unsigned long)token.id));
+    return ok ? list : (Py_XDECREF(list), NULL);
+}
+
 static PyGetSetDef members[] = {
     {"n_vocab", get_size, NULL, "Highest id plus one.", NULL},
     {"_end", get_end, NULL, NULL, NULL},
@@ -253,6 +268,7 @@ static PyMethodDef methods[] = {
      "decode_single_token_bytes($self, token, /)\n--\n\nBytes of one id. Raises KeyError if it has "
      "none."},
     {"_tokens", py_encoding_tokens, METH_NOARGS, "List of bytes by id; None for an id without."},
+    {"_specials", specials, METH_NOARGS, "_specials(): pairs of the bytes and the id"},
     {"_notes", notes, METH_O, "_notes(of_ids): what the vocabulary's files ask for and is ignored"},
     {NULL, NULL, 0, NULL},
 };

@@ -68,6 +68,7 @@
     X(heft_module, next)                                                                           \
     X(heft_modules_sum, bytes)                                                                     \
     X(heft_split_file, n)                                                                          \
+    X(heft_special_token, id)                                                                      \
     X(heft_encode_summary, looks_like)                                                             \
     X(heft_train_report, ids)
 

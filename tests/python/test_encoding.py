@@ -351,6 +351,17 @@ class Files(unittest.TestCase):
             heft.from_file(self.folder / "tokenizer.json")
         self.assertEqual(caught.exception.file, str(self.folder / "tokenizer.json"))
 
+    def test_special_tokens_of_the_file(self):
+        made = json.loads((SMALL / "tokenizer.json").read_text())
+        made["added_tokens"].append({**made["added_tokens"][0], "id": 1000, "content": "<pad>"})
+        (self.folder / "tokenizer.json").write_text(json.dumps(made))
+        enc = heft.from_file(self.folder / "tokenizer.json")
+        self.assertEqual(enc.special_tokens_set, {"<pad>", END})
+        self.assertTrue(enc.is_special_token(1000))
+        self.assertEqual(enc.encode(f"a<pad>{END}", allowed_special="all")[-2:], [1000, 999])
+        with self.assertRaisesRegex(ValueError, "<pad>"):
+            enc.encode("a<pad>")
+
     def test_wrong_pattern(self):
         with self.assertRaises(ValueError):
             heft.from_file(SMALL, pattern="cl100k")

@@ -495,10 +495,13 @@ static void encode(const char *path, const char *text, const char *work, struct 
     struct heft_encoding *files;
     struct heft_sampler *s;
     ROOM(heft_encode_summary, sum);
+    ROOM(heft_special_token, special);
 
     (void)worked("heft_vocab_open_with", v != NULL, err);
     heft_vocab_close(v);
     v = heft_vocab_open(path, err);
+    for (size_t i = 0; heft_vocab_special_at(v, i, &special.s); i++)
+        printf("special %s %" PRIu32 "\n", special.s.text, special.s.id);
     e = heft_encoder_new(v, &encoding, err);
     (void)worked("heft_encoder_new", e != NULL, err);
     heft_encoder_free(e);
@@ -517,6 +520,7 @@ static void encode(const char *path, const char *text, const char *work, struct 
     heft_sampler_close(s);
     heft_vocab_close(v);
     CHECK(sum);
+    CHECK(special);
 }
 
 int main(int argc, char **argv)

@@ -395,6 +395,9 @@ static void tokens_without_a_handle(void **state)
     assert_int_equal(heft_sampler_total(NULL), 0);
     assert_int_equal(heft_vocab_size(NULL), 0);
     assert_int_equal(heft_vocab_end(NULL), HEFT_NO_TOKEN);
+    assert_int_equal(heft_vocab_special_count(NULL), 0);
+    assert_false(heft_vocab_special_at(
+        NULL, 0, &(struct heft_special_token)HEFT_INIT(struct heft_special_token)));
     assert_null(heft_vocab_token(NULL, 0, &n));
     REFUSES(heft_encoder_new(NULL, NULL, &err));
     REFUSES(heft_encode(NULL, "a", 1, ids, 4, &n, &err));

@@ -541,6 +541,47 @@ static struct heft_vocab *make_json(struct heft_error *err)
     return make_of(&json_text, NULL, err);
 }
 
+static void expect_special(const struct heft_vocab *v, size_t index, const char *text, uint32_t id)
+{
+    struct heft_special_token token = HEFT_INIT(struct heft_special_token);
+
+    assert_true(heft_vocab_special_at(v, index, &token));
+    assert_string_equal(token.text, text);
+    assert_int_equal(token.n, strlen(text));
+    assert_int_equal(token.id, id);
+}
+
+/* By id: those that a tokenizer.json marks, in its vocabulary or beside it, and the end of text. */
+static void test_special_tokens(void **unused)
+{
+    static const char added[] =
+        "\"added_tokens\":[{\"id\":259,\"content\":\"<x\\u00e9>\",\"special\":true},"
+        "{\"id\":260,\"content\":\"word\",\"special\":false},"
+        "{\"id\":257,\"content\":\"abc\",\"special\":true}],";
+    struct heft_special_token token = HEFT_INIT(struct heft_special_token);
+    struct heft_error err = {0};
+    struct heft_buf text = {0};
+    struct heft_vocab *v;
+
+    (void)unused;
+    put_tokenizer(&text, added, BYTE_LEVEL, "\"type\":\"BPE\",", "[\"a b\"]");
+    v = open_buf(&text, NULL, &err);
+    if (!v)
+        fail_msg("%s", err.text);
+    assert_int_equal(heft_vocab_special_count(v), 3);
+    expect_special(v, 0, "abc", 257);
+    expect_special(v, 1, "<|endoftext|>", 258);
+    expect_special(v, 2, "<x\xC3\xA9>", 259);
+    assert_false(heft_vocab_special_at(v, 3, &token));
+    heft_vocab_close(v);
+    heft_buf_text(&text, "#version: 0.2\na b\n");
+    v = open_buf(&text, NULL, &err);
+    assert_non_null(v);
+    assert_int_equal(heft_vocab_special_count(v), 1);
+    expect_special(v, 0, "<|endoftext|>", 257);
+    heft_vocab_close(v);
+}
+
 static void test_no_memory(void **unused)
 {
     (void)unused;
@@ -644,6 +685,7 @@ int main(void)
         cmocka_unit_test(test_foreign_words),
         cmocka_unit_test(test_wide_ids),
         cmocka_unit_test(test_builtin),
+        cmocka_unit_test(test_special_tokens),
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_spellings),
         cmocka_unit_test(test_vocab_ids),

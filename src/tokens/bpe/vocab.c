@@ -1,6 +1,10 @@
 /* vocab.c: tables of a vocabulary, and its public functions. */
 #include "tokens/bpe/vocab.h"
 
+#include <stdlib.h>
+
+#include "base/sized.h"
+#include "base/text.h"
 #include "io/pages.h"
 #include "tokens/bpe/byte_adjacency.h"
 #include "tokens/bpe/pairs.h"
@@ -117,6 +121,7 @@ void heft_vocab_close(struct heft_vocab *v)
     if (v->pairs)
         heft_pairs_release(v->pairs);
     heft_strmap_release(&v->wholes);
+    heft_free(v->specials);
     heft_arena_release(&v->mem);
     heft_free(v);
 }
@@ -146,6 +151,77 @@ uint32_t heft_vocab_end(const struct heft_vocab *v)
 {
     return v ? v->end : HEFT_NO_TOKEN;
 }
+
+/* ---- special tokens ---------------------------------------------------------------------- */
+
+bool heft_vocab_add_special(struct heft_vocab *v, struct heft_str text, uint32_t id,
+                            struct heft_error *err)
+{
+    if (!heft_grow(&v->specials, &v->cap_specials, v->n_specials, 1, sizeof *v->specials, err))
+        return false;
+    v->specials[v->n_specials++] = (struct heft_special){text, id};
+    return true;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const uint32_t x = ((const struct heft_special *)a)->id;
+    const uint32_t y = ((const struct heft_special *)b)->id;
+
+    return x < y ? -1 : x > y;
+}
+
+static bool is_listed(const struct heft_vocab *v, uint32_t id)
+{
+    for (size_t i = 0; i < v->n_specials; i++)
+        if (v->specials[i].id == id)
+            return true;
+    return false;
+}
+
+static bool add_end(struct heft_vocab *v, struct heft_error *err)
+{
+    size_t n;
+    const uint8_t *const token = heft_vocab_token(v, v->end, &n);
+    const struct heft_str text = {(const char *)token, n};
+    const char *copy;
+
+    if (v->end == HEFT_NO_TOKEN || !token || is_listed(v, v->end))
+        return true;
+    if (heft_str_is(text, HEFT_END_OF_TEXT))
+        return heft_vocab_add_special(v, HEFT_STR(HEFT_END_OF_TEXT), v->end, err);
+    copy = heft_arena_text(&v->mem, text, err);
+    return copy && heft_vocab_add_special(v, (struct heft_str){copy, n}, v->end, err);
+}
+
+bool heft_vocab_settle_specials(struct heft_vocab *v, struct heft_error *err)
+{
+    if (!add_end(v, err))
+        return false;
+    if (v->n_specials > 1)
+        qsort(v->specials, v->n_specials, sizeof *v->specials, by_id);
+    return true;
+}
+
+size_t heft_vocab_special_count(const struct heft_vocab *v)
+{
+    return v ? v->n_specials : 0;
+}
+
+bool heft_vocab_special_at(const struct heft_vocab *v, size_t index, struct heft_special_token *out)
+{
+    struct heft_special_token token = {0};
+
+    if (!out || index >= heft_vocab_special_count(v))
+        return false;
+    token.text = v->specials[index].text.p;
+    token.n = v->specials[index].text.n;
+    token.id = v->specials[index].id;
+    HEFT_FILL(heft_special_token, out, &token);
+    return true;
+}
+
+/* ---- doubts and notes -------------------------------------------------------------------- */
 
 const char *heft_vocab_doubt(const struct heft_vocab *v)
 {

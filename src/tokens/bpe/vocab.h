@@ -38,6 +38,11 @@ enum heft_vocab_remark {
     HEFT_REMARKS
 };
 
+struct heft_special {
+    struct heft_str text; /* followed by a NUL */
+    uint32_t id;
+};
+
 struct heft_pairs;
 struct heft_byte_adjacency;
 struct heft_vocab {
@@ -60,6 +65,8 @@ struct heft_vocab {
     /* Tokens that merging does not reach but that are used if they equal a pre-token, if the
      * vocabulary asks for it (ignore_merges): bytes → id. */
     struct heft_strmap wholes;
+    struct heft_special *specials; /* by id, each once; on the heap */
+    size_t n_specials, cap_specials;
     const char *unicode;       /* default version of Unicode, for its character classes */
     struct heft_error refusal; /* why text cannot be encoded, only ids decoded; HEFT_OK: it can */
     const char *doubt;         /* reason to doubt the pattern that the caller chose, or NULL */
@@ -75,6 +82,11 @@ void heft_alphabet_order(uint8_t order[256]);
 HEFT_CHECKED bool heft_vocab_can_encode(const struct heft_vocab *v, struct heft_error *err);
 /* Adds a token that is used if it equals a pre-token, without merging. */
 HEFT_CHECKED bool heft_vocab_add_whole(struct heft_vocab *v, uint32_t id, struct heft_error *err);
+/* Adds a special token. The text, which is followed by a NUL, must live as long as the vocabulary. */
+HEFT_CHECKED bool heft_vocab_add_special(struct heft_vocab *v, struct heft_str text, uint32_t id,
+                                         struct heft_error *err);
+/* Adds <|endoftext|> to the special tokens, and sorts them. Call once, when v->end is known. */
+HEFT_CHECKED bool heft_vocab_settle_specials(struct heft_vocab *v, struct heft_error *err);
 /* Allocates tables for `ids` ids and `merges` merges, and `bytes` bytes of tokens. */
 HEFT_CHECKED bool heft_vocab_room(struct heft_vocab *v, size_t ids, size_t merges, size_t bytes,
                                   struct heft_error *err);

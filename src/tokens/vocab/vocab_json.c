@@ -226,6 +226,8 @@ static bool check_added(struct walk *w, struct heft_listed *item, bool has_id)
                                "an added token lacks an id below 2^20 or content");
     if (item->word.n == 0 || item->word.n > HEFT_LONGEST)
         return heft_vocab_fail(w->r, item->where, "an added token must have 1 to 4096 bytes");
+    if (item->is_special && !heft_vocab_add_special(w->r->v, item->word, item->id, w->r->err))
+        return false;
     if (!item->is_special && w->r->v->refusal.code == HEFT_OK)
         heft_fail(&w->r->v->refusal, HEFT_UNSUPPORTED, item->where,
                   "added_tokens: id %" PRIu32 " is not special, and texts are not searched for it: "

@@ -115,7 +115,7 @@ const struct heft_vocab_known *heft_vocab_known_merges(const struct heft_vocab *
     return known ? &known->known : NULL;
 }
 
-const struct heft_vocab_known *heft_vocab_known_ranks(struct heft_vocab *v)
+const struct heft_vocab_known *heft_vocab_known_ranks(const struct heft_vocab *v)
 {
     const struct known *known;
     struct heft_sha256 sha;
@@ -125,13 +125,28 @@ const struct heft_vocab_known *heft_vocab_known_ranks(struct heft_vocab *v)
         if (v->tokens[id].p)
             put_line(&sha, v->tokens[id], id);
     known = find_known(&sha);
-    if (!known)
-        return NULL;
-    for (const struct special *s = known->specials; s && s->text; s++) {
+    return known ? &known->known : NULL;
+}
+
+static const struct special *specials_of(const struct heft_vocab_known *vocabulary)
+{
+    for (size_t i = 0; i < HEFT_COUNT(KNOWN); i++)
+        if (&KNOWN[i].known == vocabulary)
+            return KNOWN[i].specials;
+    return NULL;
+}
+
+bool heft_vocab_place_special(struct heft_vocab_reading *r, const struct heft_vocab_known *known)
+{
+    struct heft_vocab *const v = r->v;
+
+    for (const struct special *s = specials_of(known); s && s->text; s++) {
         v->tokens[s->id] = heft_str_of(s->text);
         v->n_ids = s->id + 1;
         if (strcmp(s->text, HEFT_END_OF_TEXT) == 0)
             v->end = s->id;
+        if (!heft_vocab_add_special(v, heft_str_of(s->text), s->id, r->err))
+            return false;
     }
-    return &known->known;
+    return true;
 }

@@ -94,7 +94,9 @@ struct heft_vocab *heft_vocab_open_with(const char *path, const struct heft_voca
             : NULL;
     v = finish_opening(
         v, v && (path ? heft_vocab_read(v, path, &o, err) : heft_vocab_builtin(v, err)));
-    return !v || choose_end(v, &o, err) ? v : finish_opening(v, false);
+    return !v || (choose_end(v, &o, err) && heft_vocab_settle_specials(v, err))
+               ? v
+               : finish_opening(v, false);
 }
 
 struct heft_vocab *heft_vocab_open(const char *path, struct heft_error *err)
@@ -109,5 +111,6 @@ struct heft_vocab *heft_vocab_from(struct heft_bytes text, struct heft_bytes ids
 
     heft_error_begin(err);
     v = heft_calloc(1, sizeof *v, err);
-    return finish_opening(v, v && heft_vocab_parse(v, text, ids, how, err));
+    return finish_opening(v, v && heft_vocab_parse(v, text, ids, how, err) &&
+                                 heft_vocab_settle_specials(v, err));
 }

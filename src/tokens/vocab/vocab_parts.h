@@ -110,11 +110,14 @@ HEFT_CHECKED bool heft_vocab_read_ranks(struct heft_vocab_reading *r, struct hef
 
 /* ---- vocab_known.c, vocab_pattern.c ------------------------------------------------------ */
 
-/* Returns the published vocabulary that equals this one, or NULL. For ranks, places its special
- * tokens: at most HEFT_VOCAB_EXTRA. */
-#define HEFT_VOCAB_EXTRA 32
+/* Returns the published vocabulary that equals this one, or NULL. */
 const struct heft_vocab_known *heft_vocab_known_merges(const struct heft_vocab *v);
-const struct heft_vocab_known *heft_vocab_known_ranks(struct heft_vocab *v);
+const struct heft_vocab_known *heft_vocab_known_ranks(const struct heft_vocab *v);
+/* Places the special tokens of a known rank file: at most HEFT_VOCAB_EXTRA behind the highest rank.
+ * known may be NULL. */
+#define HEFT_VOCAB_EXTRA 32
+HEFT_CHECKED bool heft_vocab_place_special(struct heft_vocab_reading *r,
+                                           const struct heft_vocab_known *known);
 /* Sets v->unicode, v->refusal and v->doubt, once the merges are read. */
 HEFT_CHECKED bool heft_vocab_judge(struct heft_vocab_reading *r, enum heft_vocab_form form,
                                    const struct heft_vocab_known *known);

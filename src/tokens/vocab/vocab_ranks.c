@@ -237,6 +237,8 @@ static bool read_ranks(struct heft_vocab_reading *r, struct heft_bytes text,
         return false;
     ranks = v->n_ids;
     known = heft_vocab_known_ranks(v);
+    if (!heft_vocab_place_special(r, known))
+        return false;
     for (uint32_t id = 0; id < ranks; id++)
         if (v->tokens[id].p && v->tokens[id].n > 1 && !add_merge(r, id))
             return false;
