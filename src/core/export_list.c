@@ -9,7 +9,7 @@
 #include "core/tie_records.h"
 
 #define CHECK_MEMORY 1024 /* pairs of metadata between two checks of the memory */
-#define KEY_BYTES    36   /* of a key in its hash table */
+#define KEY_BYTES    36   /* of a key or name in its hash table */
 
 /* ---- loading the list -------------------------------------------------------------------- */
 
@@ -128,6 +128,14 @@ uint64_t heft_export_bytes(const struct heft_export_list *exports)
            exports->n_tied * sizeof *exports->tied;
 }
 
+/* HEFT_LIMIT if model and exports, with `more` bytes, take more memory than the limits allow. */
+static bool check_memory(const struct heft_export_list *exports, uint64_t more,
+                         struct heft_error *err)
+{
+    return heft_model_allows(exports->model,
+                             exports->mem->total + heft_export_bytes(exports) + more, err);
+}
+
 bool heft_export_add_metadata(struct heft_export_list *exports, const struct heft_pair *pair,
                               bool *is_new, struct heft_error *err)
 {
@@ -142,8 +150,7 @@ bool heft_export_add_metadata(struct heft_export_list *exports, const struct hef
                    sizeof *exports->metadata, err))
         return false;
     exports->metadata[exports->n_metadata++] = *pair;
-    return exports->n_metadata % CHECK_MEMORY != 0 ||
-           heft_model_allows(exports->model, exports->mem->total + heft_export_bytes(exports), err);
+    return exports->n_metadata % CHECK_MEMORY != 0 || check_memory(exports, 0, err);
 }
 
 /* Adds an entry of the metadata, or replaces its value. */
@@ -220,7 +227,8 @@ bool heft_export_load(struct heft_export_list *out, const struct heft_model *mod
     bool ok;
 
     *out = (struct heft_export_list){.model = model, .mem = mem, .n_shards = 1};
-    out->items = heft_arena_zero(mem, model->n_rows + 1, sizeof *out->items, err);
+    if (check_memory(out, model->n_rows * (sizeof *out->items + KEY_BYTES), err))
+        out->items = heft_arena_zero(mem, model->n_rows + 1, sizeof *out->items, err);
     ok = selected && out->items &&
          heft_select_rows(model, options->root, options->rules, options->n_rules, selected, err) &&
          (options->salvage || refuse_unreadable(model, options, err)) &&
@@ -265,6 +273,8 @@ struct split_arrays {
     size_t *order;
     struct heft_export_item *sorted;
 };
+
+#define SPLIT_BYTES (sizeof(struct heft_export_item) + 28) /* of an item in these arrays */
 
 static bool split_arrays(struct split_arrays *a, size_t n, struct heft_arena *mem,
                          struct heft_error *err)
@@ -311,7 +321,7 @@ bool heft_export_split(struct heft_export_list *exports, uint64_t max_shard_size
     struct heft_arena scratch = {0};
     struct split_arrays a = {0};
     uint32_t n_shards = 0;
-    bool ok = split_arrays(&a, n, &scratch, err);
+    bool ok = check_memory(exports, n * SPLIT_BYTES, err) && split_arrays(&a, n, &scratch, err);
 
     for (size_t i = 0; ok && i < n; i++) {
         const struct heft_export_item *item = &exports->items[i];
