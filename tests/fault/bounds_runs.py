@@ -90,7 +90,7 @@ def options(text):
     parser.add_argument("--turns", action="store_true", help="with --write: print each path, then wait for a line")
     parser.add_argument("--some", action="store_true", help="smaller files, one verb per file, in turn")
     parser.add_argument("--sizes", type=float, nargs="+", help="MiB of a file; below 60 only the verbs that take most memory")
-    parser.add_argument("--share", type=int, default=1, help="run every n-th command on files of 60 MiB, in turn")
+    parser.add_argument("--share", type=int, default=1, help="run every n-th command, in turn")
     parser.add_argument("--only", default="", help="files whose names contain this text")
     parser.add_argument("-v", action="store_true")
     return parser.parse_args()
@@ -163,7 +163,7 @@ def choose(commands, size, turn, args):
     if args.some and commands:
         return [commands[turn % len(commands)]]
     if size < WHOLE:
-        return [command for command in commands if command[0] in MIDDLE_VERBS]
+        commands = [command for command in commands if command[0] in MIDDLE_VERBS]
     return commands[turn % args.share::args.share]
 
 
