@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "failures.h"
+#include "file_order.h"
 #include "heft/heft.h"
 #include "scratch.h"
 
@@ -145,9 +146,11 @@ static struct heft_diff_visitor visitor_of(struct record *r)
 
 static void open_small(struct pair *p)
 {
-    static const float a[] = {1, 2, 3, 4, 5, 6, 1, 1, 1, 1, 1, 1};
-    static const float b[] = {1, 2, 3, 4, NAN, 6.5f, 1, 1, 1, 1, 1, 1};
+    float a[] = {1, 2, 3, 4, 5, 6, 1, 1, 1, 1, 1, 1};
+    float b[] = {1, 2, 3, 4, NAN, 6.5f, 1, 1, 1, 1, 1, 1};
 
+    in_file_order(a, sizeof a, sizeof *a);
+    in_file_order(b, sizeof b, sizeof *b);
     open_pair(p,
               "{\"w\":" F32_2X3("0,24") ",\"only\":" F32_2X3(
                   "24,48") ",\"__metadata__\":{"

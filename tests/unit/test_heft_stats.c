@@ -14,6 +14,7 @@
 #include <heft/heft.h>
 
 #include "failures.h"
+#include "file_order.h"
 #include "scratch.h"
 
 static char *folder;
@@ -123,11 +124,13 @@ static void write_large(void)
                          at, at + 5);
     header = n - 8;
     memcpy(file, &header, sizeof header);
+    in_file_order(file, sizeof header, sizeof header);
     for (size_t i = 0; i < (size_t)LARGE + SMALL; i++) {
         const float x = (float)(i * 2654435761u % 1000003) / 1000.0f - 300;
 
         memcpy(file + n + i * sizeof x, &x, sizeof x);
     }
+    in_file_order(file + n, bytes - 5, sizeof(float));
     file[n + at + 1] = 1;
     heft_scratch_write(folder, "large.safetensors", file, n + bytes);
     free(file);
