@@ -203,7 +203,7 @@ static struct heft_checkpoint *open_source(struct opening *o, PyObject *source,
     return py_reader_open(source, how, err);
 }
 
-/* Closes a checkpoint before the object that it reads. */
+/* The checkpoint is closed first, as it reads the buffer or file object until then. */
 static void close_opening(const struct opening *o)
 {
     Py_BEGIN_ALLOW_THREADS heft_close(o->c);

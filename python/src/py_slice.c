@@ -21,7 +21,8 @@ static bool narrow_range(struct heft_range *range, PyObject *part)
     return true;
 }
 
-/* Ranges of the part of a tensor or slice: one for each dimension of the tensor. */
+/* Applies a list of parts (start, stop, is dropped) to a tensor, or to a slice of it. Gives a range for each
+ * dimension of the tensor. */
 static struct heft_range *narrow_ranges(const struct py_tensor *whole, PyObject *list)
 {
     const Py_ssize_t n = PyList_Size(list);

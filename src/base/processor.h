@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Sets of instructions, whose registers the operating system saves, too. */
+/* Instruction sets. The operating system must save their registers, too. */
 enum {
     HEFT_HAS_POPCNT = 1,
     HEFT_HAS_AVX = 2,
@@ -13,7 +13,7 @@ enum {
     HEFT_HAS_SHA = 16    /* SHA-256; on x86 with SSSE3 and SSE4.1, which code for it uses */
 };
 
-/* Whether the processor has all of these sets. */
+/* Whether all of these instruction sets can be used: HEFT_HAS_…, joined by |. */
 bool heft_processor_has(unsigned sets);
 
 #endif

@@ -1,9 +1,8 @@
-/* exec_memory.c: writes bytes that are in memory, as those of tensors of the caller, without a buffer
- * in between. Saving 1 GB in 300 tensors then takes 0.05 s less processor time. */
+/* exec_memory.c: writes bytes that are in memory already, as tensors of the caller are, without a
+ * buffer in between. Saving 1 GB in 300 tensors then takes 0.05 s less processor time. */
 #include "core/exec_parts.h"
 
-/* Address of the bytes of a chunk's part of an op, if they are in memory, as those of tensors of the
- * caller, and need no checksum; else NULL. */
+/* Address of n bytes of an op's data; NULL if they are not in memory, or need a checksum. */
 static const uint8_t *find_in_memory(const struct heft_exec *x, const struct heft_op *op,
                                      uint64_t from, uint64_t n)
 {
@@ -18,7 +17,8 @@ static const uint8_t *find_in_memory(const struct heft_exec *x, const struct hef
 
 #define MOST_PIECES 4 /* a chunk of more is cheaper to write with one call, from a buffer */
 
-/* Lists the pieces of a chunk that is in memory as a whole; 0 if it is not. */
+/* Lists address and length of the data of each op in a chunk. Returns their number; 0 if some are not
+ * in memory, or there are more than MOST_PIECES. */
 static size_t list_pieces(const struct heft_exec *x, const struct heft_exec_chunk *chunk,
                           const uint8_t **bytes, uint64_t *lengths)
 {

@@ -1,6 +1,7 @@
 /* exec_parts.h: state of a run, private to exec.c (cuts a plan into chunks, fills and writes
- * them), exec_memory.c (writes what is in memory), exec_stream.c (inflates deflated storages straight into the output) and exec_sums.c
- * (combines the CRCs of pieces: stored checksums, sums of the plan, late ops). */
+ * them), exec_memory.c (writes what is in memory), exec_stream.c (inflates deflated storages straight
+ * into the output) and exec_sums.c (combines the CRCs of pieces: stored checksums, sums of the plan,
+ * late ops). */
 #ifndef HEFT_EXEC_PARTS_H
 #define HEFT_EXEC_PARTS_H
 

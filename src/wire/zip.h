@@ -91,8 +91,8 @@ HEFT_CHECKED bool heft_zip_open_apart(struct heft_zip *out, const struct heft_so
                                       struct heft_error *err);
 /* zip_unread.c. Replaces the source of an archive by one that compares the local header of a record
  * that was left unread when the first of its payload is read: then HEFT_MALFORMED as from
- * heft_zip_open, or HEFT_UNSUPPORTED if the payload lies elsewhere. Nothing changes if none was left. Entries are copied; names must exist as long as
- * the source. The source below is closed with it. */
+ * heft_zip_open, or HEFT_UNSUPPORTED if the payload lies elsewhere. Nothing changes if none was left.
+ * Entries are copied; names must exist as long as the source. The source below is closed with it. */
 HEFT_CHECKED bool heft_zip_compare_later(const struct heft_zip *zip, struct heft_source *src,
                                          struct heft_arena *arena, struct heft_error *err);
 /* Opens an archive that may be truncated or damaged. If the directory is intact, payloads with

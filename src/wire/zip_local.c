@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 /* Bytes that are read after header and name: usually all extra fields, also torch's padding to 64 bytes,
- * and the begin of the payload. */
+ * and the first bytes of the payload. */
 #define GUESS 96
 #define PIECE ((size_t)64 << 10)
 #define PEEK  4096 /* packed bytes read for the begin of a record */
