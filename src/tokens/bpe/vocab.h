@@ -10,6 +10,8 @@
 
 #include "base/map.h"
 #include "heft/tokens.h"
+#include "tokens/prepare/added_tokens.h"
+#include "tokens/split/pretokens.h"
 
 #define HEFT_END_OF_TEXT "<|endoftext|>"
 #define HEFT_ID_BITS     20
@@ -67,7 +69,16 @@ struct heft_vocab {
     struct heft_strmap wholes;
     struct heft_special *specials; /* by id, each once; on the heap */
     size_t n_specials, cap_specials;
-    const char *unicode;       /* default version of Unicode, for its character classes */
+    const char *unicode; /* default version of Unicode, for its character classes */
+    /* How a text becomes pre-tokens. `family` names the split pattern for people: "gpt2", "llama3",
+     * "tokenizer.json". Without steps it is GPT-2's, by word_scan.h. */
+    const char *family;
+    struct heft_pretokens_step *steps;
+    size_t n_steps;
+    struct heft_pretokens *pretokens; /* the steps, compiled for the default version; NULL: none */
+    bool is_nfc;                      /* the text between added tokens is normalized first */
+    struct heft_added_token *added; /* special and others, in the order of the file; on the heap */
+    size_t n_added, cap_added;
     struct heft_error refusal; /* why text cannot be encoded, only ids decoded; HEFT_OK: it can */
     const char *doubt;         /* reason to doubt the pattern that the caller chose, or NULL */
     const char *remarks[HEFT_REMARKS]; /* by remark; NULL: does not apply */
