@@ -26,7 +26,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define TEXT  ((size_t)3 << 17) /* more than one job, so that a run can be resumed */
-#define MOST  8                 /* files of a run */
+#define MOST  16                /* files of a run */
 #define MAGIC 16                /* bytes before the pieces of a journal */
 #define PIECE 8                 /* bytes before the contents of a piece */
 
@@ -45,19 +45,23 @@ struct kind {
     const char *format;
     uint64_t shard_tokens;
     double val_fraction;
+    bool has_lengths;
     struct saved_set left, done; /* what an interrupted and an uninterrupted run leave */
 };
 
 static struct kind kinds[] = {
-    {.format = "bin"},      {.format = "bin", .shard_tokens = 90000, .val_fraction = 0.2},
-    {.format = "npz"},      {.format = "npy"},
-    {.format = "megatron"}, {.format = "llmc", .shard_tokens = 100000},
+    {.format = "bin"},
+    {.format = "bin", .shard_tokens = 90000, .val_fraction = 0.2, .has_lengths = true},
+    {.format = "npz"},
+    {.format = "npy", .has_lengths = true},
+    {.format = "megatron"},
+    {.format = "llmc", .shard_tokens = 100000},
     {.format = "ids"},
 };
 
 static struct {
     struct heft_vocab *v;
-    char *folder, *input, *output;
+    char *folder, *input, *output, *lengths;
     uint64_t resumed; /* bytes of the input that the last run did not read again */
 } set;
 
@@ -148,6 +152,8 @@ static bool encode(const struct kind *kind, bool resume, struct heft_error *err)
         .overwrite = true,
         .checkpoint = 1,
         .no_sync = true,
+        .eot = kind->has_lengths ? HEFT_EOT_ID : HEFT_EOT_DEFAULT,
+        .lengths = kind->has_lengths ? set.lengths : NULL,
     };
     struct heft_encoding *const e = heft_encode_plan(set.v, inputs, 1, &how, err);
     const bool ok = e && heft_encode_run(e, err);
@@ -227,6 +233,7 @@ static void delete_folder(void)
     heft_vocab_close(set.v);
     free(set.input);
     free(set.output);
+    free(set.lengths);
     heft_scratch_free(set.folder);
 }
 
@@ -243,6 +250,7 @@ static void set_up(void)
     expect(set.v != NULL);
     set.input = heft_scratch_path(set.folder, "in");
     set.output = heft_scratch_path(set.folder, "out.x");
+    set.lengths = heft_scratch_path(set.folder, "out.x.index");
     (void)atexit(delete_folder);
 }
 

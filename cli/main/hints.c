@@ -54,6 +54,7 @@ static const struct {
     {"option eot_token", "--eot-token"},
     {"option format", "--format"},
     {"option jsonl_key", "--jsonl"},
+    {"option lengths", "--lengths"},
     {"option metadata", "--metadata"},
     {"option overwrite", "-f"},
     {"option pattern", "--pattern"},

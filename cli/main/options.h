@@ -33,7 +33,7 @@ struct options {
     bool restore;                    /* explain --restore */
     /* encode and count */
     const char *vocab, *model, *format, *encoding, *errors, *eot, *jsonl_key;
-    const char *rejects, *split_pattern, *eot_token,
+    const char *lengths, *rejects, *split_pattern, *eot_token,
         *id_dtype; /* options --pattern, --eot-token, --dtype */
     const char *val_fraction;
     bool eot_each, eot_before, sort_inputs, allow_empty, each;

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_OF_OPTIONS = 8 }; /* paths that are no inputs */
+enum { MOST_OF_OPTIONS = 9 }; /* paths that are no inputs */
 
 static unsigned confined; /* set of enum heft_confined */
 static unsigned to_open;  /* inputs that the verb opens one by one */
@@ -71,6 +71,7 @@ static void add_outputs(struct paths *paths, const struct options *options)
         add_path(paths, options->output, HEFT_CONFINE_WRITE);
     add_path(paths, options->html, HEFT_CONFINE_WRITE);
     add_path(paths, options->rejects, HEFT_CONFINE_WRITE);
+    add_path(paths, options->lengths, HEFT_CONFINE_WRITE);
     /* It is read again, and may be HDF5. */
     if (options->verify)
         add_path(paths, options->output, HEFT_CONFINE_CHECKPOINT);

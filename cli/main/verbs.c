@@ -251,6 +251,8 @@ static const struct option_spec encode_own[] = {
          "token of --eot id, by its text or id (default <|endoftext|>)"),
     TEXT(0, "rejects", rejects, "FILE", "@files",
          "with --errors skip: write the skipped lines and the reasons"),
+    TEXT(0, "lengths", lengths, "FILE", "@files",
+         "write the end of each document, in tokens, beside bin, npy, llmc"),
     TEXT(0, "dtype", id_dtype, "DTYPE", "u16|u32",
          "size of an id, 2 or 4 bytes, in bin, npy, llmc, megatron (default 2 if all fit)"),
     FLAG(0, "eot-each", eot_each, "npz with --eot id: also after a document that ends an array"),

@@ -38,7 +38,7 @@ static bool is_same(const struct stat *a, const struct stat *b)
  * output. */
 static bool is_name_of_output(const char *list, const char *output)
 {
-    static const char *const ends[] = {".npz", ".npy", ".bin", ".idx"};
+    static const char *const ends[] = {".npz", ".npy", ".bin", ".idx", ".index"};
     const char *const dot = strrchr(output, '.');
     const size_t stem = dot ? (size_t)(dot - output) : strlen(output);
     const char *const end = strrchr(list, '.');
@@ -53,13 +53,12 @@ static bool is_name_of_output(const char *list, const char *output)
     return false;
 }
 
-static bool check_output(const struct options *options, struct heft_error *err)
+static bool check_output(const struct options *options, const char *output, struct heft_error *err)
 {
-    struct stat list, output;
+    struct stat list, beside;
 
-    if (!stat_directory_of(options->rejects, &list) ||
-        !stat_directory_of(options->output, &output) || !is_same(&list, &output) ||
-        !is_name_of_output(name_of(options->rejects), name_of(options->output)))
+    if (!stat_directory_of(options->rejects, &list) || !stat_directory_of(output, &beside) ||
+        !is_same(&list, &beside) || !is_name_of_output(name_of(options->rejects), name_of(output)))
         return true;
     return usage_error(err,
                        "--rejects %s: the output may have a file of that name; choose another name",
@@ -74,7 +73,8 @@ bool reject_list_check(const struct options *options, const struct heft_encoding
 
     if (!options->rejects)
         return true;
-    if (!check_output(options, err))
+    if (!check_output(options, options->output, err) ||
+        (options->lengths && !check_output(options, options->lengths, err)))
         return false;
     if (stat(options->rejects, &list) != 0)
         return true;

@@ -101,6 +101,7 @@ static struct heft_encoding *make_plan(const struct options *options, struct out
         .progress_ctx = progress,
         .written = is_stream(options) ? put_tokens : NULL,
         .written_ctx = out,
+        .lengths = options->lengths,
     };
 
     if (!fraction_of(options, &how.val_fraction, err))

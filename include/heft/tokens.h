@@ -219,6 +219,12 @@ struct heft_encode_options {
      * the run (HEFT_CANCELLED). A run that fails has passed the beginning of its output. */
     bool (*written)(void *ctx, const void *bytes, size_t n);
     void *written_ctx;
+    /* File beside a bin, npy or llmc, in its directory, with the number of tokens up to the end of
+     * each document, including its end-of-text id: u64, little-endian, as in the .index of
+     * datatrove. Requires eot ID or NONE. If there are several files, each has one of its own: to
+     * OUTPUT.END, .END is appended after each name; other names get the suffixes that the output
+     * gets. Of a document that continues in the next shard each part has an end. NULL: none */
+    const char *lengths;
 };
 
 struct heft_encode_summary {

@@ -205,7 +205,7 @@ def tokens(build, work):
         yield Case("decode", form, ["decode", ids, "-o", "text", "-f", "-q", *with_vocabulary], {"text": b"old"}, writes=True)
         yield Case("info", form, ["info", ids, "-q"])
         yield Case("explain", form, ["explain", ids, "-q"])
-    more = ["--jsonl", "t", "--errors", "skip", "--rejects", "rejects", "--lengths", "lengths"]
+    more = ["--jsonl", "t", "--eot", "id", "--errors", "skip", "--rejects", "rejects", "--lengths", "lengths"]
     yield Case("encode", "jsonl", ["encode", lines, "-o", "out.bin", *more, *with_vocabulary, "-q"], writes=True)
     yield Case("encode", "jsonl", ["encode", lines, "-o", "out.bin", *more, *with_vocabulary, "-q", "-f"],
                {"out.bin": b"old", "rejects": b"old", "lengths": b"old"}, writes=True)

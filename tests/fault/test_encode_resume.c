@@ -26,7 +26,7 @@
 struct trial {
     struct heft_vocab *v;
     char *folder, *input, *output;
-    const char *format, *jsonl_key;
+    const char *format, *jsonl_key, *lengths;
     uint64_t shard_tokens, combine;
     bool syncs; /* fsync takes most of the time */
     struct heft_encode_summary sum;
@@ -56,6 +56,8 @@ static bool encode_once(struct trial *t, bool resume, struct heft_error *err)
         .shard_tokens = t->shard_tokens,
         .resume = resume,
         .checkpoint = 1,
+        .eot = t->lengths ? HEFT_EOT_ID : HEFT_EOT_DEFAULT,
+        .lengths = t->lengths,
         .no_sync = !t->syncs,
         .progress = note_first,
         .progress_ctx = t,
@@ -351,6 +353,27 @@ static void test_short_files(void **state)
     end(&t);
 }
 
+/* Ends of documents: more than fit into their buffer, and documents that continue in the next
+ * shard. */
+static void test_lengths(void **state)
+{
+    struct trial t = begin();
+    struct heft_error err = {0};
+    char *const lengths = heft_scratch_path(t.folder, "out.x.index");
+
+    (void)state;
+    t.lengths = lengths;
+    t.jsonl_key = "t";
+    t.format = "bin";
+    write_lines(&t, 10, TEXT);
+    assert_true(encode_once(&t, false, &err));
+    assert_true(try_kills(&t, list(&t, true).sum) > 0);
+    t.jsonl_key = NULL;
+    try_format(&t, "llmc", 100000);
+    free(lengths);
+    end(&t);
+}
+
 /* ---- a journal ------------------------------------------------------------------------------ */
 
 static bool count_record(void *ctx, bool goes_on, struct heft_cur *piece, struct heft_error *err)
@@ -417,7 +440,7 @@ int main(void)
         cmocka_unit_test(test_journal),     cmocka_unit_test(test_npz),
         cmocka_unit_test(test_bin),         cmocka_unit_test(test_megatron),
         cmocka_unit_test(test_lines),       cmocka_unit_test(test_many),
-        cmocka_unit_test(test_short_files),
+        cmocka_unit_test(test_short_files), cmocka_unit_test(test_lengths),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -116,6 +116,53 @@ static bool check_places(const struct heft_encoding *e, struct heft_error *err)
                      "option eot_before: npz always has the id between documents");
 }
 
+/* Bytes of the directory of a path, without "./" at its beginning. */
+static struct heft_str folder_of(const char *path)
+{
+    const char *slash, *begin = path;
+
+    while (begin[0] == '.' && begin[1] == '/')
+        begin += 2;
+    slash = strrchr(begin, '/');
+    return (struct heft_str){begin, slash ? (size_t)(slash + 1 - begin) : 0};
+}
+
+/* The journal names files in the directory of the output only. */
+static bool check_lengths_path(const struct heft_encoding *e, struct heft_error *err)
+{
+    const char *path = e->options.lengths;
+    const struct heft_str folder = folder_of(path);
+
+    if (!folder.p[folder.n])
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "option lengths: %s is not a file name",
+                         path);
+    if (heft_encode_streams(e))
+        return check_device(path, err);
+    if (strcmp(path, e->output) == 0 || !heft_str_eq(folder, folder_of(e->output)))
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "option lengths: %s: expected another file in the directory of the output",
+                         path);
+    return true;
+}
+
+static bool check_lengths(const struct heft_encoding *e, struct heft_error *err)
+{
+    const char *name = e->format ? e->format->name : NULL;
+
+    if (!e->options.lengths)
+        return true;
+    if (!name || (e->format != &heft_tokens_bin && e->format != &heft_tokens_npy &&
+                  e->format != &heft_tokens_llmc))
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "option lengths requires option format bin, npy or llmc%s",
+                         name && e->format->index ? "; this format has its own index" : "");
+    if (e->accumulates)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "option lengths requires option eot id or none: as text, " HEFT_END_OF_TEXT
+                         " is encoded together with the documents");
+    return check_lengths_path(e, err);
+}
+
 static bool choose_separator(struct heft_encoding *e, struct heft_error *err)
 {
     struct heft_encode_options *o = &e->options;
@@ -173,7 +220,7 @@ static bool check_options(struct heft_encoding *e, struct heft_error *err)
     if (o->encoding && !heft_charset_of(o->encoding, &e->text.encoding, err))
         return false;
     return (!o->output || choose_format(e, err)) && choose_separator(e, err) &&
-           choose_width(e, err);
+           check_lengths(e, err) && choose_width(e, err);
 }
 
 static bool find_arrays(struct heft_encoding *e, struct heft_error *err)

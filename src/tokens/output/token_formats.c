@@ -14,9 +14,9 @@
 #define LENGTH      4  /* bytes of a row: the length of a sequence */
 #define DIGITS      10 /* digits of an id; 11 characters with its blank */
 
-static bool begin_plain(struct heft_token_file *f, const char *path, struct heft_error *err)
+static bool begin_plain(struct heft_token_file *f, struct heft_error *err)
 {
-    (void)f, (void)path, (void)err;
+    (void)f, (void)err;
     return true;
 }
 
@@ -42,12 +42,11 @@ static bool npy_header(struct heft_token_file *f, struct heft_buf *buf, struct h
     return heft_buf_ok(buf, err);
 }
 
-static bool begin_npy(struct heft_token_file *f, const char *path, struct heft_error *err)
+static bool begin_npy(struct heft_token_file *f, struct heft_error *err)
 {
     struct heft_buf buf = {0};
     const bool ok = npy_header(f, &buf, err) && heft_token_put(f, buf.p, buf.n, err);
 
-    (void)path;
     heft_buf_release(&buf);
     return ok;
 }
@@ -63,11 +62,10 @@ static bool end_npy(struct heft_token_file *f, struct heft_error *err)
 
 /* ---- llm.c ---------------------------------------------------------------------------------- */
 
-static bool begin_llmc(struct heft_token_file *f, const char *path, struct heft_error *err)
+static bool begin_llmc(struct heft_token_file *f, struct heft_error *err)
 {
     static const uint8_t zeros[LLMC_HEADER];
 
-    (void)path;
     return heft_token_put(f, zeros, sizeof zeros, err);
 }
 
@@ -87,14 +85,6 @@ static bool end_llmc(struct heft_token_file *f, struct heft_error *err)
 }
 
 /* ---- Megatron ------------------------------------------------------------------------------- */
-
-static bool begin_megatron(struct heft_token_file *f, const char *path, struct heft_error *err)
-{
-    const size_t n = strlen(path), stem = n >= 4 && strcmp(path + n - 4, ".bin") == 0 ? n - 4 : n;
-    const char *index = heft_arena_printf(f->mem, err, "%.*s.idx", (int)stem, path);
-
-    return index && heft_sink_add_growing(f->sink, index, &f->beside, err);
-}
 
 static bool unit_megatron(struct heft_token_file *f, struct heft_error *err)
 {
@@ -251,7 +241,8 @@ const struct heft_token_format heft_tokens_llmc = {.name = "llmc",
                                                    .end = end_llmc};
 const struct heft_token_format heft_tokens_megatron = {.name = "megatron",
                                                        .extension = ".idx",
-                                                       .begin = begin_megatron,
+                                                       .index = ".idx",
+                                                       .begin = begin_plain,
                                                        .unit = unit_megatron,
                                                        .end = end_megatron,
                                                        .row = LENGTH,

@@ -394,9 +394,8 @@ static bool load_npz(struct heft_token_file *f, struct heft_cur *record, struct 
 
 /* ---- functions of the format ----------------------------------------------------------------- */
 
-static bool begin_npz(struct heft_token_file *f, const char *path, struct heft_error *err)
+static bool begin_npz(struct heft_token_file *f, struct heft_error *err)
 {
-    (void)path;
     if (!f->npz)
         f->npz = heft_calloc(1, sizeof *f->npz, err);
     if (!f->npz)

@@ -1,4 +1,4 @@
-/* token_out.c: tracks, files and their names, common to all formats. */
+/* token_out.c: tracks and files, common to all formats. */
 #include "tokens/input/npz_in.h"
 #include "tokens/output/token_out_parts.h"
 
@@ -39,60 +39,42 @@ const char *heft_token_extension_of(const char *path)
     return dot;
 }
 
-/* ---- names of files ------------------------------------------------------------------------- */
-
-static bool is_folder(const struct heft_token_out *out)
-{
-    return ends_in(out->how.path, "/");
-}
-
-/* Splits the path of the output: "dir/name.ext" → "dir/name" and ".ext". */
-static void split_name(struct heft_token_out *out)
-{
-    const char *path = out->how.path, *dot = heft_token_extension_of(path);
-
-    out->stem = (struct heft_str){path, (size_t)(dot - path)};
-    out->extension = heft_str_of(is_folder(out) ? heft_token_extension(out->how.format) : dot);
-}
-
-/* NAME.ext, NAME_train.ext, NAME_000000.ext, NAME_train_000000.ext; in a directory tokens.ext,
- * train.ext … */
-static const char *name_of(struct heft_token_out *out, const struct heft_token_track *track,
-                           struct heft_error *err)
-{
-    const struct heft_str stem = out->stem, extension = out->extension;
-    const char *between = heft_token_out_between(out, track);
-
-    if (out->how.shard_tokens == 0)
-        return heft_arena_printf(&out->mem, err, "%.*s%s%s%.*s", (int)stem.n, stem.p, between,
-                                 track->suffix, (int)extension.n, extension.p);
-    return heft_arena_printf(&out->mem, err, "%.*s%s%s_%06" PRIu32 "%.*s", (int)stem.n, stem.p,
-                             between, track->suffix, track->files, (int)extension.n, extension.p);
-}
-
 /* ---- files of a track ----------------------------------------------------------------------- */
+
+/* Adds the files of the track's next shard to the sink: an index comes last. */
+static bool add_files(struct heft_token_out *out, struct heft_token_track *track,
+                      struct heft_error *err)
+{
+    uint32_t index[HEFT_COUNT(out->series)] = {0};
+
+    for (unsigned i = out->how.written ? 1 : 0; i < out->n_series; i++) {
+        const char *path = heft_token_out_file(out, track, i, err);
+
+        if (!path || !heft_sink_add_growing(out->sink, path, &index[i], err))
+            return false;
+    }
+    track->file.index = index[0];
+    track->file.beside = index[1];
+    return true;
+}
 
 static bool begin_file(struct heft_token_out *out, struct heft_token_track *track,
                        struct heft_error *err)
 {
     struct heft_token_file *f = &track->file;
-    const char *path;
 
     if (f->is_open)
         return true;
-    path = name_of(out, track, err);
-    if (!path)
+    if (!heft_token_buffers(f, err))
         return false;
-    if (!f->buffer && !(f->buffer = heft_alloc(HEFT_TOKEN_BUFFER, err)))
-        return false;
-    f->at = f->tokens = f->units = f->unit_tokens = 0;
-    f->n_buffer = 0;
+    f->at = f->tokens = f->units = f->unit_tokens = f->ends_at = 0;
+    f->n_buffer = f->n_ends = 0;
     f->saved_rows = 0;
-    if (!out->how.written && !heft_sink_add_growing(out->sink, path, &f->index, err))
+    if (!add_files(out, track, err))
         return false;
     track->files++;
     f->is_open = true;
-    return out->how.format->begin(f, path, err);
+    return out->how.format->begin(f, err);
 }
 
 static bool end_file(struct heft_token_out *out, struct heft_token_track *track,
@@ -103,7 +85,10 @@ static bool end_file(struct heft_token_out *out, struct heft_token_track *track,
     if (!f->is_open)
         return true;
     f->is_open = false;
-    if (!out->how.format->end(f, err) || !heft_token_flush(f, err))
+    if (f->unit_tokens > 0 && !heft_token_put_end(f, err))
+        return false;
+    if (!out->how.format->end(f, err) || !heft_token_flush(f, err) ||
+        !heft_token_flush_ends(f, err))
         return false;
     heft_row_store_release(&f->rows);
     return true;
@@ -192,7 +177,8 @@ bool heft_token_out_unit(struct heft_token_out *out, struct heft_error *err)
 {
     struct heft_token_track *track = track_of(out);
 
-    if (!begin_file(out, track, err) || !out->how.format->unit(&track->file, err))
+    if (!begin_file(out, track, err) || !out->how.format->unit(&track->file, err) ||
+        !heft_token_put_end(&track->file, err))
         return false;
     track->file.units++;
     track->file.unit_tokens = 0;
@@ -277,7 +263,8 @@ const char *heft_token_out_path(const struct heft_token_out *out, size_t i)
 bool heft_token_out_flush(struct heft_token_out *out, struct heft_error *err)
 {
     for (int i = 0; i < 2; i++)
-        if (out->tracks[i].file.is_open && !heft_token_flush(&out->tracks[i].file, err))
+        if (out->tracks[i].file.is_open && (!heft_token_flush(&out->tracks[i].file, err) ||
+                                            !heft_token_flush_ends(&out->tracks[i].file, err)))
             return false;
     return true;
 }
@@ -293,7 +280,7 @@ bool heft_token_out_begin(struct heft_token_out *out, struct heft_error *err)
 /* For -o DIR/. */
 static bool make_folder(struct heft_token_out *out, struct heft_error *err)
 {
-    const char *path = heft_arena_text(&out->mem, out->stem, err);
+    const char *path = heft_arena_text(&out->mem, out->series[0].stem, err);
 
     return path && (heft_sink_folder(out->sink, path, err) || heft_error_file(err, path));
 }
@@ -309,7 +296,6 @@ struct heft_token_out *heft_token_out_new(const struct heft_token_out_how *how,
         return NULL;
     out->how = *how;
     out->sink = heft_sink_new(&how->sink, err);
-    out->tracks[1].suffix = "val";
     for (int i = 0; i < 2; i++) {
         out->tracks[i].file.sink = out->sink;
         out->tracks[i].file.how = &out->how;
@@ -317,9 +303,8 @@ struct heft_token_out *heft_token_out_new(const struct heft_token_out_how *how,
         out->tracks[i].file.rows =
             (struct heft_row_store){.width = how->format->row, .what = how->format->rows_are};
     }
-    split_name(out);
-    out->tracks[0].suffix = how->val_fraction > 0 ? "train" : is_folder(out) ? "tokens" : "";
-    if (out->sink && (!is_folder(out) || make_folder(out, err)))
+    heft_token_out_name(out);
+    if (out->sink && (!heft_token_out_is_folder(out) || make_folder(out, err)))
         return out;
     heft_token_out_free(out);
     return NULL;
@@ -334,6 +319,7 @@ void heft_token_out_free(struct heft_token_out *out)
             out->how.format->release(&out->tracks[i].file);
         heft_row_store_release(&out->tracks[i].file.rows);
         heft_free(out->tracks[i].file.buffer);
+        heft_free(out->tracks[i].file.ends);
     }
     heft_sink_free(out->sink);
     heft_job_release(&out->spare);

@@ -8,7 +8,11 @@
  *     ids        decimals, a line for each unit
  *
  * A unit is a document, or several joined by --combine. With a share for validation each unit goes
- * to one of two tracks. A track is a series of shards, or one file. */
+ * to one of two tracks. A track is a series of shards, or one file.
+ *
+ * Ends of documents, in a file beside bin, npy and llmc: for each document the number of ids up to
+ * its end, u64, as in the .index of datatrove. If a document continues in the next shard, each of
+ * its parts has an end, so that the last end of a file is its number of ids. */
 #ifndef HEFT_TOKEN_OUT_H
 #define HEFT_TOKEN_OUT_H
 
@@ -23,26 +27,30 @@ struct heft_token_out_how {
     uint64_t shard_tokens; /* ids of a shard; 0: one file */
     double val_fraction;   /* fraction of the units for validation; 0: none */
     uint32_t vocab_size;
-    unsigned width;  /* bytes of an id: 2 or 4 */
-    bool has_arrays; /* inputs include .npz: their arrays change the numbers of ours */
+    unsigned width;      /* bytes of an id: 2 or 4 */
+    bool has_arrays;     /* inputs include .npz: their arrays change the numbers of ours */
+    const char *lengths; /* path of a file with the ends of documents; NULL: none */
     struct heft_sink_options sink;
     bool (*written)(void *ctx, const void *bytes,
                     size_t n); /* receives the bytes; NULL: they go to files of the sink */
     void *written_ctx;
 };
 
-/* One file being written, or two that belong together. */
+/* One file being written, with those beside it. */
 struct heft_token_file {
     struct heft_sink *sink;
     const struct heft_token_out_how *how;
     struct heft_arena *mem;
     uint32_t index;  /* index of the file in the sink */
-    uint32_t beside; /* index of the file beside it */
+    uint32_t beside; /* index of the first file beside it */
     uint64_t at;     /* bytes so far, including `buffer` */
     uint64_t tokens, units;
     uint64_t unit_tokens; /* ids of the open unit */
     uint8_t *buffer;
     size_t n_buffer;
+    uint8_t *ends;    /* buffer of the ends of documents; NULL: they are not written */
+    size_t n_ends;    /* bytes in it */
+    uint64_t ends_at; /* bytes of ends so far, including `ends` */
     struct heft_npz_state *npz;
     struct heft_row_store
         rows;            /* data of each array or sequence that is written at the file's end */
@@ -52,8 +60,9 @@ struct heft_token_file {
 
 struct heft_token_format {
     const char *name, *extension;
-    bool exact; /* shards are split within units */
-    bool (*begin)(struct heft_token_file *f, const char *path, struct heft_error *err);
+    const char *index; /* extension of the file beside it; NULL: none */
+    bool exact;        /* shards are split within units */
+    bool (*begin)(struct heft_token_file *f, struct heft_error *err);
     bool (*unit)(struct heft_token_file *f, struct heft_error *err);
     bool (*end)(struct heft_token_file *f, struct heft_error *err);
     void (*release)(struct heft_token_file *f);
@@ -73,6 +82,12 @@ struct heft_token_format {
     void (*save)(const struct heft_token_file *f, struct heft_buf *record);
     bool (*load)(struct heft_token_file *f, struct heft_cur *record, struct heft_error *err);
 };
+
+/* Whether the first file beside the ids has the ends of documents. */
+static inline bool heft_token_has_ends(const struct heft_token_out_how *how)
+{
+    return how->lengths != NULL;
+}
 
 extern const struct heft_token_format heft_tokens_npz, heft_tokens_npy, heft_tokens_bin,
     heft_tokens_llmc, heft_tokens_megatron, heft_tokens_ids;

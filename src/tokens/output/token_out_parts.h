@@ -13,26 +13,53 @@ struct heft_token_track {
     uint64_t tokens; /* ids in all files of the track */
 };
 
+/* Files with names STEM[_SUFFIX][_000000]EXTENSION END. */
+struct heft_token_series {
+    struct heft_str stem, extension;
+    const char *end;
+    bool is_apart; /* its stem is not that of the ids */
+};
+
 struct heft_token_out {
     struct heft_token_out_how how;
     struct heft_sink *sink;
     struct heft_arena mem;
-    struct heft_str stem, extension;
+    struct heft_token_series series[3]; /* the ids; then the files beside them */
+    unsigned n_series;
     struct heft_token_track tracks[2];
     uint64_t units;
     struct heft_job spare; /* for ids of an .npz */
 };
 
-/* Writes out the buffer (token_file.c). */
+/* ---- token_file.c ------------------------------------------------------------------------ */
+
+/* Allocates the buffers of a file, unless it has them. */
+HEFT_CHECKED bool heft_token_buffers(struct heft_token_file *f, struct heft_error *err);
+/* Writes out the buffer of ids. */
 HEFT_CHECKED bool heft_token_flush(struct heft_token_file *f, struct heft_error *err);
-/* Writes out the buffers of all open files. */
+/* Appends the end of a document, after the ids written so far, if ends are written. */
+HEFT_CHECKED bool heft_token_put_end(struct heft_token_file *f, struct heft_error *err);
+HEFT_CHECKED bool heft_token_flush_ends(struct heft_token_file *f, struct heft_error *err);
+
+/* Writes out the buffers of all open files (token_out.c). */
 HEFT_CHECKED bool heft_token_out_flush(struct heft_token_out *out, struct heft_error *err);
 
-/* ---- token_sets.c ------------------------------------------------------------------------ */
+/* ---- token_names.c ----------------------------------------------------------------------- */
 
-/* Separator between the stem of a track's file names and its suffix: "_" or "". */
-const char *heft_token_out_between(const struct heft_token_out *out,
-                                   const struct heft_token_track *track);
+/* Determines the series of the output, and the suffixes of its tracks. */
+void heft_token_out_name(struct heft_token_out *out);
+/* Whether the output is a directory, DIR/. */
+bool heft_token_out_is_folder(const struct heft_token_out *out);
+/* Path of the track's next file in a series; allocated in out->mem. */
+const char *heft_token_out_file(struct heft_token_out *out, const struct heft_token_track *track,
+                                unsigned index, struct heft_error *err);
+/* Whether a name without directory is that of a shard of the track, in any series, and its number. */
+bool heft_token_out_number(const struct heft_token_out *out, const struct heft_token_track *track,
+                           struct heft_str name, uint64_t *number);
+/* Whether the output, `ctx`, can have a file of this name. */
+bool heft_token_out_is_ours(void *ctx, struct heft_str name);
+
+/* ---- token_sets.c ------------------------------------------------------------------------ */
 
 /* Finds shards of this name series that `out` has not written, or all before it has written any.
  * Refuses them, or retires them with `overwrite`. */

@@ -124,7 +124,8 @@ static bool load_track(const struct heft_token_out *out, struct heft_token_track
     f->tokens = heft_cur_u64(record);
     f->units = heft_cur_u64(record);
     f->unit_tokens = heft_cur_u64(record);
-    if (!f->buffer && !(f->buffer = heft_alloc(HEFT_TOKEN_BUFFER, err)))
+    f->ends_at = f->units * 8; /* ends of parts are written when a file ends */
+    if (!heft_token_buffers(f, err))
         return false;
     if (f->is_open && out->how.format->load && !out->how.format->load(f, record, err))
         return false;
@@ -156,43 +157,10 @@ bool heft_token_out_load(struct heft_token_out *out, struct heft_cur *record,
     return true;
 }
 
-static bool take_end(struct heft_str *s, const char *end, size_t n)
-{
-    if (s->n < n || memcmp(s->p + s->n - n, end, n) != 0)
-        return false;
-    s->n -= n;
-    return true;
-}
-
-/* Whether name_of or a format gives such names: STEM[_][train|val|tokens][_000000].ext */
-static bool is_ours(void *ctx, struct heft_str name)
-{
-    const struct heft_token_out *out = ctx;
-    const size_t before = folder_of(out).n, n = out->stem.n - before;
-    struct heft_str rest = name;
-    size_t digits = 0;
-
-    if (name.n < n || memcmp(name.p, out->stem.p + before, n) != 0)
-        return false;
-    rest.p += n;
-    rest.n -= n;
-    if (!take_end(&rest, ".idx", 4) && !take_end(&rest, out->extension.p, out->extension.n))
-        return false;
-    (void)take_end(&rest, out->extension.p, out->extension.n); /* two extensions: o.x and o.x.idx */
-    while (digits < rest.n && rest.p[rest.n - 1 - digits] >= '0' &&
-           rest.p[rest.n - 1 - digits] <= '9')
-        digits++;
-    if (digits >= 6 && digits < rest.n && rest.p[rest.n - 1 - digits] == '_')
-        rest.n -= digits + 1;
-    return rest.n == 0 || heft_str_eq(rest, HEFT_STR("_train")) ||
-           heft_str_eq(rest, HEFT_STR("_val")) || heft_str_eq(rest, HEFT_STR("train")) ||
-           heft_str_eq(rest, HEFT_STR("val")) || heft_str_eq(rest, HEFT_STR("tokens"));
-}
-
 bool heft_token_out_sweep(struct heft_token_out *out, const struct heft_sink *sink,
                           struct heft_error *err)
 {
-    return heft_sink_sweep(sink, folder_of(out), is_ours, out, err);
+    return heft_sink_sweep(sink, folder_of(out), heft_token_out_is_ours, out, err);
 }
 
 bool heft_token_out_reopen(struct heft_token_out *out, struct heft_error *err)

@@ -8,52 +8,13 @@
  * commit. */
 #include "tokens/output/token_out_parts.h"
 
-#define DIGITS 6 /* least number of digits */
-
-const char *heft_token_out_between(const struct heft_token_out *out,
-                                   const struct heft_token_track *track)
-{
-    return *track->suffix && out->stem.n > heft_path_folder(out->how.path) ? "_" : "";
-}
-
-static bool take_front(struct heft_str *s, struct heft_str front)
-{
-    if (!heft_str_starts(*s, front))
-        return false;
-    s->p += front.n;
-    s->n -= front.n;
-    return true;
-}
-
-/* Parses STEM[_][SUFFIX]_000000 with our extension; *number is the number of the shard. */
-static bool number_of(const struct heft_token_out *out, const struct heft_token_track *track,
-                      struct heft_str name, uint64_t *number)
-{
-    const size_t folder = heft_path_folder(out->how.path);
-    const struct heft_str stem = {out->stem.p + folder, out->stem.n - folder};
-    size_t digits = 0;
-
-    if (!take_front(&name, stem) ||
-        !take_front(&name, heft_str_of(heft_token_out_between(out, track))) ||
-        !take_front(&name, heft_str_of(track->suffix)) || !take_front(&name, HEFT_STR("_")))
-        return false;
-    *number = 0;
-    for (; digits < name.n && name.p[digits] >= '0' && name.p[digits] <= '9'; digits++)
-        *number = *number < UINT32_MAX ? *number * 10 + (uint64_t)(name.p[digits] - '0') : *number;
-    name.p += digits;
-    name.n -= digits;
-    return digits >= DIGITS &&
-           (heft_str_eq(name, out->extension) ||
-            (out->how.format == &heft_tokens_megatron && heft_str_eq(name, HEFT_STR(".idx"))));
-}
-
 static bool is_stale(const struct heft_token_out *out, const char *name)
 {
     const int tracks = out->how.val_fraction > 0 ? 2 : 1;
     uint64_t number;
 
     for (int i = 0; i < tracks; i++)
-        if (number_of(out, &out->tracks[i], heft_str_of(name), &number))
+        if (heft_token_out_number(out, &out->tracks[i], heft_str_of(name), &number))
             return number >= out->tracks[i].files;
     return false;
 }
