@@ -32,4 +32,13 @@ static inline bool heft_utf8_is_tail(uint8_t byte)
     return (byte & 0xC0) == 0x80;
 }
 
+/* The place of the character that ends at `at`, which is above 0, in valid UTF-8. */
+static inline size_t heft_utf8_before(const uint8_t *text, size_t at)
+{
+    do
+        at--;
+    while (heft_utf8_is_tail(text[at]));
+    return at;
+}
+
 #endif
