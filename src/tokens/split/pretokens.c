@@ -1,0 +1,231 @@
+/* pretokens.c: chains of pre-tokenizers.
+ *
+ * The usual chain is one pattern that matches everywhere: its words are found by word_rows.c. For
+ * all others, division descends: each piece of a step is divided by the next one, and the pieces of
+ * the last step are the pre-tokens. */
+#include "tokens/split/pretokens.h"
+
+#include "tokens/split/pretoken_pieces.h"
+
+#define STEPS_MAX 16
+#define SPAN      4096 /* bytes that are looked at first */
+#define TRIES     64   /* entries that are tried as places to continue */
+
+struct heft_pretokens {
+    struct heft_piece_step steps[STEPS_MAX];
+    size_t n;
+    bool is_plain; /* one step, all of whose matches are the pre-tokens */
+};
+
+/* Writes a text as a pattern. */
+static void quote_literal(struct heft_buf *out, struct heft_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if (strchr("\\.+*?()|[]{}^$#&-~", text.p[i]) && text.p[i])
+            heft_buf_char(out, '\\');
+        heft_buf_char(out, text.p[i]);
+    }
+}
+
+static bool compile_step(struct heft_piece_step *out, const struct heft_pretokens_step *step,
+                         const char *unicode, struct heft_error *err)
+{
+    struct heft_buf quoted = {0};
+    struct heft_str pattern = step->pattern;
+    bool ok = true;
+
+    if (step->is_literal) {
+        quote_literal(&quoted, step->pattern);
+        ok = heft_buf_ok(&quoted, err);
+        pattern = (struct heft_str){quoted.p, quoted.n};
+    }
+    if (ok)
+        out->splitter = heft_splitter_compile(pattern, step->engine, unicode, err);
+    out->behavior = step->behavior;
+    out->invert = step->invert;
+    heft_buf_release(&quoted);
+    return out->splitter;
+}
+
+static bool is_plain_step(const struct heft_piece_step *step)
+{
+    return step->splitter->rows.ascii &&
+           (step->behavior == HEFT_BEHAVIOR_ISOLATED ||
+            (step->behavior == HEFT_BEHAVIOR_REMOVED && step->invert));
+}
+
+struct heft_pretokens *heft_pretokens_new(const struct heft_pretokens_step *steps, size_t n,
+                                          const char *unicode, struct heft_error *err)
+{
+    struct heft_pretokens *p = NULL;
+    bool ok =
+        n <= STEPS_MAX || heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                                    "chain has %zu pre-tokenizers, the limit is %d", n, STEPS_MAX);
+
+    p = ok ? heft_calloc(1, sizeof *p, err) : NULL;
+    ok = p != NULL;
+    for (; ok && p->n < n; p->n++)
+        ok = compile_step(&p->steps[p->n], &steps[p->n], unicode, err);
+    if (ok) {
+        p->is_plain = n == 1 && is_plain_step(&p->steps[0]);
+        return p;
+    }
+    heft_pretokens_free(p);
+    return NULL;
+}
+
+void heft_pretokens_free(struct heft_pretokens *p)
+{
+    for (size_t i = 0; p && i < p->n; i++)
+        heft_splitter_free(p->steps[i].splitter);
+    heft_free(p);
+}
+
+/* A division in progress. */
+struct division {
+    const struct heft_pretokens *p;
+    const uint8_t *text;
+    uint32_t *starts;
+    size_t n_starts, room;
+    size_t n_safe; /* entries up to the last one at which division may begin anew */
+};
+
+static bool emit(struct division *d, size_t end, bool is_dropped)
+{
+    if (d->n_starts == d->room)
+        return false;
+    if (is_dropped)
+        d->starts[d->n_starts - 1] |= HEFT_PRETOKEN_DROPPED;
+    d->starts[d->n_starts++] = (uint32_t)end;
+    return true;
+}
+
+/* Divides text[at, end) by the steps from `step` on. is_last: the stretch ends at `end`. is_safe:
+ * division may begin anew at its pieces, because no match of an earlier step contains them. Returns
+ * false if more text or more room is needed. */
+static bool divide(struct division *d, size_t step, size_t at, size_t end, bool is_last,
+                   bool is_safe)
+{
+    struct heft_piece_finder finder = {&d->p->steps[step], d->text, end, is_last, 0, 0};
+
+    if (step == d->p->n)
+        return is_last && emit(d, end, false);
+    while (at < end) {
+        const struct heft_piece piece = heft_piece_at(&finder, at);
+        bool ok = piece.end > at;
+
+        if (ok && piece.is_dropped)
+            ok = emit(d, piece.end, true);
+        else if (ok)
+            ok = divide(d, step + 1, at, piece.end, !piece.is_open, is_safe && piece.is_gap);
+        if (ok && is_safe)
+            d->n_safe = d->n_starts;
+        if (!ok || piece.is_open)
+            return false;
+        at = piece.end;
+    }
+    return is_last;
+}
+
+/* Whether division from x, which is within the piece, gives the rest of the piece and ends where the
+ * piece ends. */
+static bool continues_piece(struct heft_piece_finder *finder, const struct heft_piece *piece,
+                            size_t x)
+{
+    struct heft_piece rest;
+
+    if (piece->is_dropped)
+        return false;
+    if (piece->is_gap)
+        return true;
+    rest = heft_piece_at(finder, x);
+    return !rest.is_open && rest.end == piece->end && !rest.is_dropped;
+}
+
+/* Whether division of text[at, end) may begin anew at x: at each step a piece begins there, or the
+ * piece around it would be continued. */
+static bool may_begin_at(const struct division *d, size_t x, size_t at, size_t end, bool is_last)
+{
+    for (size_t step = 0; step < d->p->n; step++) {
+        struct heft_piece_finder finder = {&d->p->steps[step], d->text, end, is_last, 0, 0};
+        struct heft_piece piece = heft_piece_at(&finder, at);
+
+        while (piece.end <= x && piece.end > at) {
+            if (piece.end == x)
+                return true;
+            at = piece.end;
+            piece = heft_piece_at(&finder, at);
+        }
+        if (piece.end <= x || !continues_piece(&finder, &piece, x))
+            return false;
+        end = piece.end;
+        is_last = !piece.is_open;
+    }
+    return false;
+}
+
+/* All entries are within one match of an early step. Returns the number of entries up to the last
+ * one at which division may begin anew. */
+static size_t find_safe_entry(const struct division *d, size_t end, bool is_last)
+{
+    for (size_t i = d->n_starts; i > 1 && d->n_starts - i < TRIES; i--)
+        if (may_begin_at(d, d->starts[i - 1] & ~HEFT_PRETOKEN_DROPPED,
+                         d->starts[0] & ~HEFT_PRETOKEN_DROPPED, end, is_last))
+            return i;
+    return 1;
+}
+
+static size_t divide_span(const struct heft_pretokens *p, const uint8_t *text, size_t end,
+                          size_t at, bool is_last, uint32_t *starts, size_t room)
+{
+    struct division d = {p, text, starts, 1, room, 1};
+
+    starts[0] = (uint32_t)at;
+    divide(&d, 0, at, end, is_last, true);
+    if (d.n_safe == 1 && d.n_starts == room)
+        d.n_safe = find_safe_entry(&d, end, is_last);
+    return d.n_safe;
+}
+
+/* Begin of the character that contains the byte at `at`. */
+static size_t character_begin(const uint8_t *text, size_t at)
+{
+    while (at && heft_utf8_is_tail(text[at]))
+        at--;
+    return at;
+}
+
+size_t heft_pretokens_scan(const struct heft_pretokens *p, const uint8_t *text, size_t n, size_t at,
+                           bool is_last, uint32_t *starts, size_t room)
+{
+    size_t span = SPAN > 8 * room ? SPAN : 8 * room;
+
+    if (p->is_plain)
+        return heft_word_rows_scan(p->steps[0].splitter, text, n, at, is_last, starts, room);
+    for (;; span *= 2) {
+        const bool is_whole = span >= n - at;
+        const size_t end = is_whole ? n : character_begin(text, at + span);
+        const size_t found = divide_span(p, text, end, at, is_whole && is_last, starts, room);
+
+        if (found > 1 || is_whole)
+            return found;
+    }
+}
+
+bool heft_pretokens_is_one(const struct heft_pretokens *p, const uint8_t *text, size_t n)
+{
+    uint32_t starts[3];
+
+    return heft_pretokens_scan(p, text, n, 0, true, starts, 3) == 2 && starts[0] == 0 &&
+           starts[1] == n;
+}
+
+size_t heft_pretokens_cut_before(const struct heft_pretokens *p, const uint8_t *text, size_t n,
+                                 size_t at)
+{
+    (void)p;
+    (void)text;
+    (void)n;
+    (void)at;
+    return 0;
+}

@@ -1,0 +1,144 @@
+/* splitter.c: compiles split patterns, and matches them one at a time. */
+#include "tokens/split/splitter.h"
+
+#include "tokens/split/splitter_tables.h"
+
+static bool find_unicode(const char *unicode, enum heft_unicode *version, struct heft_error *err)
+{
+    *version = unicode && strcmp(unicode, "17.0") == 0 ? HEFT_UNICODE_17 : HEFT_UNICODE_16;
+    return !unicode || strcmp(unicode, "16.0") == 0 || *version == HEFT_UNICODE_17 ||
+           heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                     "split patterns know Unicode 16.0 and 17.0, not %.20s", unicode);
+}
+
+/* Whether from the states on the stack the automaton may die, or the text end, with no match ended
+ * since. States that were visited before cannot. */
+static bool may_fail(const struct heft_automaton *a, uint8_t *visited, uint16_t *stack, size_t n)
+{
+    while (n) {
+        const unsigned state = stack[--n];
+
+        if (!a->ends[state])
+            return true;
+        for (unsigned symbol = 0; symbol < a->n_symbols; symbol++) {
+            const unsigned step = heft_automaton_step(a, state, symbol);
+
+            if (step & HEFT_STEP_ENDS || visited[HEFT_STEP_TO(step)])
+                continue;
+            if (HEFT_STEP_TO(step) == HEFT_AUTOMATON_DEAD)
+                return true;
+            visited[HEFT_STEP_TO(step)] = true;
+            stack[n++] = (uint16_t)HEFT_STEP_TO(step);
+        }
+    }
+    return false;
+}
+
+/* Finds the first symbol at which perhaps no match begins. */
+static bool find_stranger(struct heft_splitter *s, struct heft_error *err)
+{
+    const struct heft_automaton *const a = &s->automaton;
+    uint8_t *const visited = heft_calloc(a->n_states, 1, err);
+    uint16_t *const stack = visited ? heft_calloc(a->n_states, sizeof *stack, err) : NULL;
+    unsigned symbol = 0;
+    bool is_done;
+
+    for (; stack && symbol < a->n_symbols; symbol++) {
+        const unsigned to = HEFT_STEP_TO(heft_automaton_step(a, HEFT_AUTOMATON_START, symbol));
+
+        if (visited[to])
+            continue;
+        stack[0] = (uint16_t)to;
+        visited[to] = true;
+        if (to == HEFT_AUTOMATON_DEAD || may_fail(a, visited, stack, 1))
+            break;
+    }
+    s->is_total = symbol == a->n_symbols;
+    s->stranger = s->is_total ? 0 : s->symbols.example[symbol];
+    is_done = stack != NULL;
+    heft_free(visited);
+    heft_free(stack);
+    return is_done;
+}
+
+static bool make_automaton(struct heft_splitter *s, struct heft_syntax_tree *tree,
+                           struct heft_error *err)
+{
+    struct heft_match_program program = {0};
+    struct heft_symbol_partition partition = {0};
+    const bool ok =
+        heft_match_program_make(&program, tree, err) &&
+        heft_symbols_divide(&partition, tree->sets, tree->n_sets, err) &&
+        heft_symbol_table_init(&s->symbols, &partition, err) &&
+        heft_automaton_make(&s->automaton, &program, tree->sets, tree->n_sets, &s->symbols, err);
+
+    heft_match_program_release(&program);
+    heft_symbols_release(&partition);
+    return ok;
+}
+
+static bool finish_tables(struct heft_splitter *s, struct heft_error *err)
+{
+    for (unsigned c = 0; c < 128; c++)
+        s->may_begin[c] = HEFT_STEP_TO(heft_automaton_step(&s->automaton, HEFT_AUTOMATON_START,
+                                                           heft_symbol_of(&s->symbols, c)));
+    return find_stranger(s, err) &&
+           (!s->is_total || heft_word_rows_init(&s->rows, &s->automaton, &s->symbols, err));
+}
+
+struct heft_splitter *heft_splitter_compile(struct heft_str pattern,
+                                            enum heft_splitter_engine engine, const char *unicode,
+                                            struct heft_error *err)
+{
+    struct heft_splitter *const s = heft_calloc(1, sizeof *s, err);
+    struct heft_syntax_tree tree = {0};
+    enum heft_unicode version;
+    const bool ok = s && find_unicode(unicode, &version, err) &&
+                    heft_syntax_tree_parse(&tree, pattern, engine, version, err) &&
+                    make_automaton(s, &tree, err) && finish_tables(s, err);
+
+    heft_syntax_tree_release(&tree);
+    if (ok)
+        return s;
+    heft_splitter_free(s);
+    return NULL;
+}
+
+void heft_splitter_free(struct heft_splitter *splitter)
+{
+    if (!splitter)
+        return;
+    heft_symbol_table_release(&splitter->symbols);
+    heft_automaton_release(&splitter->automaton);
+    heft_word_rows_release(&splitter->rows);
+    heft_free(splitter);
+}
+
+bool heft_splitter_is_total(const struct heft_splitter *splitter, uint32_t *stranger)
+{
+    *stranger = splitter->stranger;
+    return splitter->is_total;
+}
+
+enum heft_splitter_result heft_splitter_match(const struct heft_splitter *splitter,
+                                              const uint8_t *text, size_t n, size_t at,
+                                              bool is_last, size_t *end)
+{
+    const struct heft_automaton *const automaton = &splitter->automaton;
+    unsigned state = HEFT_AUTOMATON_START, width;
+    size_t last = at;
+
+    for (size_t i = at; state != HEFT_AUTOMATON_DEAD && i < n; i += width) {
+        const unsigned symbol = heft_symbol_at(&splitter->symbols, text + i, &width);
+        const unsigned step = heft_automaton_step(automaton, state, symbol);
+
+        last = step & HEFT_STEP_ENDS ? i : last;
+        state = HEFT_STEP_TO(step);
+    }
+    if (state != HEFT_AUTOMATON_DEAD && !is_last)
+        return HEFT_SPLITTER_OPEN;
+    if (state != HEFT_AUTOMATON_DEAD && automaton->ends[state])
+        last = n;
+    *end = last;
+    return last > at ? HEFT_SPLITTER_MATCH : HEFT_SPLITTER_NONE;
+}

@@ -1,0 +1,35 @@
+/* word_rows.h: the automaton of a pattern that matches everywhere, arranged for speed: the matches,
+ * one after the other, are the words.
+ *
+ * Where a match ends for certain, the symbol after it begins the next one: such a transition leads
+ * at once to where the start state goes on that symbol, and says that a word ends. So the scanner
+ * reads each character once, and for ASCII one entry of a table depends on the entry before. A match
+ * that ended earlier than where the automaton died is rare; there the scanner goes back. */
+#ifndef HEFT_WORD_ROWS_H
+#define HEFT_WORD_ROWS_H
+
+#include "tokens/split/automaton.h"
+
+/* An entry: the next state in the upper byte, these bits in the lower one; 0: dead, and no match
+ * ends before this symbol. */
+#define HEFT_ROWS_WORD UINT16_C(1) /* a word ends before this symbol, and the next one begins */
+#define HEFT_ROWS_MARK UINT16_C(2) /* a word may end before this symbol */
+
+struct heft_word_rows {
+    uint16_t *ascii; /* states × 128; NULL: there are none, the automaton has too many states */
+    uint16_t *wide;  /* states × symbols */
+};
+
+/* Makes the rows of a total pattern if it has less than 256 states. */
+HEFT_CHECKED bool heft_word_rows_init(struct heft_word_rows *rows,
+                                      const struct heft_automaton *automaton,
+                                      const struct heft_symbol_table *symbols,
+                                      struct heft_error *err);
+void heft_word_rows_release(struct heft_word_rows *rows);
+
+struct heft_splitter;
+/* As heft_pretokens_scan. */
+size_t heft_word_rows_scan(const struct heft_splitter *splitter, const uint8_t *text, size_t n,
+                           size_t at, bool is_last, uint32_t *starts, size_t room);
+
+#endif
