@@ -241,7 +241,7 @@ static const struct option_spec decode_own[] = {
 };
 static const struct option_spec encode_own[] = {
     TEXT('o', "output", output, "PATH", "@files", "file or directory to write"),
-    TEXT(0, "format", format, "FORMAT", "npz|npy|bin|llmc|megatron|ids",
+    TEXT(0, "format", format, "FORMAT", "npz|npy|bin|llmc|megatron|ids|ds",
          "format to write (default by the extension of PATH)"),
     KIND(0, "combine", OPTION_COMBINE, combine, "CHARS",
          "end an array when it has CHARS characters (default 50000)"),
@@ -254,7 +254,7 @@ static const struct option_spec encode_own[] = {
     TEXT(0, "lengths", lengths, "FILE", "@files",
          "write the end of each document, in tokens, beside bin, npy, llmc"),
     TEXT(0, "dtype", id_dtype, "DTYPE", "u16|u32",
-         "size of an id, 2 or 4 bytes, in bin, npy, llmc, megatron (default 2 if all fit)"),
+         "size of an id, 2 or 4 bytes, but in npz and ids (default 2 if all fit)"),
     FLAG(0, "eot-each", eot_each, "npz with --eot id: also after a document that ends an array"),
     FLAG(0, "eot-before", eot_before, "with --eot id: before each document"),
     FLAG(0, "sort", sort_inputs, "sort files by name (default the order of the system)"),

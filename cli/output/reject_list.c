@@ -38,7 +38,7 @@ static bool is_same(const struct stat *a, const struct stat *b)
  * output. */
 static bool is_name_of_output(const char *list, const char *output)
 {
-    static const char *const ends[] = {".npz", ".npy", ".bin", ".idx", ".index"};
+    static const char *const ends[] = {".npz", ".npy", ".bin", ".idx", ".index", ".metadata"};
     const char *const dot = strrchr(output, '.');
     const size_t stem = dot ? (size_t)(dot - output) : strlen(output);
     const char *const end = strrchr(list, '.');

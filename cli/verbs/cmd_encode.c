@@ -66,6 +66,12 @@ static bool put_tokens(void *ctx, const void *bytes, size_t n)
     return out->error == 0;
 }
 
+/* Name of the vocabulary in the metadata of ds. */
+static const char *tokenizer_of(const struct options *options)
+{
+    return options->vocab ? options->vocab : options->model ? options->model : "gpt2";
+}
+
 /* Counts skipped lines; writes them to `rejects` unless it is NULL. */
 static struct heft_encoding *make_plan(const struct options *options, struct out *out,
                                        const struct heft_vocab *v, struct progress *progress,
@@ -102,6 +108,7 @@ static struct heft_encoding *make_plan(const struct options *options, struct out
         .written = is_stream(options) ? put_tokens : NULL,
         .written_ctx = out,
         .lengths = options->lengths,
+        .tokenizer = tokenizer_of(options),
     };
 
     if (!fraction_of(options, &how.val_fraction, err))
@@ -148,6 +155,14 @@ static void note_textless(const struct options *options)
             report_note(options, "%s has no effect: no text was read", of_texts[i].option);
 }
 
+/* Whether the format stores documents separately. */
+static bool has_own_documents(const struct heft_encoding *e)
+{
+    const char *const format = heft_encode_format(e);
+
+    return strcmp(format, "megatron") == 0 || strcmp(format, "ds") == 0;
+}
+
 /* Notes on texts that may not be what the user meant to encode. */
 static void note_run(const struct options *options, const struct heft_encoding *e)
 {
@@ -164,7 +179,7 @@ static void note_run(const struct options *options, const struct heft_encoding *
                     strstr(sum.looks_like, "JSON") ? " (--jsonl KEY encodes the text of a key)"
                                                    : "");
     if (options->output && !options->eot && sum.documents > 1 && heft_encode_width(e) != 8 &&
-        strcmp(heft_encode_format(e), "megatron") != 0)
+        !has_own_documents(e))
         report_note(options,
                     "%llu documents are separated by <|endoftext|> as text, several "
                     "tokens (--eot id puts its id)",
@@ -189,10 +204,11 @@ static void put_each(const struct options *options, struct out *out, const struc
 /* Notes options that have no effect on this output. */
 static void note_idle(const struct options *options, const struct heft_encoding *e)
 {
-    const bool is_id = options->eot && strcmp(options->eot, "id") == 0;
+    const bool is_ds = strcmp(heft_encode_format(e), "ds") == 0;
+    const bool is_id = options->eot ? strcmp(options->eot, "id") == 0 : is_ds;
     const bool is_npz = strcmp(heft_encode_format(e), "npz") == 0;
-    const bool is_megatron = strcmp(heft_encode_format(e), "megatron") == 0;
-    const bool is_text = !is_megatron && (!options->eot || strcmp(options->eot, "text") == 0);
+    const bool is_apart = has_own_documents(e);
+    const bool is_text = !is_apart && (!options->eot || strcmp(options->eot, "text") == 0);
 
     if (options->checkpoint > 0 && is_stream(options))
         report_note(options, "--checkpoint has no effect: a stream cannot be resumed");
@@ -303,7 +319,7 @@ static void print_written(const struct options *options, struct out *out,
         json_member_u64(out, "val_tokens", sum.val_tokens);
     json_member_u64(out, "bytes", sum.bytes);
     json_member_u64(out, "resumed", sum.resumed);
-    if (sum.resumed == 0 && options->eot && strcmp(options->eot, "text") != 0)
+    if (has_own_documents(e) || (options->eot && strcmp(options->eot, "text") != 0))
         put_each(options, out, e);
     json_key(out, "seconds");
     json_seconds(out, progress_seconds(progress));

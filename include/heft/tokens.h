@@ -176,7 +176,7 @@ HEFT_API bool heft_explain_text(const struct heft_vocab *v, const char *unicode,
  * temporary files, except with `resume`, when a later run can continue from them. */
 
 enum heft_eot {
-    HEFT_EOT_DEFAULT, /* default: text; for megatron: none */
+    HEFT_EOT_DEFAULT, /* default: text; for megatron: none; for ds: id */
     HEFT_EOT_TEXT,    /* "<|endoftext|>" as 13 characters of text, as in the original */
     HEFT_EOT_ID,      /* the vocabulary's end-of-text id, heft_vocab_end */
     HEFT_EOT_NONE
@@ -186,7 +186,7 @@ struct heft_encode_options {
     size_t size;        /* HEFT_INIT */
     const char *output; /* NULL: only count tokens; DIR/: files in that directory; "-": no
                               file, `written` receives the bytes */
-    /* "npz", "npy", "bin", "llmc", "megatron" or "ids"; NULL: by the output's extension */
+    /* "npz", "npy", "bin", "llmc", "megatron", "ids" or "ds"; NULL: by the output's extension */
     const char *format;
     const char *encoding;  /* encoding of the text; NULL: "utf-8" */
     const char *jsonl_key; /* each line is a JSON object; its text is the string with this key */
@@ -206,7 +206,7 @@ struct heft_encode_options {
     double val_fraction;   /* fraction of the documents (or arrays) for a separate validation
                               file; of two or more documents each file gets at least one; 0: none */
     unsigned threads;      /* 0: one per core, at most 4 */
-    unsigned width;        /* bytes of an id (bin, npy, llmc, megatron): 2, 4; 0: 2 if all fit */
+    unsigned width;        /* bytes of an id (not npz, ids): 2, 4; 0: 2 if all fit */
     /* Progress: bytes read so far and in all (0 if unknown, for pipes). The first call reports the
      * bytes of an earlier run. Returning false stops the run (HEFT_CANCELLED, "interrupted"). */
     bool (*progress)(void *ctx, uint64_t done, uint64_t total);
@@ -225,6 +225,8 @@ struct heft_encode_options {
      * OUTPUT.END, .END is appended after each name; other names get the suffixes that the output
      * gets. Of a document that continues in the next shard each part has an end. NULL: none */
     const char *lengths;
+    /* Name of the vocabulary in the metadata of ds, one line; NULL: "Unknown Tokenizer" */
+    const char *tokenizer;
 };
 
 struct heft_encode_summary {

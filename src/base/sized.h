@@ -35,7 +35,7 @@
     X(heft_split_items, ctx)                                                                       \
     X(heft_vocab_options, eot_token)                                                               \
     X(heft_encoder_options, cache)                                                                 \
-    X(heft_encode_options, lengths)                                                                \
+    X(heft_encode_options, tokenizer)                                                              \
     X(heft_decode_options, width)                                                                  \
     X(heft_train_options, no_sync)                                                                 \
     X(heft_sampler_options, width)

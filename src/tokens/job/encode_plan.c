@@ -89,7 +89,7 @@ static bool choose_format(struct heft_encoding *e, struct heft_error *err)
         e->format = &heft_tokens_npz;
     if (!e->format)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "format %s: expected npz, npy, bin, llmc, megatron or ids",
+                         "format %s: expected npz, npy, bin, llmc, megatron, ids or ds",
                          o->format ? o->format : extension);
     if (heft_encode_streams(e))
         return check_stream(e, err);
@@ -155,7 +155,9 @@ static bool check_lengths(const struct heft_encoding *e, struct heft_error *err)
                   e->format != &heft_tokens_llmc))
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "option lengths requires option format bin, npy or llmc%s",
-                         name && e->format->index ? "; this format has its own index" : "");
+                         name && (e->format->index || e->format->is_described)
+                             ? "; this format has its own index"
+                             : "");
     if (e->accumulates)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "option lengths requires option eot id or none: as text, " HEFT_END_OF_TEXT
@@ -166,13 +168,14 @@ static bool check_lengths(const struct heft_encoding *e, struct heft_error *err)
 static bool choose_separator(struct heft_encoding *e, struct heft_error *err)
 {
     struct heft_encode_options *o = &e->options;
-    const bool megatron = e->format == &heft_tokens_megatron;
+    const bool megatron = e->format == &heft_tokens_megatron, ds = e->format == &heft_tokens_ds;
 
     if (o->eot == HEFT_EOT_DEFAULT)
-        o->eot = megatron ? HEFT_EOT_NONE : HEFT_EOT_TEXT;
-    if (megatron && o->eot == HEFT_EOT_TEXT)
+        o->eot = megatron ? HEFT_EOT_NONE : ds ? HEFT_EOT_ID : HEFT_EOT_TEXT;
+    if ((megatron || ds) && o->eot == HEFT_EOT_TEXT)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "megatron stores documents separately: use option eot id or none");
+                         "%s stores documents separately: use option eot id or none",
+                         e->format->name);
     if (o->eot == HEFT_EOT_ID && heft_vocab_end(e->v) == HEFT_NO_TOKEN)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "option eot id: the vocabulary has no " HEFT_END_OF_TEXT
@@ -203,6 +206,17 @@ static bool choose_width(struct heft_encoding *e, struct heft_error *err)
                      "option width: ids up to %" PRIu32 " need 4 bytes", ids - 1);
 }
 
+static bool check_tokenizer(struct heft_encoding *e, struct heft_error *err)
+{
+    const char *name = e->options.tokenizer;
+
+    if (e->format != &heft_tokens_ds)
+        name = e->options.tokenizer = NULL; /* it does not distinguish runs */
+    return !name || !strpbrk(name, "\r\n") ||
+           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                     "the name of the tokenizer has several lines; the metadata of ds has one");
+}
+
 static bool check_options(struct heft_encoding *e, struct heft_error *err)
 {
     const struct heft_encode_options *o = &e->options;
@@ -220,7 +234,7 @@ static bool check_options(struct heft_encoding *e, struct heft_error *err)
     if (o->encoding && !heft_charset_of(o->encoding, &e->text.encoding, err))
         return false;
     return (!o->output || choose_format(e, err)) && choose_separator(e, err) &&
-           check_lengths(e, err) && choose_width(e, err);
+           check_lengths(e, err) && check_tokenizer(e, err) && choose_width(e, err);
 }
 
 static bool find_arrays(struct heft_encoding *e, struct heft_error *err)

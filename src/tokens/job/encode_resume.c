@@ -65,8 +65,8 @@ static void put_options(const struct heft_encoding *e, struct heft_buf *to)
                     HEFT_VERSION, slash ? slash + 1 : e->output, e->format->name,
                     o->jsonl_key ? o->jsonl_key : "", o->unicode ? o->unicode : "", o->combine,
                     (int)o->eot, o->eot_each, o->eot_before, o->replace + 2 * o->skip);
-    heft_buf_printf(to, " width %u end %" PRIu32 " lengths %s", e->width, e->v->end,
-                    lengths_slash ? lengths_slash + 1 : lengths);
+    heft_buf_printf(to, " width %u end %" PRIu32 " lengths %s tokenizer %s", e->width, e->v->end,
+                    lengths_slash ? lengths_slash + 1 : lengths, o->tokenizer ? o->tokenizer : "");
     heft_buf_printf(to, " encoding %d shard %" PRIu64 " share %s vocabulary %" PRIx64 " words %zu",
                     (int)e->text.encoding.charset, o->shard_tokens, share, mark_of_vocab(e->v),
                     e->n_words);
@@ -280,6 +280,7 @@ static bool open_output(struct heft_encoding *e, struct heft_error *err)
         .has_arrays = e->has_arrays,
         .sink = {o->overwrite, o->no_sync},
         .lengths = o->lengths,
+        .tokenizer = o->tokenizer,
         .written = heft_encode_streams(e) ? o->written : NULL,
         .written_ctx = o->written_ctx,
     };

@@ -3,6 +3,7 @@
  *     NAME.ext  NAME_train.ext  NAME_000000.ext  NAME_train_000000.ext     in a directory tokens.ext,
  *                                                                          train.ext, train_000000.ext
  *     NAME.idx, or NAME.ext.index, beside each                             the index of a format
+ *     NAME.ext.metadata                                                    the description of ds
  *     LENGTHS, LENGTHS_train_000000 …                                      ends of documents */
 #include "tokens/output/token_out_parts.h"
 
@@ -81,6 +82,10 @@ void heft_token_out_name(struct heft_token_out *out)
     out->tracks[1].suffix = "val";
     if (format->index)
         add_index(out, format->index, "");
+    if (format->is_described) {
+        add_index(out, NULL, HEFT_DS_INDEX);
+        add_index(out, NULL, HEFT_DS_METADATA);
+    }
     if (out->how.lengths)
         add_lengths(out);
 }

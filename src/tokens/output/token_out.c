@@ -2,9 +2,9 @@
 #include "tokens/input/npz_in.h"
 #include "tokens/output/token_out_parts.h"
 
-static const struct heft_token_format *const FORMATS[] = {&heft_tokens_npz,      &heft_tokens_npy,
-                                                          &heft_tokens_bin,      &heft_tokens_llmc,
-                                                          &heft_tokens_megatron, &heft_tokens_ids};
+static const struct heft_token_format *const FORMATS[] = {
+    &heft_tokens_npz,      &heft_tokens_npy, &heft_tokens_bin, &heft_tokens_llmc,
+    &heft_tokens_megatron, &heft_tokens_ids, &heft_tokens_ds};
 
 static bool ends_in(const char *path, const char *extension)
 {

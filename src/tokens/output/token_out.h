@@ -6,6 +6,7 @@
  *     npz        an array of int64 for each unit (encode.py)
  *     megatron   a sequence for each unit, with an index beside it
  *     ids        decimals, a line for each unit
+ *     ds         bin, with the ends of documents and a description beside it (datatrove)
  *
  * A unit is a document, or several joined by --combine. With a share for validation each unit goes
  * to one of two tracks. A track is a series of shards, or one file.
@@ -27,9 +28,10 @@ struct heft_token_out_how {
     uint64_t shard_tokens; /* ids of a shard; 0: one file */
     double val_fraction;   /* fraction of the units for validation; 0: none */
     uint32_t vocab_size;
-    unsigned width;      /* bytes of an id: 2 or 4 */
-    bool has_arrays;     /* inputs include .npz: their arrays change the numbers of ours */
-    const char *lengths; /* path of a file with the ends of documents; NULL: none */
+    unsigned width;        /* bytes of an id: 2 or 4 */
+    bool has_arrays;       /* inputs include .npz: their arrays change the numbers of ours */
+    const char *lengths;   /* path of a file with the ends of documents; NULL: none */
+    const char *tokenizer; /* name of the vocabulary in the metadata of ds; NULL: unknown */
     struct heft_sink_options sink;
     bool (*written)(void *ctx, const void *bytes,
                     size_t n); /* receives the bytes; NULL: they go to files of the sink */
@@ -61,6 +63,7 @@ struct heft_token_file {
 struct heft_token_format {
     const char *name, *extension;
     const char *index; /* extension of the file beside it; NULL: none */
+    bool is_described; /* there are X.index, the ends of documents, and X.metadata beside X */
     bool exact;        /* shards are split within units */
     bool (*begin)(struct heft_token_file *f, struct heft_error *err);
     bool (*unit)(struct heft_token_file *f, struct heft_error *err);
@@ -86,11 +89,11 @@ struct heft_token_format {
 /* Whether the first file beside the ids has the ends of documents. */
 static inline bool heft_token_has_ends(const struct heft_token_out_how *how)
 {
-    return how->lengths != NULL;
+    return how->lengths || how->format->is_described;
 }
 
 extern const struct heft_token_format heft_tokens_npz, heft_tokens_npy, heft_tokens_bin,
-    heft_tokens_llmc, heft_tokens_megatron, heft_tokens_ids;
+    heft_tokens_llmc, heft_tokens_megatron, heft_tokens_ids, heft_tokens_ds;
 /* Returns a format by name, or if that is NULL by the extension of the path; NULL: unknown. */
 const struct heft_token_format *heft_token_format_of(const char *name, const char *path);
 /* Returns the extension of a path, or its end if there is none. ".npz" is an extension, ".notes" a

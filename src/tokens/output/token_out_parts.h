@@ -4,6 +4,9 @@
 
 #include "tokens/output/token_out.h"
 
+/* Extensions after that of a .ds. */
+#define HEFT_DS_INDEX     ".index"
+#define HEFT_DS_METADATA  ".metadata"
 #define HEFT_TOKEN_BUFFER ((size_t)64 << 10)
 
 struct heft_token_track {
