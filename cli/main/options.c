@@ -1,6 +1,7 @@
 /* options.c: parses the command line into struct options, driven by the tables of verbs.c. */
 #include "main/options.h"
 #include "output/report.h"
+#include "main/file_list.h"
 #include "main/suggest.h"
 
 #include <stdlib.h>
@@ -232,7 +233,7 @@ static bool check_count(const struct options *options, const struct verb *verb,
                         struct heft_error *err)
 {
     const size_t n = options->inputs.n;
-    if (options->help || options->version)
+    if (options->help || options->version || options->files_from)
         return true;
     if (n < verb->min_inputs)
         return usage_error(err, "%s: usage: heft %s %s", verb->name, verb->name, verb->synopsis);
@@ -257,7 +258,8 @@ bool options_parse(struct options *options, const struct verb *verb, int argc, c
     if (!options->rules || !options->format_options || !options->read_options ||
         !options->allow.items || !options->inputs.items)
         return no_memory(err, "the command line");
-    return parse_words(&parser, word) && check_count(options, verb, err);
+    return parse_words(&parser, word) && check_count(options, verb, err) &&
+           (options->help || !options->files_from || file_list_read(options, err));
 }
 
 void options_release(struct options *options)
@@ -267,6 +269,7 @@ void options_release(struct options *options)
     free(options->read_options);
     free((void *)options->allow.items);
     free((void *)options->inputs.items);
+    free(options->listed);
 }
 
 /* The verb is the first word that is neither an option common to all verbs nor the value of one. */

@@ -33,6 +33,8 @@ struct options {
     bool restore;                    /* explain --restore */
     /* encode and count */
     const char *vocab, *model, *format, *encoding, *errors, *eot, *jsonl_key;
+    const char *files_from; /* list of more inputs; the texts are in `listed` */
+    char *listed;
     const char *lengths, *rejects, *split_pattern, *eot_token,
         *id_dtype; /* options --pattern, --eot-token, --dtype */
     const char *val_fraction;

@@ -225,7 +225,9 @@ static const struct option_spec tokens_own[] = {
     TEXT(0, "errors", errors, "HOW", "strict|replace|skip",
          "undecodable text: an error (default), replace by U+FFFD, or skip the JSON line"),
     TEXT(0, "jsonl", jsonl_key, "KEY", NULL,
-         "each line is a JSON object; its text is the string KEY"),
+         "each line is a JSON object; its text is the string KEY, or a.b in nested objects"),
+    TEXT(0, "files-from", files_from, "FILE", "@files",
+         "read more INPUTs from FILE (- is standard input), one a line or NUL-terminated"),
     TEXT(0, "unicode", unicode, "V", NULL,
          "version of Unicode for letters and numbers: 9.0 to 17.0 (default that of VOCAB's "
          "library)"),

@@ -169,7 +169,7 @@ static void note_run(const struct options *options, const struct heft_encoding *
     struct heft_encode_summary sum = HEFT_INIT(struct heft_encode_summary);
 
     heft_encode_summarize(e, &sum);
-    if (sum.inputs > 0 && sum.documents == 0)
+    if (sum.inputs > 0 && sum.documents == 0 && sum.rejected == 0)
         note_textless(options);
     if (sum.rejected > 0)
         report_note(options, "%llu lines were skipped%s", (unsigned long long)sum.rejected,

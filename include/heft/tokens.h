@@ -188,10 +188,12 @@ struct heft_encode_options {
                               file, `written` receives the bytes */
     /* "npz", "npy", "bin", "llmc", "megatron", "ids" or "ds"; NULL: by the output's extension */
     const char *format;
-    const char *encoding;  /* encoding of the text; NULL: "utf-8" */
-    const char *jsonl_key; /* each line is a JSON object; its text is the string with this key */
-    const char *unicode;   /* as in heft_encoder_options */
-    uint64_t combine;      /* files are joined to one array until it has this many characters */
+    const char *encoding; /* encoding of the text; NULL: "utf-8" */
+    /* Each line is a JSON object; its text is the string with this key, or, if it has none and the
+     * key has dots, the string in nested objects: "data.text" */
+    const char *jsonl_key;
+    const char *unicode; /* as in heft_encoder_options */
+    uint64_t combine;    /* files are joined to one array until it has this many characters */
     enum heft_eot eot;
     bool eot_each;    /* npz with ids: also after a document that ends an array */
     bool eot_before;  /* the id before each document instead of after it; not in npz */

@@ -71,27 +71,36 @@ static bool fail_line(const struct heft_json_lines *l, struct heft_error *err)
     return heft_error_about(err, "line", (struct heft_str){number, (size_t)n});
 }
 
-static bool is_string_next(const struct heft_json *json)
+/* Returns the first byte of the next value; 0 at the end. */
+static uint8_t next_byte(const struct heft_json *json)
 {
     const uint8_t *p = json->data.p + json->at, *const end = json->data.p + json->data.n;
 
     while (p < end && (*p == ' ' || *p == '\t' || *p == '\r'))
         p++;
-    return p < end && *p == '"';
+    return p < end ? *p : 0;
 }
 
-/* Takes the value of the key just read. A value that is no string is skipped, since the key may
- * occur again; *odd is its position. */
-static bool take_value(struct heft_json *json, struct heft_str *text, struct heft_json *odd)
+/* Value of a key. */
+struct found {
+    bool is_there;
+    struct heft_str text;
+    struct heft_json odd; /* if text.p is NULL: position of a value that is not a string */
+};
+
+/* Takes the value of the key just read. A value that is not a string is skipped, since the key may
+ * occur again. */
+static bool take_value(struct heft_json *json, struct found *found)
 {
-    if (is_string_next(json)) {
+    found->is_there = true;
+    if (next_byte(json) == '"') {
         if (heft_json_next(json) != HEFT_JSON_STRING)
             return false;
-        *text = json->text;
+        found->text = json->text;
         return true;
     }
-    *odd = *json;
-    *text = (struct heft_str){NULL, 0};
+    found->odd = *json;
+    found->text = (struct heft_str){NULL, 0};
     return heft_json_skip(json);
 }
 
@@ -104,31 +113,81 @@ static bool refuse_value(struct heft_json *odd, struct heft_error *err)
                      heft_json_token_name(token));
 }
 
-/* Finds the string; the last occurrence of the key counts, as in Python. */
+/* Position in a key "a.b.c", as deep as the objects that have been entered. */
+struct key_path {
+    struct heft_str key, part; /* part: component at this depth */
+    size_t depth;
+};
+
+static bool is_last(const struct key_path *path)
+{
+    return path->part.p + path->part.n == path->key.p + path->key.n;
+}
+
+static void enter_part(struct key_path *path)
+{
+    const char *p = path->depth++ ? path->part.p + path->part.n + 1 : path->key.p;
+    const size_t n = (size_t)(path->key.p + path->key.n - p);
+    const char *dot = n > 0 ? memchr(p, '.', n) : NULL;
+
+    path->part = (struct heft_str){p, dot ? (size_t)(dot - p) : n};
+}
+
+static void leave_part(struct key_path *path)
+{
+    const size_t depth = path->depth - 1;
+
+    path->depth = 0;
+    while (path->depth < depth)
+        enter_part(path);
+}
+
+/* Takes what follows a key: the string, an object on the way to it, or nothing. */
+static bool take_member(struct heft_json *json, struct key_path *path, struct found *whole,
+                        struct found *nested)
+{
+    if (path->depth == 1 && !is_last(path) && heft_str_eq(json->text, path->key))
+        return take_value(json, whole);
+    if (!heft_str_eq(json->text, path->part))
+        return heft_json_skip(json);
+    if (is_last(path))
+        return take_value(json, nested);
+    nested->is_there = false; /* the last object of this name counts */
+    if (next_byte(json) != '{')
+        return heft_json_skip(json);
+    enter_part(path);
+    return heft_json_next(json) == HEFT_JSON_OBJECT;
+}
+
+/* Finds the string; the last occurrence of a key counts, as in Python. A key of the whole name
+ * precedes a path. */
 static bool find_text(struct heft_json_lines *l, struct heft_json *json, struct heft_str *text,
                       struct heft_error *err)
 {
     enum heft_json_token token = heft_json_next(json);
-    struct heft_json odd;
-    bool found = false;
+    struct key_path path = {.key = l->key};
+    struct found whole, nested, *found;
 
     if (token == HEFT_JSON_ERROR)
         return false;
     if (token != HEFT_JSON_OBJECT)
         return heft_fail(err, HEFT_MALFORMED, json->where, "%s; expected an object",
                          heft_json_token_name(token));
-    while ((token = heft_json_next(json)) == HEFT_JSON_KEY) {
-        const bool is_it = heft_str_eq(json->text, l->key);
-
-        found |= is_it;
-        if (!(is_it ? take_value(json, text, &odd) : heft_json_skip(json)))
+    whole.is_there = nested.is_there = false;
+    for (enter_part(&path); path.depth > 0;) {
+        token = heft_json_next(json);
+        if (token == HEFT_JSON_OBJECT_END)
+            leave_part(&path);
+        else if (token != HEFT_JSON_KEY || !take_member(json, &path, &whole, &nested))
             return false;
     }
-    if (token != HEFT_JSON_OBJECT_END || heft_json_next(json) != HEFT_JSON_END)
+    if (heft_json_next(json) != HEFT_JSON_END)
         return false;
-    if (!found)
+    found = whole.is_there ? &whole : &nested;
+    if (!found->is_there)
         return heft_fail(err, HEFT_MALFORMED, l->at, "no key \"%.*s\"", (int)l->key.n, l->key.p);
-    return text->p || refuse_value(&odd, err);
+    *text = found->text;
+    return text->p || refuse_value(&found->odd, err);
 }
 
 static bool is_blank(const uint8_t *p, size_t n)

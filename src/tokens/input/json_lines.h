@@ -5,8 +5,8 @@
 #include "base/mem.h"
 
 struct heft_json_lines {
-    struct heft_str key;
-    bool replace; /* lone surrogates become U+FFFD instead of an error */
+    struct heft_str key; /* "a", or "a.b" for the key b of the object a */
+    bool replace;        /* lone surrogates become U+FFFD instead of an error */
     bool (*document)(void *ctx, struct heft_str text, struct heft_error *err);
     /* Callback for a line without such a string, with the reason; NULL: it is an error. */
     bool (*reject)(void *ctx, const struct heft_error *why, struct heft_error *err);
