@@ -93,23 +93,50 @@ static enum heft_json_token read_integers(struct heft_json *json, struct heft_js
     return token;
 }
 
+/* Reads the lead of an object that is known, and the same tokens of `json`. */
+static void read_lead(struct heft_json *json, struct heft_json *windowed,
+                      struct heft_json_lead *lead)
+{
+    const unsigned n = heft_json_take_lead(windowed, lead);
+    enum heft_json_token token = HEFT_JSON_KEY;
+
+    assert(n <= HEFT_JSON_LEAD_KEYS);
+    while (n > 0 && json->at < windowed->base + windowed->at) {
+        token = heft_json_next(json);
+        assert(token != HEFT_JSON_ERROR);
+    }
+    assert(n == 0 || (token == HEFT_JSON_KEY && json->at == windowed->base + windowed->at));
+    assert(json->depth == windowed->depth);
+}
+
 /* Compares each token with that of the same text in memory. */
 static void read_through_window(struct heft_bytes data, size_t window)
 {
     struct heft_arena mem = {0}, window_mem = {0};
     struct heft_error err = {0}, window_err = {0};
     struct heft_json json, windowed;
+    struct heft_json_lead lead = {0};
     enum heft_json_token token = HEFT_JSON_NULL, expected;
     struct heft_source src;
-    bool ok;
+    bool in_lead = false, ok;
 
     heft_source_open_memory(&src, data, "input");
     heft_json_begin(&json, data, 0, &mem, &err);
     ok = heft_json_open(&windowed, &src, 0, data.n, window, &window_mem, &window_err);
     assert(ok);
     do {
+        in_lead = in_lead && windowed.depth > lead.depth;
+        if (token == HEFT_JSON_KEY && heft_str_starts(windowed.text, HEFT_STR("k"))) {
+            if (in_lead && windowed.depth == lead.depth + 1)
+                heft_json_lead_key(&windowed, &lead);
+        } else if (token == HEFT_JSON_KEY) {
+            read_lead(&json, &windowed, &lead);
+            in_lead = true;
+        }
         if (token == HEFT_JSON_KEY)
             expected = read_integers(&json, &windowed);
+        else if (heft_json_take_end(&windowed))
+            expected = HEFT_JSON_OBJECT_END;
         else if (heft_json_take_key(&windowed, HEFT_STR("\"key\":")))
             expected = HEFT_JSON_KEY;
         else
@@ -139,7 +166,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assert(whole || (read.offset >= BASE && read.offset <= BASE + size));
     if (heft_utf8_check(text) == size) {
         read_through_window(text, 1 + size % 13);
-        read_through_window(text, 64);
+        read_through_window(text, 200);
     }
     return 0;
 }

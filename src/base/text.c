@@ -128,10 +128,25 @@ static size_t wide_run(const uint8_t *p, size_t n)
     return at;
 }
 
+/* True for ASCII of 8 to 64 bytes, as most names are. */
+static bool is_short_ascii(struct heft_bytes text)
+{
+    uint64_t all;
+
+    if (text.n < 8 || text.n > 64)
+        return false;
+    all = load_word(text.p + text.n - 8);
+    for (size_t at = 0; at < text.n - 8; at += 8)
+        all |= load_word(text.p + at);
+    return (all & EACH(0x80)) == 0;
+}
+
 size_t heft_utf8_check(struct heft_bytes text)
 {
     size_t at = 0;
 
+    if (is_short_ascii(text))
+        return text.n;
     while (at < text.n) {
         at += ascii_run(text.p + at, text.n - at);
         if (at == text.n)

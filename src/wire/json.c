@@ -147,18 +147,6 @@ static bool is_let_pass(const struct heft_json *json)
 
 /* ---- containers ---- */
 
-/* What may come after a complete value, by the container. */
-static uint8_t after_value(const struct heft_json *json)
-{
-    uint32_t top;
-
-    if (json->depth == 0)
-        return HEFT_JSON_DONE;
-    top = json->depth - 1;
-    return json->in_object[top >> 3] >> (top & 7) & 1 ? HEFT_JSON_AFTER_MEMBER
-                                                      : HEFT_JSON_AFTER_ITEM;
-}
-
 static enum heft_json_token open_container(struct heft_json *json, bool object)
 {
     const uint32_t top = json->depth;
@@ -182,11 +170,7 @@ static enum heft_json_token open_container(struct heft_json *json, bool object)
 static inline enum heft_json_token close_container(struct heft_json *json,
                                                    enum heft_json_token token)
 {
-    json->where = json->base + json->at;
-    json->at++;
-    json->depth--;
-    json->after = after_value(json);
-    json->expect = json->after;
+    heft_json_close_container(json);
     return token;
 }
 
@@ -393,10 +377,12 @@ HEFT_WRAPS static inline size_t ascii_run(const uint8_t *p, size_t n)
 {
     for (size_t at = 0; n - at >= 8; at += 8) {
         const uint64_t word = heft_le64(p + at);
-        const uint64_t odd = word | (word - EACH_BYTE(0x20)) |
-                             ((word ^ EACH_BYTE('\\')) - EACH_BYTE(1)) |
-                             ((word ^ EACH_BYTE('"')) - EACH_BYTE(1));
+        const uint64_t slash = (word ^ EACH_BYTE('\\')) - EACH_BYTE(1);
+        uint64_t odd = word | (word - EACH_BYTE('"' + 1)) | slash;
 
+        if (HEFT_LIKELY((odd & EACH_BYTE(0x80)) == 0))
+            continue; /* it has no blank or exclamation mark either, which need one more test */
+        odd = word | (word - EACH_BYTE(0x20)) | slash | ((word ^ EACH_BYTE('"')) - EACH_BYTE(1));
         if (odd & EACH_BYTE(0x80))
             return at + heft_lowest_bit(odd & EACH_BYTE(0x80)) / 8;
     }

@@ -122,6 +122,53 @@ HEFT_INLINE bool heft_json_take_key(struct heft_json *json, struct heft_str quot
     json->expect = HEFT_JSON_VALUE;
     return true;
 }
+/* Closes the container that ends with the next byte. */
+HEFT_INLINE void heft_json_close_container(struct heft_json *json)
+{
+    const uint32_t depth = json->depth - 1, top = depth - 1;
+
+    json->where = json->base + json->at;
+    json->at++;
+    json->depth = depth;
+    json->after = depth == 0                                   ? HEFT_JSON_DONE
+                  : json->in_object[top >> 3] >> (top & 7) & 1 ? HEFT_JSON_AFTER_MEMBER
+                                                               : HEFT_JSON_AFTER_ITEM;
+    json->expect = json->after;
+}
+/* Reads the end of an object in one step if it comes next, without white space before it. False: nothing
+ * is read. */
+HEFT_INLINE bool heft_json_take_end(struct heft_json *json)
+{
+    if (json->expect != HEFT_JSON_AFTER_MEMBER || json->at >= json->data.n ||
+        json->data.p[json->at] != '}')
+        return false;
+    heft_json_close_container(json);
+    return true;
+}
+/* The lead of an object: its text from the brace through a key, with the colon. The objects of a long list
+ * mostly begin alike; the same bytes in the same state of the parser are the same tokens, so they are
+ * compared with those of the object before, and read in one step:
+ *
+ *     {"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}
+ *     0                       1                  2         number of keys that heft_json_take_lead returns
+ *
+ * Which keys end a lead is the caller's choice: heft_json_lead_key. */
+#define HEFT_JSON_LEAD      64 /* bytes at most */
+#define HEFT_JSON_LEAD_KEYS 2
+struct heft_json_lead {
+    uint8_t bytes[HEFT_JSON_LEAD];
+    uint8_t ends[HEFT_JSON_LEAD_KEYS]; /* number of bytes through each key */
+    unsigned n;                        /* number of keys */
+    uint32_t depth;                    /* of the value that is the object */
+    uint64_t from;                     /* its file offset */
+};
+/* Before a value: reads the longest lead that is the same as that of the last object. Returns the number of
+ * its keys; the value of the last of them is next, and `text` and `where` are not set. 0: nothing is read.
+ * The state of heft_json_as_python must be that of the last object. */
+unsigned heft_json_take_lead(struct heft_json *json, struct heft_json_lead *lead);
+/* After a key of the object that began at the last heft_json_take_lead, and after all keys that it
+ * returned: makes it the next key of the lead, if there is room. */
+void heft_json_lead_key(const struct heft_json *json, struct heft_json_lead *lead);
 /* After a key: reads its value in one step if it is an array of `least` to `most` unsigned integers,
  * written without white space. Returns HEFT_JSON_ARRAY_END then; *n is the number of integers. Of any
  * other value returns the first token; *n is 0. */

@@ -151,6 +151,65 @@ static void offsets_of_all_lengths_are_read_as_written(void **state)
     }
 }
 
+/* Entries that begin as the one before are read in one step up to the first difference. Spaces at the end
+ * of the header keep them away from its end, where they are not. */
+#define SPACES "                                                                "
+#define LEAD   "{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":"
+
+static void entries_that_begin_alike_are_read_as_others(void **state)
+{
+    static const uint64_t dims[] = {2, 2, 2, 3, 1, 2};
+    struct file f;
+
+    (void)state;
+    expect_open(&f,
+                "{\"a\":" LEAD "[0,2]},\"b\":" LEAD "[2,4]},"
+                "\"c\":{\"shape\":[2],\"dtype\":\"I16\",\"data_offsets\":[4,8]},"
+                "\"d\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[8,11]},"
+                "\"e\":{\"dtype\":\"U8\",\"shape\":[1],\"x\":[2],\"data_offsets\":[11,12]},"
+                "\"f\":" LEAD "[12,14]}}" SPACES,
+                14);
+    assert_int_equal(f.model.n_rows, HEFT_COUNT(dims));
+    for (size_t i = 0; i < HEFT_COUNT(dims); i++) {
+        assert_int_equal(f.model.rows[i].rank, 1);
+        assert_int_equal(f.model.rows[i].shape[0], dims[i]);
+        assert_int_equal(f.model.rows[i].dtype, i == 2 ? HEFT_I16 : HEFT_U8);
+    }
+    close_file(&f);
+}
+
+static void expect_second_refused(const char *rest, size_t at, const char *says)
+{
+    static const char first[] = "{\"a\":" LEAD "[0,2]},\"b\":";
+    char header[512];
+
+    snprintf(header, sizeof header, "%s%s%s", first, rest, SPACES);
+    expect_refused(header, 4, HEFT_MALFORMED, 8 + sizeof first - 1 + at, says);
+}
+
+static void entries_that_begin_alike_are_checked_as_others(void **state)
+{
+    const size_t lead = sizeof LEAD - 1;
+
+    (void)state;
+    expect_second_refused(LEAD "[2,4],\"dtype\":\"U8\"}}", lead + 6, "dtype occurs twice");
+    expect_second_refused(LEAD "[2,4],\"shape\":[2]}}", lead + 6, "shape occurs twice");
+    expect_second_refused(LEAD "[2,4],\"data_offsets\":[2,4]}}", lead + 6,
+                          "data_offsets occurs twice");
+    expect_second_refused(LEAD "[2,4,5]}}", lead + 5, "what follows two data offsets is a number");
+    expect_second_refused(LEAD "[2]}}", lead + 2, "data offset");
+    expect_second_refused(LEAD "[2,-4]}}", lead + 3, "data offset is -4");
+    expect_second_refused(LEAD "{}}}", lead, "data_offsets is an object");
+    expect_second_refused(LEAD "}}", lead, "where a value was expected");
+    expect_second_refused(LEAD "[2,4]]}", lead + 5, "',' or '}'");
+    expect_second_refused(LEAD "[2,5]}}", (size_t)0 - 4, "dtype and shape need 2 bytes");
+    expect_second_refused("{\"dtype\":\"U8\",\"shape\":2}}", 22, "shape is a number");
+    expect_second_refused("{\"dtype\":\"U8\",\"shape\":[2]}}", (size_t)0 - 4,
+                          "entry has no data_offsets");
+    expect_second_refused("{\"dtype\":\"U8\",\"data_offsets\":[2,4]}}", (size_t)0 - 4,
+                          "entry has no shape");
+}
+
 static void names_are_decoded_and_terminated(void **state)
 {
     struct file f;
@@ -586,6 +645,8 @@ int main(void)
         cmocka_unit_test(rows_come_by_offset_then_header_order),
         cmocka_unit_test(disorder_is_put_right),
         cmocka_unit_test(offsets_of_all_lengths_are_read_as_written),
+        cmocka_unit_test(entries_that_begin_alike_are_read_as_others),
+        cmocka_unit_test(entries_that_begin_alike_are_checked_as_others),
         cmocka_unit_test(names_are_decoded_and_terminated),
         cmocka_unit_test(every_byte_is_claimed_once),
         cmocka_unit_test(metadata_keeps_its_order_and_ties_are_read),

@@ -39,16 +39,18 @@ struct reader {
     uint32_t source;
     uint64_t header_n, data_n; /* size of the header and of the byte buffer */
     struct heft_json json;
-    size_t first;                /* index of this file's first row in the model, … */
-    size_t first_storage;        /* … its first storage: each tensor has its own, … */
-    size_t first_metadata;       /* … and its first metadata entry */
-    size_t n;                    /* tensors, in the order of the header until put_in_order */
-    struct progress at;          /* of the tensors read so far, … */
-    struct heft_error wrong;     /* … and what is wrong with the first wrong one */
-    bool is_unordered;           /* a tensor's data begins before that of the tensor before it */
-    struct heft_row row;         /* the tensor being read; before that, the last one, … */
-    struct heft_str dtype_name;  /* … which usually has the same dtype and shape */
-    struct heft_storage storage; /* of the tensor being read */
+    struct heft_json_lead lead; /* of the last entry: through "shape", and through "data_offsets" */
+    size_t first;               /* index of this file's first row in the model, … */
+    size_t first_storage;       /* … its first storage: each tensor has its own, … */
+    size_t first_metadata;      /* … and its first metadata entry */
+    size_t n;                   /* tensors, in the order of the header until put_in_order */
+    struct progress at;         /* of the tensors read so far, … */
+    struct heft_error wrong;    /* … and what is wrong with the first wrong one */
+    uint64_t begin;             /* of the last one's data */
+    bool is_unordered;          /* a tensor's data begins before that of the tensor before it */
+    struct heft_row row;        /* the tensor being read; before that, the last one, … */
+    struct heft_str dtype_name; /* … which usually has the same dtype and shape */
+    struct heft_storage storage; /* of a tensor without bytes, at the begin of the byte buffer */
     uint64_t where;              /* its name: file offset */
     uint64_t offsets[2];         /* its data_offsets: begin and end in the byte buffer */
     struct heft_buf key;         /* of the metadata entry whose value is being read */
@@ -56,6 +58,13 @@ struct reader {
     struct heft_strmap metadata; /* keys, to find duplicates */
     struct heft_arena scratch;
     bool has_metadata;
+};
+
+/* A tensor that is being checked. */
+struct checked {
+    const struct heft_row *row;
+    size_t i;            /* in the order of the header */
+    uint64_t begin, end; /* in the byte buffer */
 };
 
 /* ---- checks --------------------------------------------------------------------------------- */
@@ -95,9 +104,10 @@ static uint64_t where_of(const struct reader *r, size_t i)
 
 /* Checks that dtype × shape is whole bytes, and computes their number. The reference counts bits in
  * 64 bits, and multiplies from left to right: a zero does not excuse an overflow before it. */
-static bool find_size(struct reader *r, size_t i, uint64_t *size, struct heft_error *err)
+static bool find_size(const struct reader *r, const struct checked *c, uint64_t *size,
+                      struct heft_error *err)
 {
-    const struct heft_row *row = &r->model->rows[r->first + i];
+    const struct heft_row *const row = c->row;
     const enum heft_dtype dtype = (enum heft_dtype)row->dtype;
     bool fits = true;
     uint64_t n = 1;
@@ -105,27 +115,27 @@ static bool find_size(struct reader *r, size_t i, uint64_t *size, struct heft_er
     for (unsigned k = 0; k < row->rank; k++)
         fits = fits && heft_mul(n, row->shape[k], &n);
     if (fits && n % heft_dtype_block_elements(dtype) != 0)
-        return heft_fail(err, HEFT_MALFORMED, where_of(r, i),
+        return heft_fail(err, HEFT_MALFORMED, where_of(r, c->i),
                          "element count %" PRIu64 " is not a multiple of %u, a block of %s", n,
                          heft_dtype_block_elements(dtype), heft_dtype_name(dtype));
     return (fits && heft_dtype_bytes(dtype, n, size) && *size <= UINT64_MAX / 8) ||
-           heft_fail(err, HEFT_MALFORMED, where_of(r, i), "size in bits is more than 64 bits");
+           heft_fail(err, HEFT_MALFORMED, where_of(r, c->i), "size in bits is more than 64 bits");
 }
 
 /* Checks that data_offsets have as many bytes as dtype and shape need. */
-static bool check_size(struct reader *r, size_t i, uint64_t len, struct progress *at,
+static bool check_size(const struct reader *r, const struct checked *c, struct progress *at,
                        struct heft_error *err)
 {
-    const struct heft_row *row = &r->model->rows[r->first + i];
+    const uint64_t len = c->end - c->begin;
 
-    if (row->shape != at->shape || row->dtype != at->dtype) {
-        if (!find_size(r, i, &at->size, err))
+    if (c->row->shape != at->shape || c->row->dtype != at->dtype) {
+        if (!find_size(r, c, &at->size, err))
             return false;
-        at->shape = row->shape;
-        at->dtype = row->dtype;
+        at->shape = c->row->shape;
+        at->dtype = c->row->dtype;
     }
     return at->size == len ||
-           heft_fail(err, HEFT_MALFORMED, where_of(r, i),
+           heft_fail(err, HEFT_MALFORMED, where_of(r, c->i),
                      "dtype and shape need %" PRIu64 " bytes, data_offsets have %" PRIu64, at->size,
                      len);
 }
@@ -133,20 +143,20 @@ static bool check_size(struct reader *r, size_t i, uint64_t len, struct progress
 /* Tensors must follow one another from the first byte of the buffer to the last. An empty
  * tensor may also begin where the previous one begins: the reference sorts tensors by begin and end,
  * so that the empty one comes first. */
-static bool check_tensor(struct reader *r, size_t i, struct progress *at, struct heft_error *err)
+static bool check_tensor(const struct reader *r, const struct checked *c, struct progress *at,
+                         struct heft_error *err)
 {
-    const struct heft_row *row = &r->model->rows[r->first + i];
-    const uint64_t begin = begin_of(r, i), end = end_of(r, i);
+    const uint64_t begin = c->begin, end = c->end;
 
     if (end < begin || (begin != at->next && (begin != end || begin != at->begun))) {
-        heft_fail(err, HEFT_MALFORMED, where_of(r, i),
+        heft_fail(err, HEFT_MALFORMED, where_of(r, c->i),
                   "data_offsets [%" PRIu64 ", %" PRIu64 "] do not continue at %" PRIu64
                   ", where the tensor before ends",
                   begin, end, at->next);
-        return heft_error_about(err, "tensor", row->name);
+        return heft_error_about(err, "tensor", c->row->name);
     }
-    if (!check_size(r, i, end - begin, at, err))
-        return heft_error_about(err, "tensor", row->name);
+    if (!check_size(r, c, at, err))
+        return heft_error_about(err, "tensor", c->row->name);
     if (end > begin)
         at->begun = begin;
     at->next = heft_max_u64(at->next, end);
@@ -163,11 +173,12 @@ static bool begins_after(const void *ctx, uint32_t a, uint32_t b)
  * is wrong with that is reported in preference. */
 static void check_last(struct reader *r)
 {
-    const uint32_t last = (uint32_t)r->n - 1; /* below UINT32_MAX: headers have fewer bytes */
+    const struct checked last = {&r->row, r->n - 1, r->offsets[0], r->offsets[1]};
 
-    r->is_unordered = r->is_unordered || (last > 0 && begins_after(r, last - 1, last));
+    r->is_unordered = r->is_unordered || last.begin < r->begin;
+    r->begin = last.begin;
     if (!r->is_unordered && r->wrong.code == HEFT_OK)
-        (void)check_tensor(r, last, &r->at, &r->wrong);
+        (void)check_tensor(r, &last, &r->at, &r->wrong);
 }
 
 /* ---- entries -------------------------------------------------------------------------------- */
@@ -311,6 +322,13 @@ static enum heft_json_token next_field(struct reader *r, unsigned seen, enum fie
     return token;
 }
 
+/* The fields of most entries are in this order: a key that comes in it ends a lead. */
+static void keep_lead(struct reader *r, enum field field, unsigned seen)
+{
+    if (field != UNKNOWN && field != DTYPE && seen == (1U << field) - 1)
+        heft_json_lead_key(&r->json, &r->lead);
+}
+
 static bool read_field(struct reader *r, enum field field)
 {
     switch (field) {
@@ -325,47 +343,78 @@ static bool read_field(struct reader *r, enum field field)
     }
 }
 
-/* Reads the object that describes a tensor: each field once, unknown fields are skipped. */
-static bool read_fields(struct reader *r)
+/* Reads the fields that are left, through the end of the object. */
+static bool read_other_fields(struct reader *r, unsigned *seen)
 {
-    enum heft_json_token token = heft_json_next(&r->json);
+    enum heft_json_token token;
     enum field field;
-    unsigned seen = 0;
 
-    if (token != HEFT_JSON_OBJECT)
-        return heft_json_refuse(&r->json, token, "entry", "an object");
-    while ((token = next_field(r, seen, &field)) == HEFT_JSON_KEY) {
-        if (field != UNKNOWN && (seen >> field & 1))
+    while (!heft_json_take_end(&r->json)) {
+        token = next_field(r, *seen, &field);
+        if (token != HEFT_JSON_KEY)
+            return token != HEFT_JSON_ERROR;
+        if (field != UNKNOWN && (*seen >> field & 1))
             return heft_fail(r->err, HEFT_MALFORMED, r->json.where, "%s occurs twice",
                              field_names[field]);
-        seen |= 1U << field;
+        keep_lead(r, field, *seen);
+        *seen |= 1U << field;
         if (!read_field(r, field))
             return false;
     }
-    for (unsigned i = 0; token != HEFT_JSON_ERROR && i < UNKNOWN; i++)
+    return true;
+}
+
+/* Reads the begin of the object, up to a field that differs from that of the last tensor. */
+static bool read_first_fields(struct reader *r, unsigned *seen)
+{
+    const unsigned keys = heft_json_take_lead(&r->json, &r->lead);
+    enum heft_json_token token;
+
+    if (keys > 0) {
+        *seen = keys == 1 ? 1U << DTYPE | 1U << SHAPE : (1U << UNKNOWN) - 1;
+        return keys == 1 ? read_shape(r) : read_offsets(r);
+    }
+    token = heft_json_next(&r->json);
+    return token == HEFT_JSON_OBJECT || heft_json_refuse(&r->json, token, "entry", "an object");
+}
+
+/* Reads the object that describes a tensor: each field once, unknown fields are skipped. */
+static bool read_fields(struct reader *r)
+{
+    unsigned seen = 0;
+
+    if (!read_first_fields(r, &seen) || !read_other_fields(r, &seen))
+        return false;
+    for (unsigned i = 0; i < UNKNOWN; i++)
         if (!(seen >> i & 1))
             return heft_fail(r->err, HEFT_MALFORMED, r->where, "entry has no %s", field_names[i]);
-    return token != HEFT_JSON_ERROR;
+    return true;
 }
 
 /* Sets the range of the tensor's storage. Until its offsets are checked, `off` and `len` may have wrapped
  * around 2^64, where begin + len is still the end. */
-HEFT_WRAPS static void place_storage(struct reader *r)
+HEFT_WRAPS static void place_storage(const struct reader *r, struct heft_storage *storage)
 {
     const uint64_t len = r->offsets[1] - r->offsets[0];
 
-    r->storage.off = PREFIX + r->header_n + r->offsets[0];
-    r->storage.packed = len;
-    r->storage.len = len;
+    storage->off += r->offsets[0];
+    storage->packed = len;
+    storage->len = len;
 }
 
-/* Adds the tensor as a row with a storage of its own. */
+/* Adds the tensor as a row with a storage of its own. What differs from the last tensor is set after the
+ * structs are copied: copying what was just stored in smaller pieces stalls the processor. */
 static bool add_tensor(struct reader *r)
 {
-    place_storage(r);
-    if (!heft_model_add_storage(r->model, &r->storage, &r->row.storage, r->err) ||
-        !heft_model_add_row(r->model, &r->row, r->err))
+    struct heft_model *const model = r->model;
+    uint32_t index;
+
+    if (!heft_model_add_storage(model, &r->storage, &index, r->err))
         return false;
+    place_storage(r, &model->storages[index]);
+    if (!heft_model_add_row(model, &r->row, r->err))
+        return false;
+    model->rows[model->n_rows - 1].storage = index;
     r->n++;
     check_last(r);
     return true;
@@ -475,6 +524,7 @@ static bool read_length(struct reader *r)
                          n, src.size - PREFIX);
     r->header_n = n;
     r->data_n = src.size - PREFIX - n;
+    r->storage.off = PREFIX + n;
     return true;
 }
 
@@ -610,8 +660,12 @@ static bool sort_tensors(struct reader *r, uint32_t **order)
     *order = heft_sort_indices(r->n, begins_after, r, &r->scratch, r->err);
     r->at = (struct progress){0};
     r->wrong = (struct heft_error){0};
-    for (size_t i = 0; *order && i < r->n && r->wrong.code == HEFT_OK; i++)
-        (void)check_tensor(r, (*order)[i], &r->at, &r->wrong);
+    for (size_t k = 0; *order && k < r->n && r->wrong.code == HEFT_OK; k++) {
+        const uint32_t i = (*order)[k];
+        const struct checked c = {&r->model->rows[r->first + i], i, begin_of(r, i), end_of(r, i)};
+
+        (void)check_tensor(r, &c, &r->at, &r->wrong);
+    }
     return *order != NULL;
 }
 
