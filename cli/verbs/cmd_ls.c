@@ -120,20 +120,21 @@ static char *put_columns(char *to, const struct heft_tensor *t, const struct wid
     return put_gap(to, 0, 0);
 }
 
-/* Formatted columns of the previous tensor, reused if dtype and shape are the same. */
+/* Formatted columns from dtype to file of the previous tensor, reused if they are the same. */
 struct columns {
     struct heft_tensor of;
     size_t n; /* 0 if they are too long to be kept */
-    char text[128];
+    char text[192];
 };
 
-static char *put_kept_columns(char *to, const struct heft_tensor *t, const struct widths *w,
-                              struct columns *kept)
+static char *put_kept_columns(char *to, const struct heft_tensor *t, const struct rows_path *path,
+                              const struct widths *w, struct columns *kept)
 {
     char *end;
-    if (kept->n && same_columns(t, &kept->of))
+    if (kept->n && same_columns(t, &kept->of) && t->file == kept->of.file)
         return put_plain(to, kept->text, kept->n);
-    end = put_columns(to, t, w);
+    end = put_plain(put_columns(to, t, w), path->text, path->n);
+    end = put_gap(end, path->n, w->path);
     kept->n = (size_t)(end - to) <= sizeof kept->text ? (size_t)(end - to) : 0;
     memcpy(kept->text, to, sizeof kept->text); /* a constant size is copied by a few instructions */
     kept->of = *t;
@@ -145,12 +146,11 @@ static char *put_kept_columns(char *to, const struct heft_tensor *t, const struc
 static void put_line(struct out *out, const struct heft_tensor *t, const struct rows_path *path,
                      const struct widths *w, struct columns *kept)
 {
-    const size_t columns = w->name + w->dtype + w->bytes + w->path + w->offset + 128;
+    const size_t columns = w->name + w->dtype + w->bytes + w->path + w->offset + sizeof kept->text;
     char *to =
         out_room(out, t->name_len + path->n + dims_room(t->rank) + MAX_SHAPE_WIDTH + columns);
     to = put_plain(to, t->name, t->name_len);
-    to = put_kept_columns(put_gap(to, t->name_len, w->name), t, w, kept);
-    to = put_gap(put_plain(to, path->text, path->n), path->n, w->path);
+    to = put_kept_columns(put_gap(to, t->name_len, w->name), t, path, w, kept);
     out_to(out, put_hex(to, t->offset, w->offset));
 }
 

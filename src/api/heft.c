@@ -348,39 +348,49 @@ static bool lacks_part(const struct heft_checkpoint *c, const struct heft_parts 
     return false;
 }
 
-bool heft_tensor_at(const struct heft_checkpoint *c, size_t index, struct heft_tensor *out)
+/* Sets all members of *out except its size. */
+HEFT_INLINE void describe_tensor(const struct heft_checkpoint *c, const struct heft_row *row,
+                                 struct heft_tensor *out)
 {
-    if (!(c && out))
-        return false;
-    const struct heft_row *row;
-    const struct heft_storage *storage;
-    struct heft_place place;
+    const struct heft_storage *const storage = &c->model.storages[row->storage];
+    const struct heft_place place = find_place(&c->model, storage, row->offset);
+
+    out->name = row->name.p;
+    out->name_len = row->name.n;
+    out->dtype = (enum heft_dtype)row->dtype;
+    out->rank = row->rank;
+    out->shape = row->shape;
+    out->strides = row->stride;
+    out->bytes = row->bytes;
+    out->file = place.file;
+    out->offset = place.offset;
+    out->stored = place.stored;
+    out->stored_bytes = place.stored_bytes;
+    out->storage = row->parts ? -1 : shared_number(c, row->storage);
+    out->big_endian = (row->flags & HEFT_ROW_SWAP) != 0;
+    out->conjugated = (row->flags & HEFT_ROW_CONJ) != 0;
+    out->negated = (row->flags & HEFT_ROW_NEG) != 0;
+    out->missing = row->parts ? lacks_part(c, row->parts) : storage->is_missing;
+}
+
+/* For programs that were built for another version of the struct. */
+static HEFT_NOINLINE void describe_other_size(const struct heft_checkpoint *c,
+                                              const struct heft_row *row, struct heft_tensor *out)
+{
     struct heft_tensor t;
 
-    if (index >= c->model.n_rows)
-        return false;
-    row = &c->model.rows[index];
-    storage = &c->model.storages[row->storage];
-    place = find_place(&c->model, storage, row->offset);
-    t = (struct heft_tensor){
-        .name = row->name.p,
-        .name_len = row->name.n,
-        .dtype = (enum heft_dtype)row->dtype,
-        .rank = row->rank,
-        .shape = row->shape,
-        .strides = row->stride,
-        .bytes = row->bytes,
-        .file = place.file,
-        .offset = place.offset,
-        .stored = place.stored,
-        .stored_bytes = place.stored_bytes,
-        .storage = row->parts ? -1 : shared_number(c, row->storage),
-        .big_endian = (row->flags & HEFT_ROW_SWAP) != 0,
-        .conjugated = (row->flags & HEFT_ROW_CONJ) != 0,
-        .negated = (row->flags & HEFT_ROW_NEG) != 0,
-        .missing = row->parts ? lacks_part(c, row->parts) : storage->is_missing,
-    };
+    describe_tensor(c, row, &t);
     HEFT_FILL(heft_tensor, out, &t);
+}
+
+bool heft_tensor_at(const struct heft_checkpoint *c, size_t index, struct heft_tensor *out)
+{
+    if (!c || !out || index >= c->model.n_rows)
+        return false;
+    if (HEFT_LIKELY(out->size == sizeof *out)) /* described in place, without a copy */
+        describe_tensor(c, &c->model.rows[index], out);
+    else
+        describe_other_size(c, &c->model.rows[index], out);
     return true;
 }
 
