@@ -136,9 +136,15 @@ static void test_end_token(void **unused)
     assert_null(heft_vocab_open_with(NULL, &how, &err));
     assert_int_equal(err.code, HEFT_USAGE);
     how.eot_token = NULL;
-    how.pattern = "cl100k";
+    how.pattern = "cl100";
     assert_null(heft_vocab_open_with(NULL, &how, &err));
-    assert_non_null(strstr(err.text, "expected gpt2"));
+    assert_non_null(strstr(err.text, "one of gpt2, r50k, "));
+    how.pattern = "";
+    assert_null(heft_vocab_open_with(NULL, &how, &err));
+    assert_int_equal(err.code, HEFT_USAGE);
+    how.pattern = "\\p{L}+\xFF";
+    assert_null(heft_vocab_open_with(NULL, &how, &err));
+    assert_non_null(strstr(err.text, "not valid UTF-8"));
 }
 
 /* The ranks of GPT-2 and of p50k_base are recognised with lines in any order, but not with one

@@ -122,6 +122,7 @@ void heft_vocab_close(struct heft_vocab *v)
         heft_pairs_release(v->pairs);
     heft_strmap_release(&v->wholes);
     heft_free(v->specials);
+    heft_free(v->added);
     heft_arena_release(&v->mem);
     heft_free(v);
 }
@@ -160,6 +161,15 @@ bool heft_vocab_add_special(struct heft_vocab *v, struct heft_str text, uint32_t
     if (!heft_grow(&v->specials, &v->cap_specials, v->n_specials, 1, sizeof *v->specials, err))
         return false;
     v->specials[v->n_specials++] = (struct heft_special){text, id};
+    return true;
+}
+
+bool heft_vocab_add_token(struct heft_vocab *v, const struct heft_added_token *token,
+                          struct heft_error *err)
+{
+    if (!heft_grow(&v->added, &v->cap_added, v->n_added, 1, sizeof *v->added, err))
+        return false;
+    v->added[v->n_added++] = *token;
     return true;
 }
 

@@ -36,6 +36,7 @@ enum heft_vocab_remark {
     HEFT_REMARK_ADDED_FILE,
     HEFT_REMARK_TRUNCATION,
     HEFT_REMARK_PADDING,
+    HEFT_REMARK_POST,
     HEFT_REMARK_DECODER, /* this and later ones concern decoding, earlier ones encoding */
     HEFT_REMARKS
 };
@@ -96,6 +97,9 @@ HEFT_CHECKED bool heft_vocab_add_whole(struct heft_vocab *v, uint32_t id, struct
 /* Adds a special token. The text, which is followed by a NUL, must live as long as the vocabulary. */
 HEFT_CHECKED bool heft_vocab_add_special(struct heft_vocab *v, struct heft_str text, uint32_t id,
                                          struct heft_error *err);
+/* Adds a token that is looked for in texts. Its text must live as long as the vocabulary. */
+HEFT_CHECKED bool heft_vocab_add_token(struct heft_vocab *v, const struct heft_added_token *token,
+                                       struct heft_error *err);
 /* Adds <|endoftext|> to the special tokens, and sorts them. Call once, when v->end is known. */
 HEFT_CHECKED bool heft_vocab_settle_specials(struct heft_vocab *v, struct heft_error *err);
 /* Allocates tables for `ids` ids and `merges` merges, and `bytes` bytes of tokens. */

@@ -26,6 +26,7 @@ bool heft_vocab_builtin(struct heft_vocab *v, struct heft_error *err)
     v->n_ids = 256 + v->n_merges + 1;
     v->end = v->n_ids - 1;
     v->unicode = "17.0";
+    v->family = "gpt2";
     if (!heft_vocab_room(v, v->n_ids, v->n_merges, 0, err))
         return false;
     v->tokens = heft_arena_alloc(&v->mem, v->n_ids * sizeof *v->tokens, err);

@@ -9,6 +9,7 @@
  * that change ids refuse encoding, tokens that are only put around a text are noted. */
 #include <stdio.h>
 
+#include "tokens/vocab/families.h"
 #include "tokens/vocab/vocab_parts.h"
 
 #define CONFIG_FILE "tokenizer_config.json"
@@ -24,9 +25,17 @@ static const struct {
     {"add_eos_token", HEFT_REMARK_EOS, "no token is put after texts"},
 };
 
-/* Classes that take tokenizer.json unchanged, or do the same as GPT-2's. */
-static const char *const PLAIN[] = {"GPT2Tokenizer", "GPT2TokenizerFast", "PreTrainedTokenizerFast",
-                                    "TokenizersBackend"};
+/* Classes with the pipelines that transformers 5 builds from merges and ids. The names with "Fast"
+ * behind them are those of older releases. */
+static const struct {
+    const char *name, *family; /* NULL: takes tokenizer.json unchanged */
+} CLASSES[] = {
+    {"GPT2Tokenizer", "gpt2"},        {"RobertaTokenizer", "gpt2"},
+    {"CodeGenTokenizer", "gpt2"},     {"WhisperTokenizer", "gpt2"},
+    {"GPTNeoXTokenizer", "gpt-neox"}, {"Qwen2Tokenizer", "qwen2"},
+    {"CohereTokenizer", "command-r"}, {"PreTrainedTokenizer", NULL},
+    {"TokenizersBackend", NULL},
+};
 
 struct config {
     struct heft_vocab_reading *r;
@@ -55,20 +64,57 @@ static bool read_flag(struct config *c, size_t i, enum heft_json_token token)
                       what);
 }
 
+/* Index of a class in CLASSES; their number if it is unknown. */
+static size_t class_of(struct heft_str name)
+{
+    const struct heft_str fast = HEFT_STR("Fast");
+    size_t i = 0;
+
+    if (name.n > fast.n && memcmp(name.p + name.n - fast.n, fast.p, fast.n) == 0)
+        name.n -= fast.n;
+    while (i < HEFT_COUNT(CLASSES) && !heft_str_is(name, CLASSES[i].name))
+        i++;
+    return i;
+}
+
+/* The class says how merges and ids are meant, unless the pattern is known or stated. */
+static bool take_class(struct config *c, const char *family)
+{
+    struct heft_vocab_reading *const r = c->r;
+
+    if (!c->is_pair || !r->is_unproven)
+        return true;
+    r->is_unproven = false;
+    r->v->refusal = (struct heft_error){0};
+    return heft_vocab_take_family(r, heft_family_named(family));
+}
+
+static bool is_followed(const struct config *c, size_t class)
+{
+    const char *const family = class < HEFT_COUNT(CLASSES) ? CLASSES[class].family : NULL;
+
+    return class < HEFT_COUNT(CLASSES) &&
+           (!c->is_pair || !family || !c->r->v->family || strcmp(family, c->r->v->family) == 0);
+}
+
 static bool read_class(struct config *c, enum heft_json_token token)
 {
     const struct heft_str name = c->json.text;
+    const size_t class = token == HEFT_JSON_STRING ? class_of(name) : HEFT_COUNT(CLASSES);
     bool is_plain = token == HEFT_JSON_NULL;
     char what[200];
 
     if (token != HEFT_JSON_STRING && token != HEFT_JSON_NULL)
         return heft_json_refuse(&c->json, token, "tokenizer_class", "a string");
-    for (size_t i = 0; !is_plain && i < HEFT_COUNT(PLAIN); i++)
-        is_plain = heft_str_is(name, PLAIN[i]);
+    if (class < HEFT_COUNT(CLASSES) && CLASSES[class].family &&
+        !take_class(c, CLASSES[class].family))
+        return false;
+    is_plain |= is_followed(c, class);
     snprintf(what, sizeof what,
-             CONFIG_FILE ": tokenizer_class %.*s is not followed: texts are encoded as %s",
+             CONFIG_FILE ": tokenizer_class %.*s is not followed: texts are encoded %s%s",
              is_plain ? 0 : (int)heft_min_size(name.n, 60), is_plain ? "" : name.p,
-             c->is_pair ? "GPT2Tokenizer does" : "tokenizer.json says");
+             c->is_pair ? "with the pattern " : "as tokenizer.json says",
+             c->is_pair && c->r->v->family ? c->r->v->family : "");
     return put_remark(c, HEFT_REMARK_CLASS, !is_plain, what);
 }
 

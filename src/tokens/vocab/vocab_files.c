@@ -1,8 +1,10 @@
 /* vocab_files.c: the reader for a path, or for bytes in memory.
  *
- *     directory   vocab.bpe [+ encoder.json], else tokenizer.json, else merges.txt [+ vocab.json]
+ *     directory   vocab.bpe [+ encoder.json], else tokenizer.json, else merges.txt [+ vocab.json],
+ *                 else tekken.json, else tokenizer.pkl, else tiktoken.model or tokenizer.model
  *     file        one of such a pair with the other beside it: the pair
- *                 {…}          tokenizer.json
+ *                 {…}          tokenizer.json or tekken.json
+ *                 80 04 …      a pickled tiktoken.core.Encoding
  *                 IQ== 0       ranks (.tiktoken)
  *                 otherwise    a list of merges
  *
@@ -12,12 +14,14 @@
 #include "tokens/input/lookalikes.h"
 #include "tokens/vocab/vocab_parts.h"
 
-#define MOST_FILE (UINT64_C(32) << 20) /* published ones have at most 11 MiB */
+#define MOST_FILE (UINT64_C(64) << 20) /* published ones have at most 32 MiB */
 #define KEPT      ((size_t)8 << 20)    /* memory of a file that is reused for the next one */
 
 static const struct {
     const char *text, *ids;
-} KNOWN[] = {{"vocab.bpe", "encoder.json"}, {"tokenizer.json", NULL}, {"merges.txt", "vocab.json"}};
+} KNOWN[] = {{"vocab.bpe", "encoder.json"}, {"tokenizer.json", NULL}, {"merges.txt", "vocab.json"},
+             {"tekken.json", NULL},         {"tokenizer.pkl", NULL},  {"tiktoken.model", NULL},
+             {"tokenizer.model", NULL}};
 
 #define ADDED  "added_tokens.json"
 #define CONFIG "tokenizer_config.json"
@@ -92,6 +96,8 @@ static bool read_text(struct heft_vocab_reading *r, struct heft_bytes text, bool
 {
     if (!has_ids && is_json(text))
         return heft_vocab_check_text(r, text) && heft_vocab_read_json(r, text);
+    if (!has_ids && heft_vocab_is_pickle(text))
+        return heft_vocab_read_pickle(r, text);
     if (!has_ids && heft_vocab_is_ranks(text))
         return heft_vocab_check_text(r, text) && heft_vocab_read_ranks(r, text);
     return check_stranger(r, text) && read_merges(r, text, has_ids);
@@ -122,7 +128,7 @@ static bool fetch_file(const char *path, struct heft_arena *mem, struct heft_byt
     if (!heft_source_open_file(&source, path, err))
         return false;
     ok = source.size <= MOST_FILE ||
-         heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "a vocabulary of more than 32 MiB");
+         heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "a vocabulary of more than 64 MiB");
     ok = ok && heft_pages_reserve(mem, (size_t)source.size, err) &&
          heft_source_fetch(&source, 0, source.size, mem, out, err);
     heft_source_close(&source);
@@ -240,8 +246,8 @@ static bool read_folder(struct heft_vocab_reading *r, struct heft_arena *mem, co
             return true;
     }
     heft_fail(r->err, HEFT_USAGE, HEFT_NO_OFFSET,
-              "the directory has no vocabulary (vocab.bpe and encoder.json, tokenizer.json, or "
-              "merges.txt and vocab.json)");
+              "the directory has no vocabulary (vocab.bpe and encoder.json, tokenizer.json, "
+              "merges.txt and vocab.json, tekken.json, tokenizer.pkl, or tokenizer.model)");
     return heft_error_file(r->err, folder);
 }
 

@@ -1,4 +1,5 @@
-/* vocab_known.c: published vocabularies, recognised by the SHA-256 of their rank lines:
+/* vocab_known.c: published vocabularies, recognised by the SHA-256 of their rank lines, with their
+ * split patterns and special tokens (of Llama: those of llama-models 0.3):
  *
  *     IQ== 0        tokens in base64 and their ids, in the order of the ids, each line with its \n;
  *     Ig== 1        without the empty token that Whisper's file has
@@ -10,46 +11,98 @@
 #include "base/sha256.h"
 #include "tokens/vocab/vocab_parts.h"
 
+/* n special tokens with ids from `id` on. # in their text is a number, counted up from `first`. */
 struct special {
     uint32_t id;
     const char *text;
+    uint32_t first, n;
 };
 
-static const struct special CL100K[] = {{100257, "<|endoftext|>"},   {100258, "<|fim_prefix|>"},
-                                        {100259, "<|fim_middle|>"},  {100260, "<|fim_suffix|>"},
-                                        {100276, "<|endofprompt|>"}, {0, NULL}};
+static const struct special CL100K[] = {
+    {100257, "<|endoftext|>", 0, 1},   {100258, "<|fim_prefix|>", 0, 1},
+    {100259, "<|fim_middle|>", 0, 1},  {100260, "<|fim_suffix|>", 0, 1},
+    {100276, "<|endofprompt|>", 0, 1}, {0, NULL, 0, 0}};
 static const struct special O200K[] = {
-    {199999, "<|endoftext|>"}, {200018, "<|endofprompt|>"}, {0, NULL}};
+    {199999, "<|endoftext|>", 0, 1}, {200018, "<|endofprompt|>", 0, 1}, {0, NULL, 0, 0}};
+/* Ids from 151646 on have other names in Qwen 1 than in Qwen 2. */
+static const struct special QWEN[] = {{151643, "<|endoftext|>", 0, 1},
+                                      {151644, "<|im_start|>", 0, 1},
+                                      {151645, "<|im_end|>", 0, 1},
+                                      {0, NULL, 0, 0}};
+static const struct special LLAMA3[] = {{128000, "<|begin_of_text|>", 0, 1},
+                                        {128001, "<|end_of_text|>", 0, 1},
+                                        {128002, "<|reserved_special_token_#|>", 0, 2},
+                                        {128004, "<|finetune_right_pad_id|>", 0, 1},
+                                        {128005, "<|step_id|>", 0, 1},
+                                        {128006, "<|start_header_id|>", 0, 1},
+                                        {128007, "<|end_header_id|>", 0, 1},
+                                        {128008, "<|eom_id|>", 0, 1},
+                                        {128009, "<|eot_id|>", 0, 1},
+                                        {128010, "<|python_tag|>", 0, 1},
+                                        {128011, "<|image|>", 0, 1},
+                                        {128012, "<|reserved_special_token_#|>", 2, 244},
+                                        {0, NULL, 0, 0}};
+static const struct special LLAMA4[] = {
+    {200000, "<|begin_of_text|>", 0, 1},
+    {200001, "<|end_of_text|>", 0, 1},
+    {200002, "<|fim_prefix|>", 0, 1},
+    {200003, "<|fim_middle|>", 0, 1},
+    {200004, "<|fim_suffix|>", 0, 1},
+    {200005, "<|header_start|>", 0, 1},
+    {200006, "<|header_end|>", 0, 1},
+    {200007, "<|eom|>", 0, 1},
+    {200008, "<|eot|>", 0, 1},
+    {200009, "<|step|>", 0, 1},
+    {200010, "<|text_post_train_reserved_special_token_#|>", 0, 6},
+    {200016, "<|python_start|>", 0, 1},
+    {200017, "<|python_end|>", 0, 1},
+    {200018, "<|finetune_right_pad|>", 0, 1},
+    {200019, "<|text_post_train_reserved_special_token_#|>", 8, 61},
+    {200080, "<|image_start|>", 0, 1},
+    {200081, "<|image_end|>", 0, 1},
+    {200082, "<|vision_reserved_special_token_#|>", 0, 2},
+    {200084, "<|tile_x_separator|>", 0, 1},
+    {200085, "<|tile_y_separator|>", 0, 1},
+    {200086, "<|vision_reserved_special_token_#|>", 2, 4},
+    {200090, "<|image|>", 0, 1},
+    {200091, "<|vision_reserved_special_token_6|>", 0, 1},
+    {200092, "<|patch|>", 0, 1},
+    {200093, "<|vision_reserved_special_token_#|>", 7, 1041},
+    {201134, "<|reasoning_reserved_special_token_#|>", 0, 8},
+    {201142, "<|reasoning_thinking_start|>", 0, 1},
+    {201143, "<|reasoning_thinking_end|>", 0, 1},
+    {201144, "<|reserved_special_token_#|>", 0, 904},
+    {0, NULL, 0, 0}};
+/* The other ids up to 163837 have other names in K3 than in K2. */
+static const struct special KIMI[] = {{163584, "[BOS]", 0, 1},
+                                      {163585, "[EOS]", 0, 1},
+                                      {163838, "[UNK]", 0, 1},
+                                      {163839, "[PAD]", 0, 1},
+                                      {0, NULL, 0, 0}};
 
 static const struct known {
     struct heft_vocab_known known;
     const char *digest;
     const struct special *specials;
 } KNOWN[] = {
-    {{"gpt2", true, true},
-     "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930",
-     NULL},
-    {{"p50k_base", true, true},
-     "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069",
-     NULL},
-    {{"Whisper's multilingual", true, true},
-     "316413f0a5497a8219e48697be7faac30a90c0756680c24114266233fba152af",
-     NULL},
-    {{"cl100k_base", false, false},
-     "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
-     CL100K},
-    {{"o200k_base", false, false},
-     "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
-     O200K},
-    {{"Qwen", false, false},
-     "b2b1b8dfb5cc5f024bafc373121c6aba3f66f9a5a0269e243470a1de16a33186",
-     NULL},
-    {{"Llama 3", false, false},
-     "82e9d31979e92ab929cd544440f129d9ecd797b69e327f80f17e1c50d5551b55",
-     NULL},
-    {{"Llama 4", false, false},
-     "d0bdbaf59b0762c8c807617e2d8ea51420eb1b1de266df2495be755c8e0ed6ed",
-     NULL},
+    /* GPT-2 */
+    {{"r50k", true}, "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930", NULL},
+    /* p50k_base */
+    {{"r50k", true}, "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069", NULL},
+    /* Whisper's multilingual */
+    {{"r50k", true}, "316413f0a5497a8219e48697be7faac30a90c0756680c24114266233fba152af", NULL},
+    /* cl100k_base */
+    {{"gpt4", false}, "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7", CL100K},
+    /* o200k_base */
+    {{"o200k", false}, "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d", O200K},
+    /* Qwen 1, with the ranks of Qwen 2 and 3 */
+    {{"qwen2", false}, "b2b1b8dfb5cc5f024bafc373121c6aba3f66f9a5a0269e243470a1de16a33186", QWEN},
+    /* Llama 3 */
+    {{"llama3", false}, "82e9d31979e92ab929cd544440f129d9ecd797b69e327f80f17e1c50d5551b55", LLAMA3},
+    /* Llama 4 */
+    {{"o200k", false}, "d0bdbaf59b0762c8c807617e2d8ea51420eb1b1de266df2495be755c8e0ed6ed", LLAMA4},
+    /* Kimi K2 and K3 */
+    {{"kimi", false}, "b6c497a7469b33ced9c38afb1ad6e47f03f5e5dc05f15930799210ec050c5103", KIMI},
 };
 
 static void put_base64(struct heft_sha256 *sha, struct heft_str token)
@@ -136,17 +189,36 @@ static const struct special *specials_of(const struct heft_vocab_known *vocabula
     return NULL;
 }
 
-bool heft_vocab_place_special(struct heft_vocab_reading *r, const struct heft_vocab_known *known)
+/* Text of the i-th token of a series; NULL if out of memory. */
+static const char *special_text(struct heft_vocab_reading *r, const struct special *s, uint32_t i)
+{
+    const char *const number = strchr(s->text, '#');
+
+    return number ? heft_arena_printf(&r->v->mem, r->err, "%.*s%" PRIu32 "%s",
+                                      (int)(number - s->text), s->text, s->first + i, number + 1)
+                  : s->text;
+}
+
+bool heft_vocab_name_special(struct heft_vocab_reading *r, struct heft_str text, uint32_t id)
 {
     struct heft_vocab *const v = r->v;
+    const struct heft_added_token token = {.text = text, .id = id, .is_special = true};
 
-    for (const struct special *s = specials_of(known); s && s->text; s++) {
-        v->tokens[s->id] = heft_str_of(s->text);
-        v->n_ids = s->id + 1;
-        if (strcmp(s->text, HEFT_END_OF_TEXT) == 0)
-            v->end = s->id;
-        if (!heft_vocab_add_special(v, heft_str_of(s->text), s->id, r->err))
-            return false;
-    }
+    v->tokens[id] = text;
+    v->n_ids = id < v->n_ids ? v->n_ids : id + 1;
+    if (heft_str_is(text, HEFT_END_OF_TEXT))
+        v->end = id;
+    return heft_vocab_add_special(v, text, id, r->err) && heft_vocab_add_token(v, &token, r->err);
+}
+
+bool heft_vocab_place_special(struct heft_vocab_reading *r, const struct heft_vocab_known *known)
+{
+    for (const struct special *s = specials_of(known); s && s->text; s++)
+        for (uint32_t i = 0; i < s->n; i++) {
+            const char *const text = special_text(r, s, i);
+
+            if (!text || !heft_vocab_name_special(r, heft_str_of(text), s->id + i))
+                return false;
+        }
     return true;
 }

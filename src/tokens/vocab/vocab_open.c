@@ -3,6 +3,9 @@
 #include "tokens/vocab/vocab_open.h"
 
 #include "base/sized.h"
+#include "base/text.h"
+#include "tokens/vocab/families.h"
+#include "tokens/vocab/vocab_parts.h"
 
 /* ---- the end-of-text token ---------------------------------------------------------------- */
 
@@ -24,6 +27,9 @@ static uint32_t find_token(const struct heft_vocab *v, const char *name)
 {
     uint32_t found = HEFT_NO_TOKEN;
 
+    for (size_t i = 0; i < v->n_specials; i++)
+        if (heft_str_is(v->specials[i].text, name))
+            return v->specials[i].id;
     for (uint32_t left = v->n_ids; left > 0; left--) {
         const uint32_t id = left - 1;
 
@@ -52,13 +58,35 @@ static bool choose_end(struct heft_vocab *v, const struct heft_vocab_options *ho
 
 static bool check_pattern(const struct heft_vocab_options *how, struct heft_error *err)
 {
-    return !how->pattern || strcmp(how->pattern, "gpt2") == 0 ||
-           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                     "option pattern %s: expected gpt2; a tokenizer.json has its own",
-                     how->pattern);
+    const char *const pattern = how->pattern;
+    struct heft_buf names = {0};
+
+    if (!pattern || heft_family_named(pattern))
+        return true;
+    if (heft_vocab_is_regex(pattern))
+        return heft_utf8_check((struct heft_bytes){(const uint8_t *)pattern, strlen(pattern)}) ==
+                   strlen(pattern) ||
+               heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "option pattern: not valid UTF-8");
+    heft_family_list(&names);
+    if (heft_buf_ok(&names, err))
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                  "option pattern %.40s: expected a regular expression or one of %.*s", pattern,
+                  (int)names.n, names.p);
+    heft_buf_release(&names);
+    return false;
 }
 
 /* ---- opening ----------------------------------------------------------------------------- */
+
+/* The built-in vocabulary, with GPT-2's pattern or the one that the caller states. */
+static bool open_builtin(struct heft_vocab *v, const struct heft_vocab_options *how,
+                         struct heft_error *err)
+{
+    struct heft_vocab_reading r = {.v = v, .how = how, .err = err};
+
+    return heft_vocab_builtin(v, err) &&
+           (!how->pattern || heft_vocab_judge(&r, HEFT_FORM_ORIGINAL, NULL));
+}
 
 /* Determines the longest token and the highest id of a text. */
 static void measure_tokens(struct heft_vocab *v)
@@ -72,10 +100,30 @@ static void measure_tokens(struct heft_vocab *v)
         v->text_ids = (uint32_t)heft_max_u64(v->text_ids, v->merges[i].id + 1);
 }
 
+/* Whether a text is searched for tokens that are not special. */
+static bool has_ordinary(const struct heft_vocab *v)
+{
+    for (size_t i = 0; i < v->n_added; i++)
+        if (!v->added[i].is_special)
+            return true;
+    return false;
+}
+
+/* Refuses texts that need more than GPT-2's pattern. */
+static void refuse_others(struct heft_vocab *v)
+{
+    if (v->refusal.code == HEFT_OK && (v->n_steps || v->is_nfc || has_ordinary(v)))
+        heft_fail(&v->refusal, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                  "pattern, added tokens or normalizer of %s: its ids can be decoded, texts cannot "
+                  "be encoded",
+                  v->family);
+}
+
 static struct heft_vocab *finish_opening(struct heft_vocab *v, bool ok)
 {
     if (ok) {
         measure_tokens(v);
+        refuse_others(v);
         return v;
     }
     heft_vocab_close(v);
@@ -92,8 +140,8 @@ struct heft_vocab *heft_vocab_open_with(const char *path, const struct heft_voca
     v = HEFT_TAKE(heft_vocab_options, &o, options, err) && check_pattern(&o, err)
             ? heft_calloc(1, sizeof *v, err)
             : NULL;
-    v = finish_opening(
-        v, v && (path ? heft_vocab_read(v, path, &o, err) : heft_vocab_builtin(v, err)));
+    v = finish_opening(v,
+                       v && (path ? heft_vocab_read(v, path, &o, err) : open_builtin(v, &o, err)));
     return !v || (choose_end(v, &o, err) && heft_vocab_settle_specials(v, err))
                ? v
                : finish_opening(v, false);

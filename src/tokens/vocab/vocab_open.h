@@ -5,6 +5,8 @@
  *     vocab_words.c     vocab.bpe, encoder.json → tokens and merges
  *     vocab_json.c      tokenizer.json → the same
  *     vocab_ranks.c     a .tiktoken file → the same
+ *     vocab_tekken.c    tekken.json → the same
+ *     vocab_pickle.c    tokenizer.pkl → the same
  *     vocab_builtin.c   GPT-2's vocabulary, compiled in */
 #ifndef HEFT_VOCAB_OPEN_H
 #define HEFT_VOCAB_OPEN_H

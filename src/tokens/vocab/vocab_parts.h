@@ -29,8 +29,7 @@ enum heft_vocab_form {
     HEFT_FORM_MERGES, /* merges.txt, and lists with any other name */
 };
 struct heft_vocab_known {
-    const char *name;
-    bool is_gpt2;          /* split by GPT-2's pattern */
+    const char *family;    /* name of its split pattern */
     bool ends_behind_last; /* <|endoftext|> has the lowest free id */
 };
 
@@ -41,6 +40,7 @@ struct heft_vocab_reading {
     struct heft_vocab_ids ids;            /* token → id */
     struct heft_strmap added;             /* added_tokens of a tokenizer.json */
     uint32_t least_special;               /* lowest id of a special token */
+    bool is_unproven;                     /* texts are refused only for want of a pattern */
     int16_t bytes[HEFT_ALPHABET_ROOM];    /* byte of each character of GPT-2's alphabet; -1: none */
     uint8_t *to; /* room for the bytes of the next token, if no file lists them */
     struct heft_error *err;
@@ -104,21 +104,60 @@ HEFT_CHECKED bool heft_vocab_read_added(struct heft_vocab_reading *r, struct hef
 /* ---- functions of the other files -------------------------------------------------------- */
 
 HEFT_CHECKED bool heft_vocab_read_json(struct heft_vocab_reading *r, struct heft_bytes text);
+HEFT_CHECKED bool heft_vocab_read_tekken(struct heft_vocab_reading *r, struct heft_bytes text);
+bool heft_vocab_is_pickle(struct heft_bytes text);
+HEFT_CHECKED bool heft_vocab_read_pickle(struct heft_vocab_reading *r, struct heft_bytes text);
 /* Whether the first line is one of a rank file. */
 bool heft_vocab_is_ranks(struct heft_bytes text);
 HEFT_CHECKED bool heft_vocab_read_ranks(struct heft_vocab_reading *r, struct heft_bytes text);
 
-/* ---- vocab_known.c, vocab_pattern.c ------------------------------------------------------ */
+/* ---- vocab_ranks.c, vocab_derive.c ------------------------------------------------------- */
+
+#define HEFT_LONGEST_RANKED 128 /* bytes of a token with a rank: the longest of published ones */
+/* Decodes base64; "=" is the empty text, as in Python. False if invalid or empty. *n: number of
+ * bytes. */
+bool heft_vocab_base64(struct heft_str text, uint8_t *out, size_t *n);
+/* Turns tokens listed with their ranks into tokens of the vocabulary. Their bytes are followed by
+ * HEFT_VOCAB_PAD readable ones, and live as long as it. v->tokens has room for `room` ids or more. */
+HEFT_CHECKED bool heft_vocab_place_ranks(struct heft_vocab_reading *r,
+                                         const struct heft_listing *list, size_t room);
+/* Derives the merges of these tokens. */
+HEFT_CHECKED bool heft_vocab_derive(struct heft_vocab_reading *r, const struct heft_listing *list);
+
+/* ---- vocab_known.c ----------------------------------------------------------------------- */
 
 /* Returns the published vocabulary that equals this one, or NULL. */
 const struct heft_vocab_known *heft_vocab_known_merges(const struct heft_vocab *v);
 const struct heft_vocab_known *heft_vocab_known_ranks(const struct heft_vocab *v);
+/* Names a special token, whose id has room in v->tokens. Its text, followed by a NUL, must live as
+ * long as the vocabulary. */
+HEFT_CHECKED bool heft_vocab_name_special(struct heft_vocab_reading *r, struct heft_str text,
+                                          uint32_t id);
 /* Places the special tokens of a known rank file: at most HEFT_VOCAB_EXTRA behind the highest rank.
  * known may be NULL. */
-#define HEFT_VOCAB_EXTRA 32
+#define HEFT_VOCAB_EXTRA 2048
 HEFT_CHECKED bool heft_vocab_place_special(struct heft_vocab_reading *r,
                                            const struct heft_vocab_known *known);
-/* Sets v->unicode, v->refusal and v->doubt, once the merges are read. */
+
+/* ---- vocab_pattern.c --------------------------------------------------------------------- */
+
+struct heft_family;
+/* Sets the vocabulary's split pattern. A pattern that is that of a known family gets its name; the
+ * texts of other patterns must live as long as the vocabulary. */
+HEFT_CHECKED bool heft_vocab_take_steps(struct heft_vocab_reading *r, const char *name,
+                                        const struct heft_pretokens_step *steps, size_t n,
+                                        bool is_nfc);
+HEFT_CHECKED bool heft_vocab_take_family(struct heft_vocab_reading *r,
+                                         const struct heft_family *family);
+/* The same for a regular expression of tiktoken. */
+HEFT_CHECKED bool heft_vocab_take_regex(struct heft_vocab_reading *r, const char *name,
+                                        struct heft_str pattern);
+/* Whether the option pattern is a regular expression, not a name. */
+bool heft_vocab_is_regex(const char *pattern);
+/* Notes that the option pattern is not used, because the file states its own pattern. */
+void heft_vocab_ignore_stated(struct heft_vocab_reading *r);
+/* Sets the split pattern of merges or ranks, v->unicode, v->refusal and v->doubt, once the merges
+ * are read. */
 HEFT_CHECKED bool heft_vocab_judge(struct heft_vocab_reading *r, enum heft_vocab_form form,
                                    const struct heft_vocab_known *known);
 

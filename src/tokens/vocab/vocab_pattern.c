@@ -1,24 +1,86 @@
-/* vocab_pattern.c: whether texts may be split by GPT-2's pattern.
+/* vocab_pattern.c: which split pattern a vocabulary has, and whether that is known.
  *
  * Neither ranks nor lists of merges name the split pattern they were trained with. Another pattern
  * would silently give other ids than the vocabulary's own program. So the pattern must be proven or
  * stated by the caller.
  *
- *     tokenizer.json               states it
- *     vocab.bpe, encoder.json      the original's files: GPT-2's
- *     ranks, merges.txt            GPT-2's for known vocabularies (vocab_known.c), else unknown
+ *     tokenizer.json, tekken.json, tokenizer.pkl   state it
+ *     vocab.bpe, encoder.json                      the original's files: GPT-2's
+ *     ranks, merges.txt      that of a known vocabulary (vocab_known.c) or of the tokenizer class
+ *                            beside it (vocab_config.c), else unknown
  *
- * Plausibility check for the latter, and for what the caller states: tokens such as ".get", "_id"
+ * Plausibility check for GPT-2's files, and for what the caller states: tokens such as ".get", "_id"
  * and ");\n" cross ends of GPT-2's pre-tokens. Merges trained with its pattern have at most 0.04 %
  * of such tokens, those trained with cl100k's, o200k's, Llama's, Qwen's or nanochat's 15 to 26 %,
  * at every size. Patterns that differ only in numbers cannot be detected. */
 #include "base/text.h"
 #include "tokens/bpe/pattern.h"
+#include "tokens/vocab/families.h"
 #include "tokens/vocab/vocab_parts.h"
 
 #define SHARE                                                                                      \
     64 /* one token in so many is tolerated: a newer Unicode may turn other characters into letters */
 #define FEW 4 /* tokens tolerated in a small vocabulary */
+
+#define WORDS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+
+/* ---- setting the pattern ----------------------------------------------------------------- */
+
+bool heft_vocab_take_steps(struct heft_vocab_reading *r, const char *name,
+                           const struct heft_pretokens_step *steps, size_t n, bool is_nfc)
+{
+    const struct heft_family *const family = heft_family_of(steps, n, is_nfc);
+    struct heft_vocab *const v = r->v;
+
+    v->family = family ? family->name : name;
+    v->is_nfc = is_nfc;
+    v->n_steps = family && family->is_scanned ? 0 : n;
+    if (v->n_steps == 0)
+        return true;
+    v->steps = heft_arena_alloc(&v->mem, n * sizeof *steps, r->err);
+    if (v->steps)
+        memcpy(v->steps, family ? family->steps : steps, n * sizeof *steps);
+    return v->steps != NULL;
+}
+
+bool heft_vocab_take_family(struct heft_vocab_reading *r, const struct heft_family *family)
+{
+    return heft_vocab_take_steps(r, family->name, family->steps, family->n_steps, family->is_nfc);
+}
+
+bool heft_vocab_take_regex(struct heft_vocab_reading *r, const char *name, struct heft_str pattern)
+{
+    const char *const copy = heft_arena_text(&r->v->mem, pattern, r->err);
+    const struct heft_pretokens_step step = {
+        {copy, pattern.n}, false, HEFT_ENGINE_TIKTOKEN, HEFT_BEHAVIOR_ISOLATED, false};
+
+    return copy && heft_vocab_take_steps(r, name, &step, 1, false);
+}
+
+bool heft_vocab_is_regex(const char *pattern)
+{
+    return *pattern && pattern[strspn(pattern, WORDS)] != 0;
+}
+
+static bool take_stated(struct heft_vocab_reading *r)
+{
+    const char *const pattern = r->how->pattern;
+    const struct heft_family *const family = heft_family_named(pattern);
+
+    return family ? heft_vocab_take_family(r, family)
+                  : heft_vocab_take_regex(r, "regular expression", heft_str_of(pattern));
+}
+
+void heft_vocab_ignore_stated(struct heft_vocab_reading *r)
+{
+    const char *const pattern = r->how ? r->how->pattern : NULL;
+    const struct heft_family *const family = pattern ? heft_family_named(pattern) : NULL;
+
+    if (pattern && !(family && r->v->family && strcmp(family->name, r->v->family) == 0))
+        r->v->doubt = "the file states its own pattern, which is used instead";
+}
+
+/* ---- plausibility ------------------------------------------------------------------------ */
 
 /* Whether the token fits into a pre-token. Incomplete UTF-8 may be part of one. */
 static bool is_word(const struct heft_classes *classes, struct heft_str token)
@@ -51,6 +113,8 @@ static bool find_doubt(struct heft_vocab_reading *r, const char **doubt)
     uint32_t strangers;
 
     *doubt = "";
+    if (r->v->n_steps > 0)
+        return true;
     if (!count_strangers(r->v, &strangers, r->err))
         return false;
     if (strangers > FEW + r->v->n_merges / SHARE)
@@ -62,44 +126,51 @@ static bool find_doubt(struct heft_vocab_reading *r, const char **doubt)
     return *doubt != NULL;
 }
 
+/* ---- choosing ---------------------------------------------------------------------------- */
+
 static void refuse_texts(struct heft_vocab_reading *r, const char *why)
 {
     heft_fail(&r->v->refusal, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
               "%s: its ids can be decoded, texts cannot be encoded", why);
 }
 
-static void refuse_unproven(struct heft_vocab_reading *r, const struct heft_vocab_known *known)
+static bool judge_original(struct heft_vocab_reading *r)
 {
-    if (known)
-        heft_fail(
-            &r->v->refusal, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-            "the ranks of %s, whose split pattern is not built in (only gpt2 is): its ids can "
-            "be decoded, texts cannot be encoded",
-            known->name);
-    else
-        refuse_texts(r,
-                     "no split pattern in the file, which is not a vocabulary known to use GPT-2's "
-                     "(if it does, add option pattern gpt2)");
+    const char *doubt;
+
+    if (!heft_vocab_take_family(r, heft_family_named("gpt2")) || !find_doubt(r, &doubt))
+        return false;
+    r->v->unicode = "17.0";
+    if (*doubt)
+        refuse_texts(r, doubt);
+    return true;
+}
+
+static bool judge_stated(struct heft_vocab_reading *r, enum heft_vocab_form form)
+{
+    const char *doubt;
+
+    if (!take_stated(r) || !find_doubt(r, &doubt))
+        return false;
+    if (form == HEFT_FORM_ORIGINAL && r->v->n_steps == 0)
+        r->v->unicode = "17.0";
+    r->v->doubt = *doubt ? doubt : NULL;
+    return true;
 }
 
 bool heft_vocab_judge(struct heft_vocab_reading *r, enum heft_vocab_form form,
                       const struct heft_vocab_known *known)
 {
-    const bool is_said = r->how && r->how->pattern;
-    const char *doubt;
-
-    r->v->unicode = form == HEFT_FORM_ORIGINAL ? "17.0" : "16.0";
-    if (known && known->is_gpt2)
-        return true;
-    if (form != HEFT_FORM_ORIGINAL && !is_said) {
-        refuse_unproven(r, known);
-        return true;
-    }
-    if (!find_doubt(r, &doubt))
-        return false;
-    if (is_said)
-        r->v->doubt = *doubt ? doubt : NULL;
-    else if (*doubt)
-        refuse_texts(r, doubt);
+    r->v->unicode = "16.0";
+    if (r->how && r->how->pattern)
+        return judge_stated(r, form);
+    if (known)
+        return heft_vocab_take_family(r, heft_family_named(known->family));
+    if (form == HEFT_FORM_ORIGINAL)
+        return judge_original(r);
+    r->is_unproven = true;
+    refuse_texts(r,
+                 "no split pattern in the file, which is not a known vocabulary (name it by option "
+                 "pattern, as gpt2, gpt4 or llama3)");
     return true;
 }

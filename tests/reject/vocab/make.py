@@ -3,6 +3,9 @@
 unusual valid ones. A directory contains vocab.bpe and encoder.json."""
 import base64
 import json
+import pickle
+import sys
+import types
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -98,6 +101,9 @@ def rank_samples():
     for name, rank in {"no-rank": " ", "alone": "", "negative": " -1", "hexadecimal": " 0x9", "2-to-20": " 1048576",
                        "huge": " 99999999999999999999"}.items():
         ranks(f"ranks-{name}", f"YWI={rank}\n", text="a rank below 2^20")
+    for name, line in {"blank": "YW I= 256", "return": "YWI=\r 256", "tab": "YWI=\t256", "two-spaces": "YWI=  256"}.items():
+        ranks(f"ranks-{name}", line + "\n", text="a rank below 2^20")
+    ranks("ranks-long", base64.b64encode(b"a" * 129).decode() + " 256\n", text="up to 128 bytes")
     ranks("ranks-no-byte", "", text="no token for the single byte 0x00", without=0)
 
 
@@ -114,6 +120,19 @@ def added(*tokens):
     return put("added_tokens", list(tokens))
 
 
+LAST = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}
+
+
+def chain(*components):
+    return put("pre_tokenizer", {"type": "Sequence", "pretokenizers": list(components)})
+
+
+def nested(name, component, depth):
+    for _ in range(depth):
+        component = {"type": "Sequence", name: [component]}
+    return component
+
+
 def json_samples():
     def split(pattern, behavior):
         return put("pre_tokenizer", {"type": "Sequence", "pretokenizers": [
@@ -122,25 +141,60 @@ def json_samples():
     tokenizer("json-good", lambda whole: None, "ok")
     tokenizer("json-split", split(PATTERN, "Isolated"), "ok")
     for name, path, value, text in [
-            ("normalizer", "normalizer", {"type": "NFC"}, 'normalizer.type "NFC"'),
-            ("post", "post_processor", {"type": "TemplateProcessing"}, 'post_processor.type "TemplateProcessing"'),
+            ("normalizer", "normalizer", {"type": "NFKC"}, 'normalizer.type "NFKC"'),
+            ("normalizer-deep", "normalizer", nested("normalizers", {"type": "NFC"}, 10), "normalizers, an array, is not supported"),
+            ("normalizer-list", "normalizer", {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Lowercase"}]},
+             'normalizer.normalizers.1.type "Lowercase"'),
+            ("post", "post_processor", {"type": "Speed"}, 'post_processor.type "Speed"'),
+            ("decoder-list", "decoder", {"type": "Sequence", "decoders": [{"type": "ByteLevel"}, {"type": "Fuse"}]},
+             'decoder.decoders.1.type "Fuse"'),
             ("decoder", "decoder", {"type": "Metaspace"}, 'decoder.type "Metaspace"'),
             ("field", "speed", "high", 'speed "high"'),
-            ("field-empty", "normalizer", {}, "normalizer:"),
-            ("pre-null", "pre_tokenizer", None, "pre_tokenizer:"),
+            ("field-empty", "normalizer", {}, "no normalizer.type"),
+            ("field-list", "speed", [1, {"a": [2]}], "speed, an array, is not supported"),
+            ("pre-null", "pre_tokenizer", None, "pre_tokenizer null"),
             ("pre-type", "pre_tokenizer", {"type": "Whitespace"}, 'pre_tokenizer.type "Whitespace"'),
             ("pre-missing", "pre_tokenizer", {"type": "ByteLevel"}, "no pre_tokenizer.add_prefix_space"),
             ("prefix-space", "pre_tokenizer.add_prefix_space", True, "pre_tokenizer.add_prefix_space true"),
             ("no-regex", "pre_tokenizer.use_regex", False, "pre_tokenizer.use_regex false"),
             ("model-type", "model.type", "WordPiece", 'model.type "WordPiece"'),
             ("dropout", "model.dropout", 0.1, "model.dropout 0.1"),
-            ("byte-fallback", "model.byte_fallback", True, "model.byte_fallback true"),
-            ("suffix", "model.end_of_word_suffix", "</w>", 'model.end_of_word_suffix "</w>"')]:
+                        ("suffix", "model.end_of_word_suffix", "</w>", 'model.end_of_word_suffix "</w>"')]:
         tokenizer(f"json-{name}", put(path, value), text=text)
     tokenizer("json-field-dotted", lambda whole: whole.update({"model.ignore_merges": True}),
               text="? true")
-    tokenizer("json-pattern", split(r"\w+", "Isolated"), text="pretokenizers.0.pattern.Regex")
-    tokenizer("json-behavior", split(PATTERN, "Removed"), text='behavior "Removed"')
+    for name, value, text in [
+            ("pattern-kind", {"type": "Split", "pattern": {"Glob": "a*"}, "behavior": "Isolated", "invert": False}, 'pattern.Glob "a*"'),
+            ("pattern-two", {"type": "Split", "pattern": {"Regex": "a", "String": "b"}, "behavior": "Isolated", "invert": False}, 'pattern.String "b"'),
+            ("pattern-empty", {"type": "Split", "pattern": {"Regex": ""}, "behavior": "Isolated", "invert": False}, 'pattern.Regex ""'),
+            ("pattern-none", {"type": "Split", "pattern": {}, "behavior": "Isolated", "invert": False}, "a Split without a pattern"),
+            ("pattern-text", {"type": "Split", "pattern": "a", "behavior": "Isolated", "invert": False}, 'pretokenizers.0.pattern "a"'),
+            ("pattern-missing", {"type": "Split", "behavior": "Isolated", "invert": False}, "no pre_tokenizer.pretokenizers.0.pattern"),
+            ("behavior", {"type": "Split", "pattern": {"String": "a"}, "behavior": "Doubled", "invert": False}, 'behavior "Doubled"'),
+            ("invert", {"type": "Split", "pattern": {"String": "a"}, "behavior": "Isolated", "invert": 1}, "invert 1"),
+            ("digits", {"type": "Digits"}, "no pre_tokenizer.pretokenizers.0.individual_digits"),
+            ("digits-field", {"type": "Digits", "individual_digits": True, "use_regex": True}, "pretokenizers.0.use_regex"),
+            ("punctuation", {"type": "Punctuation", "behavior": "Contiguous"}, 'pretokenizers.0.type "Punctuation"'),
+            ("level-twice", {"type": "ByteLevel", "add_prefix_space": False}, 'pretokenizers.1.type "ByteLevel" after ByteLevel'),
+            ("child-null", None, "pre_tokenizer.pretokenizers.0 null")]:
+        tokenizer(f"json-{name}", chain(value, LAST), text=text)
+    tokenizer("json-no-level", chain({"type": "Digits", "individual_digits": True}), text="no pre_tokenizer ByteLevel")
+    tokenizer("json-level-alone", chain(LAST), text="use_regex false without another pre-tokenizer")
+    tokenizer("json-no-list", put("pre_tokenizer", {"type": "Sequence"}), text="no pre_tokenizer.pretokenizers")
+    tokenizer("json-nested", put("pre_tokenizer", nested("pretokenizers", {"type": "ByteLevel", "add_prefix_space": False}, 8)), "ok")
+    tokenizer("json-deep", put("pre_tokenizer", nested("pretokenizers", {"type": "ByteLevel", "add_prefix_space": False}, 9)),
+              text="pretokenizers, an array, is not supported")
+    tokenizer("json-steps", chain(*[{"type": "Digits", "individual_digits": True}] * 33, LAST), "limit", "more than 32 steps")
+    tokenizer("json-post-template", put("post_processor", {"type": "Sequence", "processors": [
+        {"type": "ByteLevel", "trim_offsets": True}, {"type": "TemplateProcessing", "single": [{"Sequence": {"id": "A"}}]}]}), "ok")
+    tokenizer("json-byte-fallback", put("model.byte_fallback", True), "ok")
+    tokenizer("json-byte-tokens", lambda whole: whole["model"].update(byte_fallback=True, vocab=whole["model"]["vocab"] | {"<0x00>": 259}),
+              text="model.byte_fallback true with tokens")
+    for name, old, new in [("model", '"version"', '"model":{},"version"'), ("vocab", '"type":"BPE"', '"vocab":{},"type":"BPE"'),
+                           ("type", '"add_prefix_space"', '"type":"Split","add_prefix_space"')]:
+        whole = (HERE / "json-good.json").read_text().replace(old, new, 1)
+        (HERE / f"json-key-twice-{name}.json").write_text(whole)
+        row(f"json-key-twice-{name}.json", "malformed", "*", "duplicate key")
     tokenizer("json-padding", put("padding", {"strategy": {"Fixed": 8}, "pad_token": "!"}), "ok")
     tokenizer("json-no-type", lambda whole: whole["model"].pop("type"), "ok")
     for name, value, text in [("merge-word", ["a"], "expected a merge: two words"), ("merge-one", [["a"]], "expected a string or a pair"),
@@ -154,7 +208,10 @@ def json_samples():
     for name, tokens, code, text in [
             ("end", [{"id": 259, "content": "<|endoftext|>", "special": True}], "malformed", "another id in added_tokens"),
             ("taken", [{"id": 257, "content": "<pad>", "special": True}], "unsupported", "id 257 becomes 259 in the tokenizers library"),
-            ("not-special", [{"id": 259, "content": "<pad>", "special": False}], "unsupported", "id 259 is not special"),
+            ("flag", [{"id": 259, "content": "<pad>", "special": True, "lstrip": 1}], "unsupported", "lstrip is a number, expected true or false"),
+            ("gap", [{"id": n, "content": f"<{n}>", "special": True} for n in (259, 261)], "unsupported", "id 261 becomes 260 in the tokenizers library"),
+            ("long", [{"id": 259, "content": "x" * 4097, "special": True}], "malformed", "must have 1 to 4096 bytes"),
+            ("empty", [{"id": 259, "content": "", "special": True}], "malformed", "must have 1 to 4096 bytes"),
             ("list-id", [{"id": [57], "content": "<pad>", "special": True}], "unsupported", "added_tokens: expected"),
             ("list-special", [{"id": 300, "content": "<pad>", "special": [True]}], "unsupported", "added_tokens: expected"),
             ("no-id", [{"content": "<pad>", "special": True}], "malformed", "lacks an id below 2^20 or content"),
@@ -165,7 +222,8 @@ def json_samples():
 def strangers():
     """Files without a pattern, and files that are not vocabularies."""
     merges("pattern-other", "#version: 0.2\n" + "".join(f"{c} {d}\n" for c in ".;(" for d in "abcd"), "unsupported", "-",
-           "12 of 12 merged tokens are no words of GPT-2's pattern")
+           "12 of 12 merged tokens are not pre-tokens of GPT-2's pattern: the vocabulary belongs to another one: its ids can "
+           "be decoded, texts cannot be encoded")
     (HERE / "list.txt").write_text("#version: 0.2\na b\n")
     row("list.txt", "unsupported", "-", "a list of merges without vocab.json")
     for name, more, text in [("pair", {}, "no split pattern in the file"),
@@ -182,9 +240,126 @@ def strangers():
             ("sentencepiece.model", b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\2", "0x0", "a SentencePiece model"),
             ("parquet.json", b"PAR1\x15\4\x15\x10", "0x0", "a Parquet file"),
             ("ids-alone.json", b'{"a": 0, "b": 1}', "0x6", "tokens and ids without merges"),
-            ("tekken.json", b'{"config": {"pattern": "x"}}', "0x17", "a tekken.json")]:
+]:
         (HERE / name).write_bytes(content)
         row(name, "unsupported", offset, text)
+
+
+def tekken_samples():
+    """tekken.json of the bytes, ab and abc, with two special tokens."""
+    def tekken(why, change, code="malformed", text=""):
+        tokens = [bytes([b]) for b in range(256)] + [b"ab", b"abc"]
+        whole = {"config": {"pattern": PATTERN, "default_vocab_size": 260, "default_num_special_tokens": 2},
+                 "vocab": [{"rank": i, "token_bytes": base64.b64encode(t).decode()} for i, t in enumerate(tokens)]}
+        change(whole)
+        (HERE / f"tekken-{why}.json").write_text(json.dumps(whole, separators=(",", ":")))
+        row(f"tekken-{why}.json", code, "*", text)
+
+    def token(index, **fields):
+        return lambda whole: whole["vocab"][index].update(fields)
+
+    def special(*tokens):
+        return put("special_tokens", [{"rank": rank, "token_str": text} for rank, text in tokens])
+    tekken("good", lambda whole: None, "ok")
+    tekken("null", put("special_tokens", None), "ok")
+    tekken("named", special((1, "<b>")), "ok")
+    tekken("image", put("image", {"size": [1, 2]}), "ok")
+    tekken("string", token(256, token_str="zz"), "ok")
+    tekken("cut-off", put("config.default_vocab_size", 259), "ok")
+    for name in ("pattern", "default_vocab_size", "default_num_special_tokens"):
+        tekken(f"no-{name}", lambda whole, name=name: whole["config"].pop(name), text="config lacks")
+    tekken("empty-pattern", put("config.pattern", ""), text="config.pattern: expected a regular expression")
+    tekken("size-text", put("config.default_vocab_size", "260"), text="config: expected a number of tokens")
+    tekken("size-huge", put("config.default_vocab_size", 1 << 40), text="config: expected a number of tokens")
+    tekken("size-large", put("config.default_vocab_size", 261), text="but vocab has 258")
+    tekken("size-small", put("config.default_vocab_size", 257), text="a vocabulary of 257 with 2 special tokens")
+    tekken("unsorted", token(256, rank=257), text="rank 257 at index 256; ranks must be sorted")
+    tekken("rank-text", token(256, rank="256"), text="a rank is not an integer below 2^20")
+    tekken("rank-huge", token(256, rank=1 << 20), text="a rank is not an integer below 2^20")
+    tekken("byte", token(65, token_bytes="Qg=="), text="rank 65 must be the byte 0x41")
+    tekken("twice", token(257, token_bytes="YWI="), text="a token has rank 258 and rank 259")
+    tekken("base64", token(256, token_bytes="Y W="), text="expected token_bytes of 1 to 128 bytes in base64")
+    tekken("no-bytes", token(256, token_bytes=""), text="expected token_bytes of 1 to 128 bytes in base64")
+    tekken("long", token(256, token_bytes=base64.b64encode(b"a" * 129).decode()), text="expected token_bytes of 1 to 128 bytes")
+    tekken("bytes-list", token(256, token_bytes=[97]), text="a token without its text")
+    tekken("no-rank", lambda whole: whole["vocab"][256].pop("rank"), text="a token lacks its rank or its text")
+    tekken("no-text", lambda whole: whole["vocab"][256].pop("token_bytes"), text="a token lacks its rank or its text")
+    tekken("special-rank", special((2, "<b>")), text="special_tokens: rank 2 is taken")
+    tekken("special-twice", special((1, "<b>"), (1, "<c>")), text="special_tokens: rank 1 is taken")
+    tekken("special-empty", special((1, "")), text="a token_str of 1 to 4096 bytes")
+    tekken("special-object", put("special_tokens", {}), text="expected a list of tokens")
+    tekken("vocab-list", put("vocab", [1]), text="expected a list of objects")
+    tekken("config-list", put("config", []), text="config: expected an object")
+    for name, old, new, text in [("config", '"vocab":', '"config":{},"vocab":', "duplicate key"),
+                                 ("rank", '{"rank":0,', '{"rank":0,"rank":0,', "a token has a key twice"),
+                                 ("pattern", '"config":{', '"config":{"pattern":"a",', "config: duplicate key")]:
+        whole = (HERE / "tekken-good.json").read_text().replace(old, new, 1)
+        (HERE / f"tekken-key-twice-{name}.json").write_text(whole)
+        row(f"tekken-key-twice-{name}.json", "malformed", "*", text)
+
+
+class Encoding:
+    """Stands in for tiktoken.core.Encoding, whose pickle has this state."""
+
+    def __init__(self, state):
+        self.state = state
+
+    def __getstate__(self):
+        return self.state
+
+
+def pickle_samples():
+    Encoding.__module__ = "tiktoken.core"
+    core = types.ModuleType("tiktoken.core")
+    core.Encoding = Encoding
+    sys.modules["tiktoken"] = sys.modules["tiktoken.core"] = core
+
+    def whole(**fields):
+        ranks = {bytes([b]): b for b in range(256)} | {b"ab": 256, b"abc": 257}
+        return {"name": "x", "pat_str": PATTERN, "mergeable_ranks": ranks, "special_tokens": {"<|bos|>": 258}} | fields
+
+    def put_pickle(why, content, code="malformed", text="", offset="*"):
+        (HERE / f"pickle-{why}.pkl").write_bytes(content)
+        row(f"pickle-{why}.pkl", code, offset, text)
+
+    def pickled(why, code="malformed", text="", protocol=4, **fields):
+        put_pickle(why, pickle.dumps(Encoding(whole(**fields)), protocol), code, text)
+    for protocol in (3, 4, 5):
+        pickled(f"good-{protocol}", "ok", protocol=protocol)
+    ranks = whole()["mergeable_ranks"]
+    pickled("two-names", "ok", special_tokens={"<|a|>": 258, "<|b|>": 258})
+    pickled("protocol-2", "unsupported", "a pickle that names _codecs.encode", protocol=2)
+    put_pickle("name", pickle.dumps(Encoding("cl100k_base"), 4), "unsupported", "pickled by its name")
+    put_pickle("global", pickle.dumps(types.SimpleNamespace, 4), "unsupported", "a pickle that names types.SimpleNamespace")
+    put_pickle("class", pickle.dumps(Encoding, 4), "unsupported", "something else than one tiktoken.core.Encoding")
+    put_pickle("dict", pickle.dumps(whole(), 4), "unsupported", "something else than one tiktoken.core.Encoding")
+    put_pickle("list", pickle.dumps([1], 4), "unsupported", "a pickle with opcode 0x5d")
+    put_pickle("reduce", b"\x80\x04\x8c\x02os\x8c\x06system\x93\x8c\x02id\x85R.", "unsupported", "a pickle that names os.system", "0xe")
+    put_pickle("persistent", b"\x80\x04\x8c\x01aQ.", "unsupported", "a pickle with opcode 0x51", "0x5")
+    put_pickle("tail", pickle.dumps(Encoding(whole()), 4) + b"N", text="bytes behind its end")
+    put_pickle("cut", pickle.dumps(Encoding(whole()), 4)[:-1], text="the file ends before STOP")
+    put_pickle("memo", b"\x80\x04h\x07.", text="no memoized value", offset="0x2")
+    put_pickle("memo-gap", b"\x80\x04}q\x07.", text="a number is left out", offset="0x3")
+    put_pickle("items", b"\x80\x04K\x01K\x02s.", text="items without a dict", offset="0x6")
+    put_pickle("mark", b"\x80\x04}K\x01K\x02u.", text="items without a mark and a dict", offset="0x7")
+    put_pickle("odd", b"\x80\x04}(K\x01u.", text="items without a dict", offset="0x6")
+    put_pickle("newobj", b"\x80\x04})\x81.", text="NEWOBJ without a class", offset="0x4")
+    put_pickle("build", b"\x80\x04}}b.", text="BUILD without an object", offset="0x4")
+    put_pickle("string", b"\x80\x04X\xff\xff\xff\xffabc.", text="the file ends within a string", offset="0x2")
+    put_pickle("no-utf8", b"\x80\x04\x8c\x01\xff.", text="not valid UTF-8", offset="0x2")
+    put_pickle("number", b"\x80\x04J\xff\xff\xff\xff.", text="expected a number below 2^20", offset="0x2")
+    put_pickle("dicts", b"\x80\x04" + b"}" * 9 + b".", text="more dicts than an Encoding has", offset="0xa")
+    pickled("state", text="expected name, pat_str", extra=1)
+    pickled("pattern", text="expected name, pat_str", pat_str=7)
+    pickled("empty-pattern", text="lacks pat_str", pat_str="")
+    pickled("empty", text="mergeable_ranks is empty", mergeable_ranks={})
+    pickled("text-key", text="expected 1 to 128 bytes and their rank", mergeable_ranks=ranks | {"abcd": 258})
+    pickled("long-key", text="expected 1 to 128 bytes and their rank", mergeable_ranks=ranks | {b"a" * 129: 258})
+    pickled("rank-twice", text="rank 257 belongs to another token", mergeable_ranks=ranks | {b"abcd": 257})
+    pickled("no-byte", text="no token for the single byte 0x41", mergeable_ranks={k: v for k, v in ranks.items() if k != b"A"})
+    pickled("special-id", text="id 257 belongs to another token", special_tokens={"<|bos|>": 257})
+    pickled("special-empty", text="a text of 1 to 4096 bytes and its id", special_tokens={"": 258})
+    pickled("special-bytes", text="a text of 1 to 4096 bytes and its id", special_tokens={b"x": 258})
 
 
 def config_samples():
@@ -218,6 +393,8 @@ strangers()
 id_samples()
 rank_samples()
 json_samples()
+tekken_samples()
+pickle_samples()
 config_samples()
 (HERE / "expect.tsv").write_text("# FILE\tCODE\tOFFSET\tTEXT: heft-open --vocab, and heft count --vocab\n"
                                  + "".join("\t".join(map(str, r)) + "\n" for r in sorted(ROWS)))
