@@ -220,12 +220,39 @@ bool heft_pretokens_is_one(const struct heft_pretokens *p, const uint8_t *text, 
            starts[1] == n;
 }
 
+/* Whether a text may be cut between the characters at `before` and at `at`: down the chain, both
+ * are in a gap, which the next step divides, until a match surely ends or begins between them. */
+static bool may_cut(const struct heft_pretokens *p, const uint8_t *text, size_t before, size_t at)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        const struct heft_splitter *const s = p->steps[i].splitter;
+        const bool joins = p->steps[i].behavior != HEFT_BEHAVIOR_ISOLATED &&
+                           p->steps[i].behavior != HEFT_BEHAVIOR_REMOVED;
+        unsigned width;
+        const unsigned x = heft_symbol_at(&s->symbols, text + before, &width);
+        const unsigned y = heft_symbol_at(&s->symbols, text + at, &width);
+        const unsigned cut = heft_cut_between(&s->cuts, x, y);
+
+        if (cut & HEFT_CUT_SURE && !joins)
+            return true;
+        if (!(cut & HEFT_CUT_GAP))
+            return false;
+    }
+    return false;
+}
+
 size_t heft_pretokens_cut_before(const struct heft_pretokens *p, const uint8_t *text, size_t n,
                                  size_t at)
 {
-    (void)p;
-    (void)text;
-    (void)n;
-    (void)at;
+    size_t before;
+
+    if (n == 0)
+        return 0;
+    at = character_begin(text, at < n ? at : n - 1);
+    for (; at > 0; at = before) {
+        before = character_begin(text, at - 1);
+        if (may_cut(p, text, before, at))
+            return at;
+    }
     return 0;
 }

@@ -11,22 +11,25 @@ static bool find_unicode(const char *unicode, enum heft_unicode *version, struct
                      "split patterns know Unicode 16.0 and 17.0, not %.20s", unicode);
 }
 
-/* Whether from the states on the stack the automaton may die, or the text end, with no match ended
- * since. States that were visited before cannot. */
-static bool may_fail(const struct heft_automaton *a, uint8_t *visited, uint16_t *stack, size_t n)
+/* Whether from a state the automaton may die, or the text end, with no match ended since. `visited`
+ * has the states from which it cannot; the state is not one of them. */
+static bool may_fail(const struct heft_automaton *a, unsigned from, uint8_t *visited,
+                     uint16_t *stack)
 {
+    size_t n = 1;
+
+    stack[0] = (uint16_t)from;
+    visited[from] = true;
     while (n) {
         const unsigned state = stack[--n];
 
-        if (!a->ends[state])
+        if (state == HEFT_AUTOMATON_DEAD || !a->ends[state])
             return true;
         for (unsigned symbol = 0; symbol < a->n_symbols; symbol++) {
             const unsigned step = heft_automaton_step(a, state, symbol);
 
             if (step & HEFT_STEP_ENDS || visited[HEFT_STEP_TO(step)])
                 continue;
-            if (HEFT_STEP_TO(step) == HEFT_AUTOMATON_DEAD)
-                return true;
             visited[HEFT_STEP_TO(step)] = true;
             stack[n++] = (uint16_t)HEFT_STEP_TO(step);
         }
@@ -34,31 +37,23 @@ static bool may_fail(const struct heft_automaton *a, uint8_t *visited, uint16_t 
     return false;
 }
 
-/* Finds the first symbol at which perhaps no match begins. */
-static bool find_stranger(struct heft_splitter *s, struct heft_error *err)
+/* Decides for each symbol whether a match begins at it, whatever follows. */
+static void find_strangers(struct heft_splitter *s, bool *begins_match, uint8_t *visited,
+                           uint16_t *stack)
 {
     const struct heft_automaton *const a = &s->automaton;
-    uint8_t *const visited = heft_calloc(a->n_states, 1, err);
-    uint16_t *const stack = visited ? heft_calloc(a->n_states, sizeof *stack, err) : NULL;
-    unsigned symbol = 0;
-    bool is_done;
 
-    for (; stack && symbol < a->n_symbols; symbol++) {
-        const unsigned to = HEFT_STEP_TO(heft_automaton_step(a, HEFT_AUTOMATON_START, symbol));
+    s->is_total = true;
+    for (unsigned symbol = (unsigned)a->n_symbols; symbol > 0; symbol--) {
+        const unsigned to = HEFT_STEP_TO(heft_automaton_step(a, HEFT_AUTOMATON_START, symbol - 1));
 
-        if (visited[to])
+        memset(visited, 0, a->n_states);
+        begins_match[symbol - 1] = !may_fail(a, to, visited, stack);
+        if (begins_match[symbol - 1])
             continue;
-        stack[0] = (uint16_t)to;
-        visited[to] = true;
-        if (to == HEFT_AUTOMATON_DEAD || may_fail(a, visited, stack, 1))
-            break;
+        s->is_total = false;
+        s->stranger = s->symbols.example[symbol - 1];
     }
-    s->is_total = symbol == a->n_symbols;
-    s->stranger = s->is_total ? 0 : s->symbols.example[symbol];
-    is_done = stack != NULL;
-    heft_free(visited);
-    heft_free(stack);
-    return is_done;
 }
 
 static bool make_automaton(struct heft_splitter *s, struct heft_syntax_tree *tree,
@@ -79,11 +74,22 @@ static bool make_automaton(struct heft_splitter *s, struct heft_syntax_tree *tre
 
 static bool finish_tables(struct heft_splitter *s, struct heft_error *err)
 {
+    const size_t n = s->automaton.n_states;
+    uint8_t *const visited = heft_calloc(n, 1, err);
+    uint16_t *const stack = visited ? heft_calloc(n, sizeof *stack, err) : NULL;
+    bool begins_match[HEFT_SYMBOLS_MAX];
+    bool ok = stack != NULL;
+
     for (unsigned c = 0; c < 128; c++)
         s->may_begin[c] = HEFT_STEP_TO(heft_automaton_step(&s->automaton, HEFT_AUTOMATON_START,
                                                            heft_symbol_of(&s->symbols, c)));
-    return find_stranger(s, err) &&
-           (!s->is_total || heft_word_rows_init(&s->rows, &s->automaton, &s->symbols, err));
+    if (ok)
+        find_strangers(s, begins_match, visited, stack);
+    ok = ok && heft_cut_points_init(&s->cuts, &s->automaton, begins_match, err) &&
+         (!s->is_total || heft_word_rows_init(&s->rows, &s->automaton, &s->symbols, err));
+    heft_free(visited);
+    heft_free(stack);
+    return ok;
 }
 
 struct heft_splitter *heft_splitter_compile(struct heft_str pattern,
@@ -111,6 +117,7 @@ void heft_splitter_free(struct heft_splitter *splitter)
     heft_symbol_table_release(&splitter->symbols);
     heft_automaton_release(&splitter->automaton);
     heft_word_rows_release(&splitter->rows);
+    heft_cut_points_release(&splitter->cuts);
     heft_free(splitter);
 }
 

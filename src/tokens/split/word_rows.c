@@ -1,19 +1,30 @@
 /* word_rows.c: tables and scanner of patterns that match everywhere. */
 #include "tokens/split/word_rows.h"
 
+#include "base/endian.h"
 #include "tokens/split/splitter_tables.h"
 
-#define START (HEFT_AUTOMATON_START << 8)
+#define ROW   128 /* entries */
+#define START (HEFT_AUTOMATON_START * ROW)
 
-static uint16_t entry_of(const struct heft_automaton *automaton, unsigned state, unsigned symbol)
+#define SHORT  512  /* bytes that are worth being read in two parts */
+#define LONG   8192 /* bytes that are read in two parts at a time */
+#define WIDEST 4    /* bytes of a character */
+
+static struct heft_row_entry entry_of(const struct heft_automaton *automaton, unsigned state,
+                                      unsigned symbol)
 {
     const unsigned step = heft_automaton_step(automaton, state, symbol);
     const unsigned begin = heft_automaton_step(automaton, HEFT_AUTOMATON_START, symbol);
     const unsigned ends = step & HEFT_STEP_ENDS;
 
     if (HEFT_STEP_TO(step) != HEFT_AUTOMATON_DEAD)
-        return (uint16_t)(HEFT_STEP_TO(step) << 8 | (ends ? HEFT_ROWS_MARK : 0));
-    return ends ? (uint16_t)(HEFT_STEP_TO(begin) << 8 | HEFT_ROWS_MARK | HEFT_ROWS_WORD) : 0;
+        return (struct heft_row_entry){(uint16_t)(HEFT_STEP_TO(step) * ROW),
+                                       ends ? HEFT_ROWS_MARK : 0};
+    if (!ends)
+        return (struct heft_row_entry){0};
+    return (struct heft_row_entry){(uint16_t)(HEFT_STEP_TO(begin) * ROW),
+                                   HEFT_ROWS_MARK | HEFT_ROWS_WORD};
 }
 
 bool heft_word_rows_init(struct heft_word_rows *rows, const struct heft_automaton *automaton,
@@ -22,17 +33,17 @@ bool heft_word_rows_init(struct heft_word_rows *rows, const struct heft_automato
     const size_t n = automaton->n_states, n_symbols = automaton->n_symbols;
 
     *rows = (struct heft_word_rows){0};
-    if (n > 256)
+    if (n > HEFT_ROWS_STATES)
         return true;
     rows->wide = heft_calloc(n * n_symbols, sizeof *rows->wide, err);
-    rows->ascii = rows->wide ? heft_calloc(n * 128, sizeof *rows->ascii, err) : NULL;
+    rows->ascii = rows->wide ? heft_calloc(n * ROW, sizeof *rows->ascii, err) : NULL;
     if (!rows->ascii)
         return false;
     for (unsigned state = 0; state < n; state++) {
         for (unsigned symbol = 0; symbol < n_symbols; symbol++)
             rows->wide[state * n_symbols + symbol] = entry_of(automaton, state, symbol);
-        for (unsigned c = 0; c < 128; c++)
-            rows->ascii[state * 128 + c] =
+        for (unsigned c = 0; c < ROW; c++)
+            rows->ascii[state * ROW + c] =
                 rows->wide[state * n_symbols + heft_symbol_of(symbols, c)];
     }
     return true;
@@ -51,47 +62,191 @@ struct scan {
     uint32_t *starts;
     size_t n_starts;
     size_t at, last; /* reading position; latest end of a match that began at the last start */
-    unsigned entry;  /* the last one */
+    size_t row;      /* that of the state */
 };
+
+/* Notes the word that ends before the character at `at`, if one does, and goes to the next row.
+ * False: the automaton is dead. */
+HEFT_INLINE bool take_entry(struct scan *s, const struct heft_row_entry *entry, size_t at)
+{
+    const unsigned flags = entry->flags;
+
+    s->row = entry->row;
+    if (HEFT_UNLIKELY(s->row == 0))
+        return false;
+    s->last = flags & HEFT_ROWS_MARK ? at : s->last;
+    s->starts[s->n_starts] = (uint32_t)at;
+    s->n_starts += flags & HEFT_ROWS_WORD;
+    return true;
+}
+
+/* Reads a character of any width. */
+HEFT_INLINE bool read_character(struct scan *s)
+{
+    const struct heft_splitter *const splitter = s->splitter;
+    unsigned width;
+    const unsigned symbol = heft_symbol_at(&splitter->symbols, s->text + s->at, &width);
+    const size_t state = s->row / ROW;
+
+    if (!take_entry(s, &splitter->rows.wide[state * splitter->automaton.n_symbols + symbol], s->at))
+        return false;
+    s->at += width;
+    return true;
+}
+
+HEFT_INLINE bool read_ascii(struct scan *s, const struct heft_row_entry *ascii, size_t at)
+{
+    return take_entry(s, &(ascii + s->text[at])[s->row], at);
+}
+
+static bool has_four_ascii(const uint8_t *p)
+{
+    return (heft_le32(p) & UINT32_C(0x80808080)) == 0;
+}
 
 /* Reads text up to `stop`, which it may pass by a part of a character, or until the automaton dies
  * without a match before the symbol: false. */
-static bool read_words(struct scan *s, size_t stop)
+static bool read_words(struct scan *scan, size_t stop)
 {
-    const struct heft_word_rows *const rows = &s->splitter->rows;
-    const uint8_t *const text = s->text;
-    uint32_t *const starts = s->starts;
-    size_t at = s->at, last = s->last, n_starts = s->n_starts;
-    unsigned entry = s->entry, width = 1;
+    struct scan s = *scan; /* in registers */
+    const struct heft_row_entry *const ascii = s.splitter->rows.ascii;
+    bool is_live = true;
 
-    for (; at < stop; at += width) {
-        if (HEFT_LIKELY(text[at] < 0x80)) {
-            entry = rows->ascii[(entry >> 8) * 128 + text[at]];
-            width = 1;
-        } else {
-            const unsigned symbol = heft_symbol_at(&s->splitter->symbols, text + at, &width);
-
-            entry = rows->wide[(entry >> 8) * s->splitter->automaton.n_symbols + symbol];
-        }
-        if (HEFT_UNLIKELY(entry == 0))
-            break;
-        last = entry & HEFT_ROWS_MARK ? at : last;
-        starts[n_starts] = (uint32_t)at;
-        n_starts += entry & HEFT_ROWS_WORD;
+    while (is_live && s.at < stop) {
+        for (; is_live && stop - s.at >= 4 && has_four_ascii(s.text + s.at); s.at += 4)
+            is_live = read_ascii(&s, ascii, s.at) && read_ascii(&s, ascii, s.at + 1) &&
+                      read_ascii(&s, ascii, s.at + 2) && read_ascii(&s, ascii, s.at + 3);
+        if (is_live && s.at < stop)
+            is_live = read_character(&s);
     }
-    s->at = at;
-    s->last = last;
-    s->n_starts = n_starts;
-    s->entry = entry;
-    return entry != 0;
+    *scan = s;
+    return is_live;
 }
 
 /* Ends a word where its match ended last, and continues there. */
-static void go_back(struct scan *s)
+HEFT_INLINE void go_back(struct scan *s)
 {
     s->starts[s->n_starts++] = (uint32_t)s->last;
     s->at = s->last;
-    s->entry = START;
+    s->row = START;
+}
+
+/* Reads text up to `stop`, which it may pass by a part of a character. */
+static void read_until(struct scan *s, size_t stop)
+{
+    while (s->at < stop)
+        if (!read_words(s, stop))
+            go_back(s);
+}
+
+/* The same while there is room: each character ends one word at most, but after going back more of
+ * them follow. */
+static void read_with_room(struct scan *s, size_t stop, size_t room)
+{
+    while (s->at < stop && s->n_starts < room)
+        if (!read_words(s, s->at + heft_min_size(room - s->n_starts, stop - s->at)))
+            go_back(s);
+}
+
+/* Reads the next character if it or one of the three after it is not ASCII. */
+HEFT_INLINE bool read_wide(struct scan *s)
+{
+    if (HEFT_LIKELY(has_four_ascii(s->text + s->at)))
+        return false;
+    if (!read_character(s))
+        go_back(s);
+    return true;
+}
+
+HEFT_INLINE bool read_one_of_each(struct scan *a, struct scan *b,
+                                  const struct heft_row_entry *ascii)
+{
+    return read_ascii(a, ascii, a->at) && (a->at++, read_ascii(b, ascii, b->at)) && (b->at++, true);
+}
+
+/* Reads two parts of a text at the same time, while both have four characters before their stops:
+ * the processor overlaps the loads of one with those of the other. */
+static void read_in_turns(struct scan *one, size_t stop_one, struct scan *two, size_t stop_two)
+{
+    const struct heft_row_entry *const ascii = one->splitter->rows.ascii;
+    struct scan a = *one, b = *two;
+
+    while (a.at + 4 <= stop_one && b.at + 4 <= stop_two) {
+        if (read_wide(&a) || read_wide(&b))
+            continue;
+        if (read_one_of_each(&a, &b, ascii) && read_one_of_each(&a, &b, ascii) &&
+            read_one_of_each(&a, &b, ascii) && read_one_of_each(&a, &b, ascii))
+            continue;
+        if (a.row == 0)
+            go_back(&a);
+        else
+            go_back(&b);
+    }
+    *one = a;
+    *two = b;
+}
+
+/* The last place in text[from, to) before which surely a word ends; 0: there is none. */
+static size_t find_cut(const struct heft_splitter *splitter, const uint8_t *text, size_t from,
+                       size_t to)
+{
+    unsigned width;
+
+    for (; to > from + 1; to--) {
+        const uint8_t x = text[to - 1], y = text[to];
+
+        if (x < 0x80 && y < 0x80 &&
+            heft_cut_between(&splitter->cuts, heft_symbol_at(&splitter->symbols, &x, &width),
+                             heft_symbol_at(&splitter->symbols, &y, &width)) &
+                HEFT_CUT_SURE)
+            return to;
+    }
+    return 0;
+}
+
+/* Reads text up to `stop` in two parts, if there is a place between words near the middle. Each
+ * part has an entry of `starts` for each byte from the last word on; then they are joined. */
+static void read_in_halves(struct scan *s, size_t stop)
+{
+    const size_t length = stop - s->at;
+    const size_t cut = find_cut(s->splitter, s->text, s->at + length / 4, s->at + length / 2);
+    struct scan second = {.splitter = s->splitter, .text = s->text, .n_starts = 1, .row = START};
+
+    if (cut) {
+        second.starts = s->starts + s->n_starts + (cut - s->starts[s->n_starts - 1]);
+        second.at = second.last = cut;
+        read_in_turns(s, cut, &second, stop);
+        read_until(s, cut);
+        s->starts[s->n_starts++] = (uint32_t)cut;
+        memmove(s->starts + s->n_starts, second.starts + 1,
+                (second.n_starts - 1) * sizeof *s->starts);
+        s->n_starts += second.n_starts - 1;
+        s->at = second.at;
+        s->last = second.last;
+        s->row = second.row;
+    }
+    read_until(s, stop);
+}
+
+/* Ends the last word of the text. */
+static void end_text(struct scan *s, size_t n)
+{
+    if (s->splitter->automaton.ends[s->row / ROW])
+        s->last = n;
+    go_back(s);
+}
+
+/* End of the text that is read in two parts; 0: too short, or not room for an entry a byte. */
+static size_t halves_end(const struct scan *s, size_t n, size_t room)
+{
+    const size_t begin = s->starts[s->n_starts - 1]; /* of the last word */
+    const size_t most = room - s->n_starts;
+    size_t stop = s->at + heft_min_size(n - s->at, LONG);
+
+    if (most < WIDEST || s->at - begin > most - WIDEST)
+        return 0;
+    stop = heft_min_size(stop, begin + most - WIDEST);
+    return stop - s->at < SHORT ? 0 : stop;
 }
 
 size_t heft_word_rows_scan(const struct heft_splitter *splitter, const uint8_t *text, size_t n,
@@ -100,18 +255,15 @@ size_t heft_word_rows_scan(const struct heft_splitter *splitter, const uint8_t *
     struct scan s = {splitter, text, starts, 1, at, at, START};
 
     starts[0] = (uint32_t)at;
-    while (s.at < n && s.n_starts < room) { /* each character ends one word at most */
-        const size_t stop = n - s.at > room - s.n_starts ? s.at + (room - s.n_starts) : n;
+    while (s.at < n && s.n_starts < room) {
+        const size_t stop = halves_end(&s, n, room);
 
-        if (!read_words(&s, stop)) {
-            go_back(&s);
-            continue;
-        }
-        if (s.at < n || s.n_starts == room || !is_last)
-            continue;
-        if (splitter->automaton.ends[s.entry >> 8])
-            s.last = n;
-        go_back(&s);
+        if (stop)
+            read_in_halves(&s, stop);
+        else
+            read_with_room(&s, n, room);
+        if (s.at == n && s.n_starts < room && is_last)
+            end_text(&s, n);
     }
     return s.n_starts;
 }

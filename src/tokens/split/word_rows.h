@@ -10,17 +10,24 @@
 
 #include "tokens/split/automaton.h"
 
-/* An entry: the next state in the upper byte, these bits in the lower one; 0: dead, and no match
- * ends before this symbol. */
-#define HEFT_ROWS_WORD UINT16_C(1) /* a word ends before this symbol, and the next one begins */
-#define HEFT_ROWS_MARK UINT16_C(2) /* a word may end before this symbol */
+#define HEFT_ROWS_WORD 1 /* a word ends before this symbol, and the next one begins */
+#define HEFT_ROWS_MARK 2 /* a word may end before this symbol */
 
-struct heft_word_rows {
-    uint16_t *ascii; /* states × 128; NULL: there are none, the automaton has too many states */
-    uint16_t *wide;  /* states × symbols */
+/* An entry. The row is alone in its half, so that the load of the next entry depends on nothing but
+ * a load. Row 0 without flags: dead, and no match ends before this symbol. */
+struct heft_row_entry {
+    uint16_t row; /* the next state times 128: index of its row in `ascii` */
+    uint16_t flags;
 };
 
-/* Makes the rows of a total pattern if it has less than 256 states. */
+#define HEFT_ROWS_STATES 511 /* most states */
+
+struct heft_word_rows {
+    struct heft_row_entry *ascii; /* states × 128; NULL: there are none */
+    struct heft_row_entry *wide;  /* states × symbols */
+};
+
+/* Makes the rows of a total pattern of at most HEFT_ROWS_STATES states. */
 HEFT_CHECKED bool heft_word_rows_init(struct heft_word_rows *rows,
                                       const struct heft_automaton *automaton,
                                       const struct heft_symbol_table *symbols,
