@@ -13,7 +13,8 @@
  * Neither is in UTF-8. */
 struct kept {
     struct heft_buf out;
-    bool is_text; /* the last thing is text */
+    bool is_text;   /* the last thing is text */
+    bool is_joined; /* cuts without a token are not kept: texts before and after are one */
 };
 
 static inline bool keep_text(void *ctx, const uint8_t *text, size_t n, struct heft_error *err)
@@ -33,6 +34,8 @@ static inline bool keep_cut(void *ctx, uint32_t id, struct heft_error *err)
 {
     struct kept *kept = ctx;
 
+    if (kept->is_joined && id == HEFT_NO_TOKEN)
+        return true;
     kept->is_text = false;
     heft_buf_char(&kept->out, (char)0xFE);
     heft_buf_char(&kept->out, (char)id);
@@ -54,7 +57,7 @@ static inline bool put_pieces(struct heft_text_sink sink, struct heft_str text, 
         uint8_t *piece;
 
         for (end = at; end < text.n && end - at < least;)
-            end += heft_utf8_width((uint8_t)text.p[end]);
+            end = heft_min_size(text.n, end + heft_utf8_width((uint8_t)text.p[end]));
         piece = malloc(end - at);
         assert_non_null(piece);
         memcpy(piece, text.p + at, end - at);

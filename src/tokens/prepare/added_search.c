@@ -1,5 +1,6 @@
 /* added_search.c: the longest added token at a place of a text, by binary search in the sorted
- * tokens. Places are found by the first two bytes of tokens.
+ * tokens. Places are found by the first two bytes of tokens, and by a hash of the first four (a Bloom
+ * filter with one function), which one place in 16 passes by chance if there are many tokens.
  *
  * The longest token T that the text begins with is the last token E that is not after the text in
  * the order of bytes, or a prefix of it: whatever lies between T and the text begins with T. So each
@@ -16,8 +17,9 @@
 #include "tokens/unicode/utf8.h"
 
 #define NONE   UINT32_MAX
-#define BLOCK  64 /* bytes that are tested together for the begin of a token */
-#define BEGINS 4  /* most begins that are compared with each place */
+#define MOST   (1 << 20) /* tokens: as many as ids */
+#define BLOCK  64        /* bytes that are tested together for the begin of a token */
+#define BEGINS 4         /* most begins that are compared with each place */
 
 struct entry {
     const uint8_t *text;
@@ -35,8 +37,11 @@ struct begin {
 struct heft_added_search {
     struct entry *entries; /* sorted by bytes; a prefix comes first */
     uint32_t n;
-    uint32_t from[257];   /* first entry of each first byte */
-    uint64_t pairs[1024]; /* bitmap of the first two bytes */
+    uint32_t from[257];    /* first entry of each first byte */
+    uint64_t pairs[1024];  /* bitmap of the first two bytes */
+    uint64_t shorts[1024]; /* the same of tokens of less than 4 bytes */
+    uint64_t *quads;       /* bitmap of hashes of the first 4 bytes */
+    unsigned quad_bits;
     struct begin begins[BEGINS];
     bool has_begins; /* they cover all tokens; else the bitmap is used alone */
     size_t longest;
@@ -48,9 +53,17 @@ static unsigned pair_at(const uint8_t *p)
     return (unsigned)p[0] << 8 | p[1];
 }
 
-static bool has_pair(const struct heft_added_search *s, unsigned pair)
+static bool has_bit(const uint64_t *bitmap, size_t i)
 {
-    return s->pairs[pair / 64] >> pair % 64 & 1;
+    return bitmap[i / 64] >> i % 64 & 1;
+}
+
+HEFT_WRAPS static size_t quad_at(const struct heft_added_search *s, const uint8_t *p)
+{
+    uint32_t word;
+
+    memcpy(&word, p, sizeof word);
+    return word * UINT32_C(0x9E3779B1) >> (32 - s->quad_bits);
 }
 
 /* ---- building ---------------------------------------------------------------------------------- */
@@ -98,14 +111,27 @@ static void link_entry(struct heft_added_search *s, uint32_t i)
     }
 }
 
+static void set_bit(uint64_t *bitmap, size_t i)
+{
+    bitmap[i / 64] |= UINT64_C(1) << i % 64;
+}
+
+/* A token of one byte begins with 256 pairs. */
+static void add_pair(uint64_t *pairs, const struct entry *entry)
+{
+    if (entry->n > 1)
+        set_bit(pairs, pair_at(entry->text));
+    else
+        memset(pairs + entry->text[0] * 4, 0xFF, 256 / 8);
+}
+
 static void add_begin(struct heft_added_search *s, const struct entry *entry)
 {
-    const unsigned first = (unsigned)entry->text[0] << 8;
-
-    if (entry->n > 1)
-        s->pairs[pair_at(entry->text) / 64] |= UINT64_C(1) << entry->text[1] % 64;
+    add_pair(s->pairs, entry);
+    if (entry->n < 4)
+        add_pair(s->shorts, entry);
     else
-        memset(s->pairs + first / 64, 0xFF, 256 / 8);
+        set_bit(s->quads, quad_at(s, entry->text));
 }
 
 static void add_entry(struct heft_added_search *s, const struct heft_added_token *token)
@@ -136,7 +162,7 @@ static unsigned gather_begins(struct heft_added_search *s, unsigned unit)
     unsigned count = 0;
 
     for (unsigned pair = 0; pair < 65536; pair++) {
-        if (!has_pair(s, pair))
+        if (!has_bit(s->pairs, pair))
             continue;
         if (count < BEGINS)
             s->begins[count] =
@@ -163,22 +189,28 @@ static void index_entries(struct heft_added_search *s)
     s->has_begins = gather_begins(s, 1) <= BEGINS || gather_begins(s, 256) <= BEGINS;
 }
 
+static bool check_tokens(const struct heft_added_token *tokens, size_t n, struct heft_error *err)
+{
+    if (n > MOST)
+        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                         "%zu added tokens; at most %d are supported", n, MOST);
+    for (size_t i = 0; i < n; i++)
+        if (!check_token(&tokens[i], i, err))
+            return false;
+    return true;
+}
+
 static bool add_entries(struct heft_added_search *s, const struct heft_added_token *tokens,
                         size_t n, struct heft_error *err)
 {
     struct heft_arena mem = {0};
     uint32_t *order;
 
-    for (size_t i = 0; i < n; i++)
-        if (!check_token(&tokens[i], i, err))
-            return false;
-    if (n >= NONE)
-        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                         "%zu added tokens; at most %u are "
-                         "supported",
-                         n, NONE - 1);
+    s->quad_bits = 5 + heft_highest_bit(n | 256); /* 16 bits or more for each token */
     s->entries = heft_calloc(n, sizeof *s->entries, err);
-    order = s->entries ? heft_sort_indices(n, comes_after, tokens, &mem, err) : NULL;
+    s->quads =
+        s->entries ? heft_calloc(((size_t)1 << s->quad_bits) / 64, sizeof *s->quads, err) : NULL;
+    order = s->quads ? heft_sort_indices(n, comes_after, tokens, &mem, err) : NULL;
     for (size_t i = 0; order && i < n; i++) {
         const struct heft_str text = tokens[order[i]].text;
 
@@ -196,7 +228,7 @@ struct heft_added_search *heft_added_search_new(const struct heft_added_token *t
 
     if (!s)
         return NULL;
-    if (n > 0 && !add_entries(s, tokens, n, err)) {
+    if (n > 0 && !(check_tokens(tokens, n, err) && add_entries(s, tokens, n, err))) {
         heft_added_search_free(s);
         return NULL;
     }
@@ -209,6 +241,7 @@ void heft_added_search_free(struct heft_added_search *s)
     if (!s)
         return;
     heft_free(s->entries);
+    heft_free(s->quads);
     heft_free(s);
 }
 
@@ -224,9 +257,16 @@ bool heft_added_search_has_word(const struct heft_added_search *s)
     return s->is_single_word;
 }
 
+/* True if a token may begin at the first of n bytes, at least 2. */
+static bool may_begin(const struct heft_added_search *s, const uint8_t *p, size_t n)
+{
+    return has_bit(s->pairs, pair_at(p)) &&
+           (n < 4 || has_bit(s->quads, quad_at(s, p)) || has_bit(s->shorts, pair_at(p)));
+}
+
 /* True if a token may begin at one of the first BLOCK bytes of BLOCK + 1. Compilers make SIMD
  * instructions of it. */
-static bool may_begin(const struct begin begins[BEGINS], const uint8_t *p)
+static bool may_begin_within(const struct begin begins[BEGINS], const uint8_t *p)
 {
     const struct begin a = begins[0], b = begins[1], c = begins[2], d = begins[3];
     uint8_t found = 0;
@@ -242,11 +282,11 @@ static bool may_begin(const struct begin begins[BEGINS], const uint8_t *p)
     return found != 0;
 }
 
-/* The same place by place, up to `end`. */
-static size_t step_next(const struct heft_added_search *s, const uint8_t *text, size_t at,
+/* Place by place, up to `end`, which is below n. */
+static size_t step_next(const struct heft_added_search *s, const uint8_t *text, size_t n, size_t at,
                         size_t end)
 {
-    while (at < end && !has_pair(s, pair_at(text + at)))
+    while (at < end && !may_begin(s, text + at, n - at))
         at++;
     return at;
 }
@@ -259,16 +299,16 @@ size_t heft_added_search_next(const struct heft_added_search *s, const uint8_t *
     while (s->has_begins && n - at > BLOCK) {
         size_t found;
 
-        if (!may_begin(s->begins, text + at)) {
+        if (!may_begin_within(s->begins, text + at)) {
             at += BLOCK;
             continue;
         }
-        found = step_next(s, text, at, at + BLOCK);
+        found = step_next(s, text, n, at, at + BLOCK);
         if (found < at + BLOCK)
             return found;
         at += BLOCK;
     }
-    at = step_next(s, text, at, n - 1);
+    at = step_next(s, text, n, at, n - 1);
     if (at == n - 1 && s->from[text[at]] == s->from[text[at] + 1])
         return n;
     return at;
@@ -377,7 +417,7 @@ static bool tokens_allow(const struct heft_added_search *s, const uint8_t *text,
                          size_t at)
 {
     for (size_t from = at - s->longest; from < at; from++)
-        if (has_pair(s, pair_at(text + from)) && !ends_before(s, text, n, from, at))
+        if (may_begin(s, text + from, n - from) && !ends_before(s, text, n, from, at))
             return false;
     return !s->is_single_word || heft_added_search_next(s, text, n, at) != at;
 }

@@ -70,25 +70,20 @@ static uint32_t compose_hangul(uint32_t first, uint32_t second)
     return 0;
 }
 
-/* Returns the character that two characters compose to; 0: none. */
+/* Returns the character that two characters compose to; 0: none. Hash table with linear probing. */
 static uint32_t compose(uint32_t first, uint32_t second)
 {
     const uint64_t parts = (uint64_t)first << 21 | second;
-    size_t low = 0, high = HEFT_NFC_WHOLE;
+    unsigned slot = heft_nfc_slot(first, second);
 
     if (first == 0 || !(heft_nfc_property(second) & HEFT_NFC_CHANGES))
         return 0;
-    while (high - low > 1) {
-        const size_t mid = (low + high) / 2;
-
-        if ((heft_nfc_pairs[heft_nfc_by_parts[mid]] & PARTS) <= parts)
-            low = mid;
-        else
-            high = mid;
-    }
-    if ((heft_nfc_pairs[heft_nfc_by_parts[low]] & PARTS) == parts)
-        return (uint32_t)(heft_nfc_pairs[heft_nfc_by_parts[low]] >> 42);
-    return compose_hangul(first, second);
+    if (second >= V_BASE && second < T_BASE + N_T)
+        return compose_hangul(first, second);
+    for (; heft_nfc_by_parts[slot] != HEFT_NFC_FREE; slot = (slot + 1) % HEFT_NFC_SLOTS)
+        if ((heft_nfc_pairs[heft_nfc_by_parts[slot]] & PARTS) == parts)
+            return (uint32_t)(heft_nfc_pairs[heft_nfc_by_parts[slot]] >> 42);
+    return 0;
 }
 
 /* Sorts a few marks by class; equal ones keep their order. */

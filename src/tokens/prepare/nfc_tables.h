@@ -1,4 +1,4 @@
-/* nfc_tables.h: data of normalization form C in Unicode 9.0, 28 KB: a property of each character in
+/* nfc_tables.h: data of normalization form C in Unicode 9.0, 32 KB: a property of each character in
  * a two-stage table, and canonical decompositions of one step. Hangul syllables are computed. */
 #ifndef HEFT_NFC_TABLES_H
 #define HEFT_NFC_TABLES_H
@@ -19,14 +19,21 @@ enum heft_nfc_property {
 #define HEFT_NFC_KINDS 56
 #define HEFT_NFC_MOST  151
 #define HEFT_NFC_PAIRS 2060
-#define HEFT_NFC_WHOLE 940
+#define HEFT_NFC_SLOTS 2048
+#define HEFT_NFC_FREE  UINT16_MAX
 extern const uint8_t heft_nfc_classes[HEFT_NFC_KINDS];
 extern const uint8_t heft_nfc_block_of[HEFT_NFC_TOP / HEFT_NFC_BLOCK];
 extern const uint8_t heft_nfc_blocks[HEFT_NFC_MOST][HEFT_NFC_BLOCK];
 /* character << 42 | first part << 21 | second part, 0 if there is none; sorted */
 extern const uint64_t heft_nfc_pairs[HEFT_NFC_PAIRS];
-/* Indices of the pairs that compose, sorted by their parts. */
-extern const uint16_t heft_nfc_by_parts[HEFT_NFC_WHOLE];
+/* Hash table of the 940 pairs that compose, by their parts: indices of pairs. A search ends at a free
+ * slot. */
+extern const uint16_t heft_nfc_by_parts[HEFT_NFC_SLOTS];
+
+HEFT_WRAPS static inline unsigned heft_nfc_slot(uint32_t first, uint32_t second)
+{
+    return (unsigned)((first * 349 + second * 2081) % HEFT_NFC_SLOTS);
+}
 
 static inline unsigned heft_nfc_property(uint32_t c)
 {
