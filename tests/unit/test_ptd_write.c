@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "failures.h"
-#include "base/endian.h"
+#include "file_order.h"
 #include "core/plan.h"
 #include "core/registry.h"
 #include "format/formats.h"
@@ -58,6 +58,7 @@ static bool plan_entries(struct made *m, const struct entry *entries, size_t n, 
         storage.off = 16 * i;
         for (size_t k = 0; k < 4; k++)
             memcpy(m->data + 16 * i + 4 * k, &entries[i].value, 4);
+        in_file_order(m->data + 16 * i, 16, 4);
         if (!heft_model_add_storage(&m->model, &storage, &index, &err) ||
             !heft_model_add_row(&m->model, &row, &err))
             return false;

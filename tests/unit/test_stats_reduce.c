@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/endian.h"
+#include "file_order.h"
 #include "core/cast.h"
 #include "measure/stats_reduce.h"
 
@@ -26,6 +27,23 @@ static uint32_t any(uint32_t below)
 
     seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (uint32_t)((seed >> 33) % below);
+}
+
+/* Elements of a file: numbers with words of `word` bytes, from the element `at`. */
+static void put(size_t at, const void *numbers, size_t bytes, size_t word)
+{
+    memcpy(data + at * word, numbers, bytes);
+    in_file_order(data + at * word, bytes, word);
+}
+
+static void put_floats(size_t at, const float *x, size_t n)
+{
+    put(at, x, n * sizeof *x, sizeof *x);
+}
+
+static void put_doubles(size_t at, const double *x, size_t n)
+{
+    put(at, x, n * sizeof *x, sizeof *x);
 }
 
 /* Figures of n bytes of data; the kernels must agree, whatever block came before. */
@@ -119,6 +137,7 @@ static void compare_real(enum heft_dtype dtype, size_t n)
         memcpy(x, data, n);
     else
         heft_cast_elements(dtype, HEFT_F64, data, (uint8_t *)x, elements, &none);
+    in_file_order(x, elements * sizeof *x, sizeof *x);
     compare(&stats, x, elements);
     free(x);
 }
@@ -183,18 +202,13 @@ static void doubles(void **state)
         for (size_t i = 0; i < n; i++) {
             const double x = any_double(round % 3);
 
-            memcpy(data + i * sizeof x, &x, sizeof x);
+            put_doubles(i, &x, 1);
         }
         compare_real(HEFT_F64, n * sizeof(double));
     }
 }
 
 /* ---- no elements, no finite ones --------------------------------------------------------- */
-
-static void put_doubles(const double *x, size_t n)
-{
-    memcpy(data, x, n * sizeof *x);
-}
 
 static void nothing_is_finite(void **state)
 {
@@ -203,7 +217,7 @@ static void nothing_is_finite(void **state)
 
     (void)state;
     assert_true(s.finite == 0 && s.nan == 0 && s.kind == HEFT_STATS_FLOAT);
-    put_doubles(bad, 4);
+    put_doubles(0, bad, 4);
     s = stats_of(HEFT_F64, sizeof bad);
     assert_true(s.finite == 0 && s.nan == 2 && s.inf == 2 && s.zeros == 0);
     assert_true(s.min == 0 && s.mean == 0 && s.std == 0);
@@ -221,7 +235,7 @@ static void blocks_without_finite_elements(void **state)
     for (size_t i = 0; i < 4 * block; i++) {
         const double x = i / block % 2 ? (double)i : NAN;
 
-        memcpy(data + i * sizeof x, &x, sizeof x);
+        put_doubles(i, &x, 1);
     }
     s = stats_of(HEFT_F64, 4 * block * sizeof(double));
     assert_int_equal(s.nan, 2 * block);
@@ -236,7 +250,7 @@ static void zeros_have_no_sign(void **state)
     struct heft_tensor_stats s;
 
     (void)state;
-    put_doubles(zeros, 3);
+    put_doubles(0, zeros, 3);
     s = stats_of(HEFT_F64, sizeof zeros);
     assert_int_equal(s.zeros, 3);
     assert_false(signbit(s.min) || signbit(s.max) || signbit(s.mean));
@@ -316,7 +330,7 @@ static void complex_numbers_count_by_magnitude(void **state)
     struct heft_tensor_stats s;
 
     (void)state;
-    memcpy(data, parts, sizeof parts);
+    put_floats(0, parts, sizeof parts / sizeof *parts);
     s = stats_of(HEFT_C64, sizeof parts);
     assert_true(s.nan == 1 && s.inf == 1 && s.zeros == 1 && s.finite == 3);
     assert_true(s.min == 0 && s.max == 13 && s.abs_max == 13 && s.mean == 6);
@@ -329,10 +343,10 @@ static void extreme_complex_numbers(void **state)
     struct heft_tensor_stats s;
 
     (void)state;
-    put_doubles(large, 4);
+    put_doubles(0, large, 4);
     s = stats_of(HEFT_C128, sizeof large);
     assert_true(fabs(s.max / 5e300 - 1) < 1e-15 && fabs(s.min / 5e-300 - 1) < 1e-15);
-    put_doubles(larger, 4);
+    put_doubles(0, larger, 4);
     s = stats_of(HEFT_C128, sizeof larger);
     assert_true(s.inf == 1 && s.nan == 1 && s.finite == 0);
 }
@@ -360,17 +374,17 @@ static void means_do_not_overflow(void **state)
     (void)state;
     for (size_t i = 0; i < 20000; i++)
         x[i] = DBL_MAX;
-    put_doubles(x, 20000);
+    put_doubles(0, x, 20000);
     s = stats_of(HEFT_F64, sizeof x);
     assert_true(s.mean == DBL_MAX && s.std == 0 && s.abs_max == DBL_MAX);
     for (size_t i = 0; i < 20000; i += 2)
         x[i] = -DBL_MAX;
-    put_doubles(x, 20000);
+    put_doubles(0, x, 20000);
     s = stats_of(HEFT_F64, sizeof x);
     assert_true(fabs(s.mean) < 1e295 && isinf(s.std));
     for (size_t i = 0; i < 20000; i++)
         x[i] = i < HEFT_STATS_BLOCK ? -DBL_MAX : DBL_MAX;
-    put_doubles(x, 2 * HEFT_STATS_BLOCK);
+    put_doubles(0, x, 2 * HEFT_STATS_BLOCK);
     s = stats_of(HEFT_F64, 2 * HEFT_STATS_BLOCK * sizeof *x);
     assert_true(fabs(s.mean) < 1e295 && isinf(s.std) && s.inf == 0);
 }
@@ -387,7 +401,7 @@ static void pieces_do_not_matter(void **state)
     for (size_t i = 0; i < MOST / sizeof(float); i++) {
         const float x = (float)any_double(i % 3 ? 0 : 2);
 
-        memcpy(data + i * sizeof x, &x, sizeof x);
+        put_floats(i, &x, 1);
     }
     heft_stats_reduce(heft_stats_kernel(), HEFT_F32, data, MOST - 12, &scratch, &whole);
     for (size_t piece = block; piece < MOST; piece += 3 * block) {
@@ -408,7 +422,7 @@ static void check_known(float shift, double mean, double std)
     for (uint32_t i = 0; i < 100000; i++) {
         const float x = (float)(i * UINT32_C(2654435761) >> 8) * 0x1p-24f + shift;
 
-        memcpy(data + i * sizeof x, &x, sizeof x);
+        put_floats(i, &x, 1);
     }
     s = stats_of(HEFT_F32, 100000 * sizeof(float));
     assert_true(s.mean == mean && s.std == std);

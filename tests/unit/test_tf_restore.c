@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "failures.h"
+#include "file_order.h"
 #include "api/checkpoint.h"
 #include "format/tensorflow/saved_model/tf_restore_uses.h"
 #include "heft/heft.h"
@@ -62,6 +63,7 @@ static void steps_and_offsets_are_reported(void **state)
     assert_int_equal(piece.bytes, 4);
     assert_true(piece.has_crc);
     assert_true(heft_tensor_read(c, target.tensor, &value, sizeof value, &err));
+    in_file_order(&value, sizeof value, sizeof value);
     assert_true(value == 2.0F);
     assert_false(heft_restore_target_at(r, 2, &target));
     assert_false(heft_restore_piece_at(r, 1, 1, &piece));
