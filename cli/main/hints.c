@@ -63,6 +63,7 @@ static const struct {
     {"option salvage", "--salvage"},
     {"option shard_tokens", "--shard-tokens"},
     {"option skip", "--errors skip"},
+    {"option special", "--special"},
     {"option structure", "--structure"},
     {"option to", "--to"},
     {"option val_fraction", "--val-fraction"},

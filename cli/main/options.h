@@ -38,7 +38,7 @@ struct options {
     const char *lengths, *rejects, *split_pattern, *eot_token,
         *id_dtype; /* options --pattern, --eot-token, --dtype */
     const char *val_fraction;
-    bool eot_each, eot_before, sort_inputs, allow_empty, each;
+    bool eot_each, eot_before, sort_inputs, allow_empty, each, special;
     bool has_combine; /* whether combine was given */
     bool resume;
     uint64_t combine, shard_tokens, checkpoint;

@@ -71,13 +71,16 @@ static const struct option_spec document[] = {
 #define SPLIT_PATTERN                                                                              \
     TEXT(0, "pattern", split_pattern, "NAME", NULL,                                                \
          "split pattern, if VOCAB does not state one: gpt2")
+#define SPECIAL                                                                                    \
+    FLAG(0, "special", special, "special tokens in the text become their ids (default: text)")
 static const struct option_spec vocabulary[] = {
     TEXT(0, "vocab", vocab, "PATH", "@files",
          "directory, tokenizer.json, .tiktoken or vocab.bpe (default GPT-2's)"),
     SPLIT_PATTERN,
     END,
 };
-static const struct option_spec classes[] = {
+static const struct option_spec splitting[] = {
+    SPECIAL,
     TEXT(0, "unicode", unicode, "VERSION", NULL,
          "version of Unicode for letters and numbers: 9.0 … 17.0"),
     END,
@@ -220,6 +223,7 @@ static const struct option_spec tokens_own[] = {
          "directory, tokenizer.json, .tiktoken or vocab.bpe (default GPT-2's)"),
     SPLIT_PATTERN,
     TEXT(0, "model_name", model, "MODEL", NULL, "the vocabulary in models/MODEL"),
+    SPECIAL,
     TEXT(0, "encoding", encoding, "NAME", NULL,
          "encoding of the text: utf-8 (default), latin-1, utf-16, …"),
     TEXT(0, "errors", errors, "HOW", "strict|replace|skip",
@@ -332,7 +336,7 @@ const struct verb verbs[] = {
      "Ranges that heft does not understand are marked ??. --trace prints what unpickling would\n"
      "do, and how each tensor leads to its bytes. --restore prints what loading a SavedModel of\n"
      "TensorFlow does with its checkpoint. Nothing is executed.\n",
-     {explain_own, vocabulary, classes, document, reading, choosing, common},
+     {explain_own, vocabulary, splitting, document, reading, choosing, common},
      0,
      ANY,
      cmd_explain},

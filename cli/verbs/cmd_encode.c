@@ -108,6 +108,7 @@ static struct heft_encoding *make_plan(const struct options *options, struct out
         .written = is_stream(options) ? put_tokens : NULL,
         .written_ctx = out,
         .lengths = options->lengths,
+        .special = options->special,
         .tokenizer = tokenizer_of(options),
     };
 

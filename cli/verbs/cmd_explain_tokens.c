@@ -102,7 +102,9 @@ static bool show_word(void *ctx, const struct heft_word *word)
     out_char(out, '\n');
     put_merges(s, word);
     if (word->is_whole)
-        out_text(out, "    the word is a token: encoded as a whole, without merges\n");
+        out_text(out, word->is_added
+                          ? "    the word is an added token\n"
+                          : "    the word is a token: encoded as a whole, without merges\n");
     out_text(out, word->n_ids == 1 ? "    id              " : "    ids             ");
     for (size_t i = 0; i < word->n_ids; i++) {
         if (i)
@@ -169,10 +171,12 @@ static bool explain_text(const struct options *options, struct showing *s, struc
 {
     const char *const text = options->tokens;
     const size_t n = strlen(text);
+    const struct heft_encoder_options how = {
+        .size = sizeof how, .unicode = options->unicode, .special = options->special};
     bool fine;
 
     if (!options->json) {
-        fine = heft_explain_text(s->v, options->unicode, text, n, show_word, s, err);
+        fine = heft_explain_text(s->v, &how, text, n, show_word, s, err);
         if (fine)
             show_end(s, n);
         return fine;
@@ -181,7 +185,7 @@ static bool explain_text(const struct options *options, struct showing *s, struc
     json_member_u64(s->out, "heft", 1);
     json_key(s->out, "words");
     json_open(s->out, '[');
-    fine = heft_explain_text(s->v, options->unicode, text, n, json_word, s, err);
+    fine = heft_explain_text(s->v, &how, text, n, json_word, s, err);
     json_close(s->out, ']');
     json_close(s->out, '}');
     out_char(s->out, '\n');

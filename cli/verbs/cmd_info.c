@@ -9,6 +9,7 @@
 #include "output/rows.h"
 #include "output/saved_model.h"
 #include "output/value.h"
+#include "verbs/info_vocabulary.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -535,6 +536,13 @@ static bool check_html(const struct options *options, struct heft_error *err)
            usage_error(err, "info: -f and --no-sync need --html");
 }
 
+/* Whether the input, which is no checkpoint, may be a vocabulary. */
+static bool is_vocabulary(const struct options *options, const struct heft_error *err)
+{
+    return err->code == HEFT_UNSUPPORTED && options->inputs.n == 1 && !options->html &&
+           strcmp(options->inputs.items[0], "-") != 0;
+}
+
 int cmd_info(const struct options *options, struct out *out)
 {
     struct heft_error err = {0};
@@ -551,7 +559,8 @@ int cmd_info(const struct options *options, struct out *out)
         report_lacks(options, c);
         report_left(options, c);
         fine = report_danger(options, c, &err);
-    }
+    } else if (!c && is_vocabulary(options, &err))
+        fine = info_vocabulary(options, out, options->inputs.items[0]);
     free(summary.views);
     rows_release(&rows);
     heft_close(c);

@@ -1,6 +1,7 @@
 /* tokens.h: the public API for tokenizing, and its reference manual.
  *
- * Encodes text by GPT-2's byte-level byte-pair encoding, with exactly the ids of the original.
+ * Encodes text by byte-level byte-pair encoding (GPT-2, GPT-4, Llama 3, Qwen, DeepSeek …), with exactly
+ * the ids of the programs that the vocabularies come from.
  *
  *     struct heft_error err = {0};
  *     struct heft_vocab *v = heft_vocab_open("models/117M", &err);
@@ -39,24 +40,29 @@ struct heft_vocab;
  *   NULL             GPT-2's own, built into the library; HEFT_USAGE if the build has none
  *   a directory      with vocab.bpe (and encoder.json), else tokenizer.json, else merges.txt (and
  *                    vocab.json)
- *   tokenizer.json   of a byte-level model. Added tokens have ids, but are not recognised in a text
- *   X.tiktoken       ranks; special tokens have ids if the vocabulary is a known one
+ *   tokenizer.json   of a byte-level model of the tokenizers library, with its normalizer,
+ *                    pre-tokenizers and added tokens
+ *   X.tiktoken       ranks, also as tokenizer.model of Llama; special tokens have ids if the
+ *                    vocabulary is a known one
+ *   tekken.json      of Mistral
+ *   tokenizer.pkl    of nanochat: a pickled tiktoken.Encoding, which is read, never executed
  *   vocab.bpe        or merges.txt: with the ids beside it, else numbered as in GPT-2
  * The format of a file is detected from its content. Ids are below 2^20. A list of merges with ids
  * beside it is read as in the original: a last line without a newline is ignored. NULL on failure.
  *
- * All of these can decode ids. A text is encoded only if it is known that the vocabulary splits it
- * with GPT-2's pattern and does not change it otherwise: a tokenizer.json states it; encoder.json
- * and vocab.bpe are the original format; ranks, and vocab.json with merges.txt, do not state a
- * pattern, and must be a published vocabulary that is recognised by its SHA-256 (GPT-2's,
- * p50k_base, Whisper's). For other vocabularies encoding fails with HEFT_UNSUPPORTED and the
- * reason. */
+ * All of these can decode ids. A text is encoded only if it is known how the vocabulary splits it:
+ * tokenizer.json, tekken.json and tokenizer.pkl state it; encoder.json and vocab.bpe are GPT-2's
+ * format; ranks, and vocab.json with merges.txt, do not state a pattern, and must be a published
+ * vocabulary that is recognised by its SHA-256, or options->pattern names it. What a file asks for and
+ * the library does not do exactly is refused: encoding fails with HEFT_UNSUPPORTED and its name. */
 HEFT_API struct heft_vocab *heft_vocab_open(const char *path, struct heft_error *err);
 
 struct heft_vocab_options {
     size_t size; /* HEFT_INIT */
-    /* Split pattern, "gpt2", if neither the file nor its format states one. NULL: only known
-     * patterns. Other names are HEFT_USAGE. */
+    /* Split pattern, if neither the file nor its format states one: the name of a family ("gpt2",
+     * "gpt4", "llama3", "qwen2", "o200k" …), which also brings its normalizer, or a regular expression
+     * as tiktoken reads it. NULL: only known vocabularies. HEFT_USAGE for an unknown name, which lists
+     * the others. */
     const char *pattern;
     /* End of text: the text of a token, or a decimal id, which need not be in the vocabulary. NULL:
      * <|endoftext|>. */
@@ -73,6 +79,23 @@ HEFT_API const char *heft_vocab_doubt(const struct heft_vocab *v);
  * beside them, that is ignored in encoding (no notes if texts cannot be encoded) or, if of_ids, in
  * decoding; NULL past the end. Valid until the vocabulary is closed. */
 HEFT_API const char *heft_vocab_note(const struct heft_vocab *v, bool of_ids, size_t i);
+/* What a vocabulary says about texts. Texts are valid until it is closed. */
+struct heft_vocab_info {
+    size_t size;            /* HEFT_INIT */
+    const char *family;     /* name of the split pattern: "gpt2", "llama3", …; "tokenizer.json" or
+                               "custom": one without a name; NULL: unknown, texts are not encoded */
+    const char *normalizer; /* "NFC", or NULL */
+    const char *unicode;    /* version of Unicode that is used unless an option names another one */
+    const char *refusal;    /* why texts cannot be encoded; NULL: they can */
+    uint32_t ids;           /* heft_vocab_size */
+    uint32_t merges, longest; /* longest: bytes of the longest token */
+    uint32_t added;           /* added tokens that are found in texts without being special */
+    uint32_t patterns;        /* number of split patterns, which are applied one after the other */
+};
+HEFT_API void heft_vocab_describe(const struct heft_vocab *v, struct heft_vocab_info *out);
+/* Text of the i-th split pattern, a regular expression; NULL past the end. Valid until the vocabulary
+ * is closed. */
+HEFT_API const char *heft_vocab_pattern(const struct heft_vocab *v, size_t i, size_t *n);
 HEFT_API void heft_vocab_close(struct heft_vocab *v);
 /* Highest id plus one; 0 if v is NULL. */
 HEFT_API uint32_t heft_vocab_size(const struct heft_vocab *v);
@@ -81,8 +104,8 @@ HEFT_API const uint8_t *heft_vocab_token(const struct heft_vocab *v, uint32_t id
 /* Id of <|endoftext|>, or of the token in the options; HEFT_NO_TOKEN if there is none. Encoding a
  * text never produces <|endoftext|>. */
 HEFT_API uint32_t heft_vocab_end(const struct heft_vocab *v);
-/* Special token: a text that stands for one id where the program inserts it; encoding a text never
- * produces the id. */
+/* Special token: a text that stands for one id where the program inserts it; encoding a text produces
+ * the id only with heft_encoder_options.special. */
 struct heft_special_token {
     size_t size; /* HEFT_INIT */
     const char *text;
@@ -104,6 +127,8 @@ struct heft_encoder_options {
                             NULL: "16.0" for tokenizer.json and ranks, as in their libraries,
                             "17.0" for the built-in vocabulary and vocab.bpe */
     size_t cache;        /* limit of the memory for cached words, in bytes; 0: 48 MiB */
+    bool special;        /* special tokens that stand in the text become their ids; otherwise they
+                            are text. Other added tokens are always found */
 };
 /* The vocabulary must outlive the encoder. NULL on failure. */
 HEFT_API struct heft_encoder *heft_encoder_new(const struct heft_vocab *v,
@@ -128,6 +153,33 @@ HEFT_API bool heft_encoder_feed(struct heft_encoder *e, const void *piece, size_
 HEFT_API bool heft_encoder_finish(struct heft_encoder *e, heft_ids_fn *each, void *ctx,
                                   struct heft_error *err);
 
+/* Texts side by side, as in an Arrow array of strings: text i is bytes [offsets[i], offsets[i + 1])
+ * of `data`. */
+struct heft_text_batch {
+    size_t size; /* HEFT_INIT */
+    const void *data;
+    const int64_t *offsets;   /* n + 1 ascending ones; NULL: … */
+    const int32_t *offsets32; /* … these */
+    const uint8_t *valid; /* a bit a text, the lowest first; 0: null, has no ids. NULL: all have */
+    size_t n;
+};
+/* Ids side by side, as in an Arrow array of large lists: those of text i are [ends[i], ends[i + 1]). */
+struct heft_id_batch {
+    size_t size;     /* HEFT_INIT */
+    void *ids;       /* in the byte order of the host */
+    unsigned width;  /* bytes of an id: 4, or 2 if every id that can occur is below 65536 */
+    size_t room;     /* number of ids that `ids` has room for */
+    int64_t *ends;   /* room for n + 1 */
+    uint32_t end_id; /* an id after each text; HEFT_NO_TOKEN: none */
+};
+/* Encodes texts from number *done on, as many as there is room for; *done becomes the number of texts
+ * encoded. If it is less than n, the caller provides more room, with what was written in it, and calls
+ * again. Of a text of b bytes there are at most b ids and the end id (3 b if the vocabulary normalizes
+ * texts). After a failure *done is the number of the text in error, and the offset is in that text. */
+HEFT_API bool heft_encode_batch(struct heft_encoder *e, const struct heft_text_batch *texts,
+                                const struct heft_id_batch *ids, size_t *done,
+                                struct heft_error *err);
+
 /* ---- explaining -------------------------------------------------------------------------- */
 
 /* Merge in a word: the symbols `at` and at + 1, which are left and right, become id. */
@@ -146,12 +198,15 @@ struct heft_word {
     const uint32_t *ids;
     size_t n_ids;
     bool is_whole; /* the word is a token that merging does not produce, and is used as a whole */
+    bool is_added; /* it is an added token that stands in the text */
 };
 #define HEFT_WORD_MOST 4096 /* most bytes of a word; a longer one is HEFT_LIMIT */
 typedef bool heft_word_fn(void *ctx, const struct heft_word *word);
-/* Explains how a text is encoded, word by word; each() may return false to stop (HEFT_CANCELLED). unicode: as in
- * struct heft_encoder_options. */
-HEFT_API bool heft_explain_text(const struct heft_vocab *v, const char *unicode, const char *text,
+/* Explains how a text is encoded, word by word; each() may return false to stop (HEFT_CANCELLED). If
+ * the vocabulary normalizes texts, words and offsets are those of the normalized text. options->cache
+ * is not used. */
+HEFT_API bool heft_explain_text(const struct heft_vocab *v,
+                                const struct heft_encoder_options *options, const char *text,
                                 size_t n, heft_word_fn *each, void *ctx, struct heft_error *err);
 
 /* ---- files of text → files of tokens ------------------------------------------------------
@@ -221,6 +276,7 @@ struct heft_encode_options {
      * the run (HEFT_CANCELLED). A run that fails has passed the beginning of its output. */
     bool (*written)(void *ctx, const void *bytes, size_t n);
     void *written_ctx;
+    bool special; /* as in heft_encoder_options */
     /* File beside a bin, npy or llmc, in its directory, with the number of tokens up to the end of
      * each document, including its end-of-text id: u64, little-endian, as in the .index of
      * datatrove. Requires eot ID or NONE. If there are several files, each has one of its own: to

@@ -34,7 +34,9 @@
     X(heft_stats_options, progress_ctx)                                                            \
     X(heft_split_items, ctx)                                                                       \
     X(heft_vocab_options, eot_token)                                                               \
-    X(heft_encoder_options, cache)                                                                 \
+    X(heft_encoder_options, special)                                                               \
+    X(heft_text_batch, n)                                                                          \
+    X(heft_id_batch, end_id)                                                                       \
     X(heft_encode_options, tokenizer)                                                              \
     X(heft_decode_options, width)                                                                  \
     X(heft_train_options, no_sync)                                                                 \
@@ -42,6 +44,7 @@
 
 /* Structs of callers that the library fills. */
 #define HEFT_FILLED_STRUCTS(X)                                                                     \
+    X(heft_vocab_info, patterns)                                                                   \
     X(heft_file, bytes)                                                                            \
     X(heft_tensor, missing)                                                                        \
     X(heft_view, bytes)                                                                            \

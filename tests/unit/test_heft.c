@@ -407,6 +407,9 @@ static void a_missing_vocabulary_is_refused(void **state)
     assert_int_equal(heft_vocab_end(NULL), HEFT_NO_TOKEN);
     assert_null(heft_vocab_token(NULL, 0, NULL));
     assert_null(heft_vocab_doubt(NULL));
+    assert_null(heft_vocab_pattern(NULL, 0, &n));
+    heft_vocab_describe(NULL, NULL);
+    assert_refused(heft_encode_batch(NULL, NULL, NULL, &n, &err), &err, "an encoder");
     assert_null(heft_vocab_note(NULL, false, 0));
     assert_refused(heft_encoder_new(NULL, NULL, &err), &err, "a vocabulary");
     assert_refused(heft_decoder_new(NULL, &err), &err, "a vocabulary");

@@ -46,3 +46,43 @@ size_t heft_safe_split_before(const struct heft_classes *classes, const uint8_t 
     }
     return 0;
 }
+
+/* ---- for a vocabulary -------------------------------------------------------------------- */
+
+bool heft_safe_split_init(struct heft_safe_split *s, const struct heft_vocab *v,
+                          const char *unicode, bool special, struct heft_error *err)
+{
+    *s = (struct heft_safe_split){.is_nfc = v->is_nfc};
+    for (int normalized = 0; normalized < 2; normalized++)
+        s->searches[normalized] = heft_vocab_added(v, special, normalized);
+    return heft_vocab_pretokens(v, unicode, &s->pretokens, &s->own, err) &&
+           (s->pretokens || heft_classes_init(&s->classes, unicode ? unicode : v->unicode, err));
+}
+
+void heft_safe_split_release(struct heft_safe_split *s)
+{
+    heft_pretokens_free(s->own);
+    s->own = NULL;
+}
+
+/* Whether the stages before the pre-tokens allow it. An ASCII character composes with nothing before
+ * it. */
+static bool is_stage_cut(const struct heft_safe_split *s, const uint8_t *text, size_t n, size_t at)
+{
+    for (int i = 0; i < 2; i++)
+        if (s->searches[i] && !heft_added_search_is_cut(s->searches[i], text, n, at))
+            return false;
+    return !s->is_nfc || text[at] < 0x80;
+}
+
+size_t heft_safe_split_find(const struct heft_safe_split *s, const uint8_t *text, size_t n,
+                            size_t at)
+{
+    for (;;) {
+        at = s->pretokens ? heft_pretokens_cut_before(s->pretokens, text, n, at)
+                          : heft_safe_split_before(&s->classes, text, n, at);
+        if (at == 0 || is_stage_cut(s, text, n, at))
+            return at;
+        at--;
+    }
+}

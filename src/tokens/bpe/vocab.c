@@ -8,6 +8,7 @@
 #include "io/pages.h"
 #include "tokens/bpe/byte_adjacency.h"
 #include "tokens/bpe/pairs.h"
+#include "tokens/bpe/vocab_text.h"
 
 #define AHEAD 16  /* merges whose slots are prefetched */
 #define SPARE 256 /* bytes between tables, for alignment */
@@ -121,6 +122,7 @@ void heft_vocab_close(struct heft_vocab *v)
     if (v->pairs)
         heft_pairs_release(v->pairs);
     heft_strmap_release(&v->wholes);
+    heft_vocab_release_text(v);
     heft_free(v->specials);
     heft_free(v->added);
     heft_arena_release(&v->mem);

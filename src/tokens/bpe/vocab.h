@@ -80,6 +80,8 @@ struct heft_vocab {
     bool is_nfc;                      /* the text between added tokens is normalized first */
     struct heft_added_token *added; /* special and others, in the order of the file; on the heap */
     size_t n_added, cap_added;
+    /* [special tokens, too][in normalized text]; NULL: none, or those of [false] suffice */
+    struct heft_added_search *searches[2][2];
     struct heft_error refusal; /* why text cannot be encoded, only ids decoded; HEFT_OK: it can */
     const char *doubt;         /* reason to doubt the pattern that the caller chose, or NULL */
     const char *remarks[HEFT_REMARKS]; /* by remark; NULL: does not apply */
@@ -114,11 +116,6 @@ struct heft_vocab_spare {
 HEFT_CHECKED bool heft_vocab_pairs(struct heft_vocab *v, struct heft_vocab_spare spare,
                                    struct heft_error *err);
 
-/* log2 of the size in bytes of an id that text encodes to: 1 if all are below 65536, else 2. */
-static inline unsigned heft_vocab_width(const struct heft_vocab *v)
-{
-    return v->text_ids <= 65536 ? 1 : 2;
-}
 static inline bool heft_vocab_is_self_encoding(const struct heft_vocab *v, uint32_t id)
 {
     return v->self_encoding ? v->self_encoding[id / 64] >> id % 64 & 1

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "base/require_arg.h"
 #include "base/sized.h"
-#include "tokens/bpe/vocab.h"
+#include "tokens/bpe/vocab_text.h"
 
 #define ROOM ((size_t)1 << 16) /* bytes that are collected before they are handed out */
 
@@ -219,7 +219,8 @@ static bool decode_ids(struct heft_ids_reader *r, struct heft_decoder *d, heft_t
  * if only <|endoftext|> is, the file may have either width. */
 static struct heft_ids_width width_of(const struct heft_vocab *v, unsigned said)
 {
-    const unsigned narrow = 1U << heft_vocab_width(v), wide = heft_vocab_size(v) <= 65536 ? 2 : 4;
+    const unsigned narrow = heft_vocab_text_ids(v, false) <= 65536 ? 2 : 4,
+                   wide = heft_vocab_size(v) <= 65536 ? 2 : 4;
 
     if (said)
         return (struct heft_ids_width){said, true};

@@ -58,7 +58,7 @@ static inline bool heft_encode_streams(const struct heft_encoding *e)
 
 struct heft_encode_pipeline {
     struct heft_encoding *plan;
-    struct heft_classes classes;
+    struct heft_safe_split cuts;
     struct heft_pipeline *line;
     struct heft_job *jobs;
     /* one for each worker; the last one encodes texts that span several jobs */

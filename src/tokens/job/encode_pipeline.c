@@ -39,7 +39,10 @@ static size_t cache_of(const struct heft_encode_pipeline *l, unsigned i)
 static struct heft_encoder *encoder_of(const struct heft_encode_pipeline *l, unsigned i,
                                        struct heft_error *err)
 {
-    const struct heft_encoder_options how = {sizeof how, l->plan->options.unicode, cache_of(l, i)};
+    const struct heft_encoder_options how = {.size = sizeof how,
+                                             .unicode = l->plan->options.unicode,
+                                             .cache = cache_of(l, i),
+                                             .special = l->plan->options.special};
 
     if (!l->encoders[i] &&
         (l->encoders[i] = heft_encoder_of_width(l->plan->v, &how, l->plan->width, err)))
@@ -153,7 +156,7 @@ static size_t cut_of(const struct heft_encode_pipeline *l, bool *is_open)
     *is_open = most <= begin && !is_broken(job);
     if (most <= begin)
         return begin;
-    cut = heft_safe_split_before(&l->classes, job->text + begin, job->n - begin, most - begin);
+    cut = heft_safe_split_find(&l->cuts, job->text + begin, job->n - begin, most - begin);
     if (cut > 0 || (begin > 0 && is_broken(job)))
         return begin + cut;
     *is_open = true;
@@ -250,7 +253,8 @@ bool heft_encode_pipeline_init(struct heft_encode_pipeline *l, struct heft_encod
     l->jobs = heft_calloc(l->n_slots, sizeof *l->jobs, err);
     l->encoders = l->jobs ? heft_calloc(l->n_workers + 1, sizeof *l->encoders, err) : NULL;
     l->rest = l->encoders ? heft_alloc(JOB_ROOM, err) : NULL;
-    if (!l->rest || !heft_classes_init(&l->classes, plan->options.unicode, err))
+    if (!l->rest ||
+        !heft_safe_split_init(&l->cuts, plan->v, plan->options.unicode, plan->options.special, err))
         return false;
     for (unsigned i = 0; i < l->n_slots; i++)
         l->jobs[i].count_only = !plan->format;
@@ -261,6 +265,7 @@ bool heft_encode_pipeline_init(struct heft_encode_pipeline *l, struct heft_encod
 void heft_encode_pipeline_release(struct heft_encode_pipeline *l)
 {
     heft_pipeline_free(l->line);
+    heft_safe_split_release(&l->cuts);
     for (unsigned i = 0; l->encoders && i <= l->n_workers; i++)
         heft_encoder_free(l->encoders[i]);
     for (unsigned i = 0; l->jobs && i < l->n_slots; i++)

@@ -192,7 +192,8 @@ static bool choose_width(struct heft_encoding *e, struct heft_error *err)
 {
     const struct heft_encode_options *o = &e->options;
     const uint32_t end = o->eot == HEFT_EOT_ID ? heft_vocab_end(e->v) + 1 : 0;
-    const uint32_t ids = end > e->v->text_ids ? end : e->v->text_ids;
+    const uint32_t of_text = heft_vocab_text_ids(e->v, o->special);
+    const uint32_t ids = end > of_text ? end : of_text;
 
     e->width = o->width ? o->width : ids <= 65536 ? 2 : 4;
     if (o->width && o->width != 2 && o->width != 4)

@@ -37,6 +37,10 @@ static uint64_t mark_of_vocab(const struct heft_vocab *v)
     }
     if (v->n_merges > 0)
         add_to(&m, v->merges, v->n_merges * sizeof *v->merges);
+    for (size_t i = 0; i < v->n_steps; i++)
+        add_to(&m, v->steps[i].pattern.p, v->steps[i].pattern.n);
+    for (size_t i = 0; i < v->n_added; i++)
+        add_to(&m, v->added[i].text.p, v->added[i].text.n);
     return (uint64_t)m.a << 32 | m.b;
 }
 
@@ -65,8 +69,9 @@ static void put_options(const struct heft_encoding *e, struct heft_buf *to)
                     HEFT_VERSION, slash ? slash + 1 : e->output, e->format->name,
                     o->jsonl_key ? o->jsonl_key : "", o->unicode ? o->unicode : "", o->combine,
                     (int)o->eot, o->eot_each, o->eot_before, o->replace + 2 * o->skip);
-    heft_buf_printf(to, " width %u end %" PRIu32 " lengths %s tokenizer %s", e->width, e->v->end,
-                    lengths_slash ? lengths_slash + 1 : lengths, o->tokenizer ? o->tokenizer : "");
+    heft_buf_printf(to, " width %u end %" PRIu32 " special %d lengths %s tokenizer %s", e->width,
+                    e->v->end, o->special, lengths_slash ? lengths_slash + 1 : lengths,
+                    o->tokenizer ? o->tokenizer : "");
     heft_buf_printf(to, " encoding %d shard %" PRIu64 " share %s vocabulary %" PRIx64 " words %zu",
                     (int)e->text.encoding.charset, o->shard_tokens, share, mark_of_vocab(e->v),
                     e->n_words);

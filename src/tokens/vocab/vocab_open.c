@@ -4,6 +4,7 @@
 
 #include "base/sized.h"
 #include "base/text.h"
+#include "tokens/bpe/vocab_text.h"
 #include "tokens/vocab/families.h"
 #include "tokens/vocab/vocab_parts.h"
 
@@ -100,32 +101,16 @@ static void measure_tokens(struct heft_vocab *v)
         v->text_ids = (uint32_t)heft_max_u64(v->text_ids, v->merges[i].id + 1);
 }
 
-/* Whether a text is searched for tokens that are not special. */
-static bool has_ordinary(const struct heft_vocab *v)
+/* Measures and compiles what was read. Returns the vocabulary, or closes it: NULL. */
+static struct heft_vocab *finish_opening(struct heft_vocab *v, bool ok,
+                                         const struct heft_vocab_options *how,
+                                         struct heft_error *err)
 {
-    for (size_t i = 0; i < v->n_added; i++)
-        if (!v->added[i].is_special)
-            return true;
-    return false;
-}
-
-/* Refuses texts that need more than GPT-2's pattern. */
-static void refuse_others(struct heft_vocab *v)
-{
-    if (v->refusal.code == HEFT_OK && (v->n_steps || v->is_nfc || has_ordinary(v)))
-        heft_fail(&v->refusal, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                  "pattern, added tokens or normalizer of %s: its ids can be decoded, texts cannot "
-                  "be encoded",
-                  v->family);
-}
-
-static struct heft_vocab *finish_opening(struct heft_vocab *v, bool ok)
-{
-    if (ok) {
+    if (ok)
         measure_tokens(v);
-        refuse_others(v);
+    if (ok && choose_end(v, how, err) && heft_vocab_settle_specials(v, err) &&
+        heft_vocab_settle_text(v, err))
         return v;
-    }
     heft_vocab_close(v);
     return NULL;
 }
@@ -140,11 +125,8 @@ struct heft_vocab *heft_vocab_open_with(const char *path, const struct heft_voca
     v = HEFT_TAKE(heft_vocab_options, &o, options, err) && check_pattern(&o, err)
             ? heft_calloc(1, sizeof *v, err)
             : NULL;
-    v = finish_opening(v,
-                       v && (path ? heft_vocab_read(v, path, &o, err) : open_builtin(v, &o, err)));
-    return !v || (choose_end(v, &o, err) && heft_vocab_settle_specials(v, err))
-               ? v
-               : finish_opening(v, false);
+    return finish_opening(
+        v, v && (path ? heft_vocab_read(v, path, &o, err) : open_builtin(v, &o, err)), &o, err);
 }
 
 struct heft_vocab *heft_vocab_open(const char *path, struct heft_error *err)
@@ -155,10 +137,10 @@ struct heft_vocab *heft_vocab_open(const char *path, struct heft_error *err)
 struct heft_vocab *heft_vocab_from(struct heft_bytes text, struct heft_bytes ids,
                                    const struct heft_vocab_options *how, struct heft_error *err)
 {
+    static const struct heft_vocab_options none;
     struct heft_vocab *v;
 
     heft_error_begin(err);
     v = heft_calloc(1, sizeof *v, err);
-    return finish_opening(v, v && heft_vocab_parse(v, text, ids, how, err) &&
-                                 heft_vocab_settle_specials(v, err));
+    return finish_opening(v, v && heft_vocab_parse(v, text, ids, how, err), how ? how : &none, err);
 }

@@ -1,0 +1,121 @@
+/* encoder_chain.c: pre-tokens of a chain of split patterns → ids.
+ *
+ * The chain says nothing about a pre-token before it is complete, so its text is kept. To stay linear
+ * it is tried again when the text has twice the length. */
+#include "tokens/bpe/encoder_parts.h"
+
+#define BATCH     1024 /* pre-tokens found at a time: their text stays in the CPU's cache */
+#define MOST_KEPT ((size_t)64 << 20) /* bytes of a pre-token */
+#define REFINED   16 /* longer pre-tokens may be split where no token joins two characters */
+
+/* Encodes a pre-token of any length. */
+static bool encode_long(struct heft_encoder *e, const uint8_t *word, size_t n, uint8_t **out,
+                        struct heft_error *err)
+{
+    struct heft_long *longer = &e->words.longer;
+
+    heft_long_begin(longer);
+    for (size_t at = 0, part; at < n; at += part) {
+        part = heft_min_size(n - at, HEFT_LONG_WHOLE);
+        if (!heft_long_feed(longer, word + at, part, err))
+            return false;
+        *out = heft_words_put(&e->words, longer->ids, longer->n_ids, *out);
+    }
+    if (!heft_long_end(longer, err))
+        return false;
+    *out = heft_words_put(&e->words, longer->ids, longer->n_ids, *out);
+    return true;
+}
+
+/* Consecutive parts of pre-tokens, each encoded by itself. */
+struct run {
+    uint32_t starts[BATCH + 1];
+    size_t n; /* parts; starts[n] is the end of the last one */
+};
+
+static bool encode_run(struct heft_encoder *e, const uint8_t *text, struct run *run, uint8_t **out,
+                       struct heft_error *err)
+{
+    const size_t n = run->n;
+
+    run->n = 0;
+    if (n > 0)
+        *out = heft_words_encode(&e->words, text, run->starts, n, *out, err);
+    return *out != NULL;
+}
+
+static bool add_part(struct heft_encoder *e, const uint8_t *text, struct run *run, uint32_t from,
+                     uint32_t to, uint8_t **out, struct heft_error *err)
+{
+    if (run->n == BATCH && !encode_run(e, text, run, out, err))
+        return false;
+    run->starts[run->n++] = from;
+    run->starts[run->n] = to;
+    return true;
+}
+
+/* Adds a pre-token in parts: runs of Chinese or Japanese are long and rarely repeat, their characters
+ * do. Characters of 3 bytes and more that no token joins with the byte before begin a part. */
+static bool add_parts(struct heft_encoder *e, const uint8_t *text, struct run *run, uint32_t from,
+                      uint32_t to, uint8_t **out, struct heft_error *err)
+{
+    uint32_t begin = from;
+
+    for (uint32_t i = from + 1; i < to; i++)
+        if (text[i] >= 0xE0 && !heft_bytes_adjoin(e->v->adjacency, text[i - 1], text[i])) {
+            if (!add_part(e, text, run, begin, i, out, err))
+                return false;
+            begin = i;
+        }
+    if (to - begin <= HEFT_LONG_WHOLE)
+        return add_part(e, text, run, begin, to, out, err);
+    return encode_run(e, text, run, out, err) && encode_long(e, text + begin, to - begin, out, err);
+}
+
+/* A pre-token that may be a token as a whole must not be split. */
+static bool may_split(const struct heft_encoder *e, uint32_t length)
+{
+    return length > REFINED && (e->v->wholes.count == 0 || length > e->v->longest);
+}
+
+/* Encodes the pre-tokens between e->starts[0], e->starts[1] … e->starts[n]. */
+static bool encode_found(struct heft_encoder *e, const uint8_t *text, size_t n, uint8_t **out,
+                         struct heft_error *err)
+{
+    struct run run = {.n = 0};
+
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t from = e->starts[i] & ~HEFT_PRETOKEN_DROPPED;
+        const uint32_t to = e->starts[i + 1] & ~HEFT_PRETOKEN_DROPPED;
+        const bool is_dropped = e->starts[i] & HEFT_PRETOKEN_DROPPED;
+
+        if (is_dropped                ? !encode_run(e, text, &run, out, err)
+            : may_split(e, to - from) ? !add_parts(e, text, &run, from, to, out, err)
+                                      : !add_part(e, text, &run, from, to, out, err))
+            return false;
+    }
+    return encode_run(e, text, &run, out, err);
+}
+
+bool heft_encoder_chain(struct heft_encoder *e, const uint8_t *text, size_t n, bool is_last,
+                        uint8_t **out, size_t *done, struct heft_error *err)
+{
+    size_t at = 0, count = 2;
+
+    *done = 0;
+    if (!is_last && n < e->wanted)
+        return true;
+    while (at < n && count > 1) {
+        count = heft_pretokens_scan(e->pretokens, text, n, at, is_last, e->starts, BATCH + 1);
+        if (count > 1) {
+            if (!encode_found(e, text, count - 1, out, err))
+                return false;
+            at = e->starts[count - 1] & ~HEFT_PRETOKEN_DROPPED;
+        }
+    }
+    *done = at;
+    e->wanted = at < n ? 2 * (n - at) : 0;
+    return n - at < MOST_KEPT ||
+           heft_fail(err, HEFT_LIMIT, heft_encoder_has_stages(e) ? HEFT_NO_OFFSET : e->offset + at,
+                     "a pre-token of more than 64 MiB");
+}
