@@ -1,6 +1,6 @@
 """The suites by name, in the order in which they run: fast ones and those that find most errors
 first."""
-from . import (bench, cli, differential, docs, examples, fault, fuzz, golden, header, includes, matrix, mutate, page,
+from . import (bench, cli, differential, docs, examples, families, fault, fuzz, golden, header, includes, matrix, mutate, page,
                reject, scan, shells, trace, unit)
 
 SUITES = {
@@ -8,6 +8,7 @@ SUITES = {
     "header": header,
     "unit": unit,
     "golden": golden,
+    "families": families,
     "reject": reject,
     "scan": scan,
     "matrix": matrix,

@@ -124,7 +124,6 @@ void heft_vocab_close(struct heft_vocab *v)
     heft_strmap_release(&v->wholes);
     heft_vocab_release_text(v);
     heft_free(v->specials);
-    heft_free(v->added);
     heft_arena_release(&v->mem);
     heft_free(v);
 }

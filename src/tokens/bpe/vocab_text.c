@@ -7,15 +7,6 @@
 #define GPT2_PATTERN                                                                               \
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 
-bool heft_vocab_add_added(struct heft_vocab *v, const struct heft_added_token *token,
-                          struct heft_error *err)
-{
-    if (!heft_grow(&v->added, &v->cap_added, v->n_added, 1, sizeof *v->added, err))
-        return false;
-    v->added[v->n_added++] = *token;
-    return true;
-}
-
 /* ---- pre-tokenizers ---------------------------------------------------------------------- */
 
 /* What keeps texts from being encoded must not keep ids from being decoded. */
@@ -125,7 +116,7 @@ static bool add_specials(struct heft_vocab *v, struct heft_error *err)
         const struct heft_special *s = &v->specials[i];
         const struct heft_added_token token = {.text = s->text, .id = s->id, .is_special = true};
 
-        if (s->id >= v->text_ids && !is_added(v, s->id) && !heft_vocab_add_added(v, &token, err))
+        if (s->id >= v->text_ids && !is_added(v, s->id) && !heft_vocab_add_token(v, &token, err))
             return false;
     }
     return true;

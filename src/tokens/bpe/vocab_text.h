@@ -9,9 +9,6 @@
  * that has no automaton, or drops text, becomes v->refusal: ids can still be decoded. */
 HEFT_CHECKED bool heft_vocab_settle_text(struct heft_vocab *v, struct heft_error *err);
 void heft_vocab_release_text(struct heft_vocab *v);
-/* Adds an added token. The text must live as long as the vocabulary. */
-HEFT_CHECKED bool heft_vocab_add_added(struct heft_vocab *v, const struct heft_added_token *token,
-                                       struct heft_error *err);
 /* Pre-tokenizers for a version of Unicode; NULL: the default one. *own is what the caller has to
  * free, or NULL. *pretokens is NULL for GPT-2's pattern. */
 HEFT_CHECKED bool heft_vocab_pretokens(const struct heft_vocab *v, const char *unicode,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes the files of this directory: small look-alikes of the byte-level BPE families, and the ids that the
-reference programs give for texts.json. ids: added tokens are found in the text; ids_plain: they are not.
+reference programs give for texts.json. ids: added tokens are found in the text; ids_plain: special ones are not.
 
     pip install tokenizers==0.23.3 tiktoken==0.14.0
     python make.py
@@ -135,11 +135,11 @@ def main():
         t = train(name, corpus)
         dump(f"{name}.tokenizer.json", json.dumps(json.loads(t.to_str()), separators=(",", ":")))
         t = Tokenizer.from_file(f"{name}.tokenizer.json")
-        d = json.loads(t.to_str()); d["added_tokens"] = []; d["post_processor"] = None
-        plain = Tokenizer.from_str(json.dumps(d))
+        plain = Tokenizer.from_str(t.to_str())
+        plain.encode_special_tokens = True  # special tokens in a text are text
         out[name] = {"file": f"{name}.tokenizer.json", "reference": "tokenizers 0.23.3",
                      "ids": ids_of(t, texts),            # added tokens found in the text, no template
-                     "ids_plain": ids_of(plain, texts),  # the same file without its added_tokens
+                     "ids_plain": ids_of(plain, texts),  # only those found that are not special
                      "ids_template": [t.encode(x).ids for x in texts[:6]]}
     # rank files: the same kind of ranks with three patterns, as tiktoken reads them
     for name, src, pat in (("gpt4", "llama3", CL100K_TT), ("llama3-model", "llama3", CL100K), ("nanochat-ranks", "nanochat", NANO), ("o200k-ranks", "o200k", O200K), ("kimi", "o200k", KIMI), ("gpt2-ranks", "gpt2", R50K_TT)):

