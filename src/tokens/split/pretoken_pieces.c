@@ -11,6 +11,15 @@ struct item {
     bool is_match, is_open;
 };
 
+static enum heft_splitter_result match_at(struct heft_piece_finder *f, size_t at, size_t *end)
+{
+    const struct heft_splitter *const s = f->step->splitter;
+
+    return s->needs_runs
+               ? heft_splitter_match_again(s, f->text, f->end, at, f->is_last, end, &f->runs)
+               : heft_splitter_match(s, f->text, f->end, at, f->is_last, end);
+}
+
 /* First character from `at` on at which a match may begin; end if there is none. */
 static size_t skip_strangers(const struct heft_piece_finder *f, size_t at)
 {
@@ -33,7 +42,7 @@ static struct item gap_at(struct heft_piece_finder *f, size_t at)
         to = skip_strangers(f, to + heft_utf8_width(f->text[to]));
         if (to == f->end)
             break;
-        result = heft_splitter_match(f->step->splitter, f->text, f->end, to, f->is_last, &end);
+        result = match_at(f, to, &end);
         if (result == HEFT_SPLITTER_OPEN)
             return (struct item){to, false, true};
         if (result == HEFT_SPLITTER_MATCH) {
@@ -51,7 +60,7 @@ static struct item item_at(struct heft_piece_finder *f, size_t at)
 
     if (f->match_end && f->match == at)
         return (struct item){f->match_end, true, false};
-    switch (heft_splitter_match(f->step->splitter, f->text, f->end, at, f->is_last, &end)) {
+    switch (match_at(f, at, &end)) {
     case HEFT_SPLITTER_MATCH:
         return (struct item){end, true, false};
     case HEFT_SPLITTER_OPEN:

@@ -19,6 +19,7 @@ struct heft_piece_finder {
     size_t end;
     bool is_last;            /* the stretch ends at `end`; otherwise text follows */
     size_t match, match_end; /* a match that was found ahead; match_end 0: none */
+    struct heft_dead_runs runs;
 };
 
 struct heft_piece {

@@ -7,12 +7,10 @@
 
 #include "tokens/split/pretoken_pieces.h"
 
-#define STEPS_MAX 16
-#define SPAN      4096 /* bytes that are looked at first */
-#define TRIES     64   /* entries that are tried as places to continue */
+#define SPAN 4096 /* bytes that are looked at first */
 
 struct heft_pretokens {
-    struct heft_piece_step steps[STEPS_MAX];
+    struct heft_piece_step steps[HEFT_PRETOKENS_STEPS];
     size_t n;
     bool is_plain; /* one step, all of whose matches are the pre-tokens */
 };
@@ -58,9 +56,9 @@ struct heft_pretokens *heft_pretokens_new(const struct heft_pretokens_step *step
                                           const char *unicode, struct heft_error *err)
 {
     struct heft_pretokens *p = NULL;
-    bool ok =
-        n <= STEPS_MAX || heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                                    "chain has %zu pre-tokenizers, the limit is %d", n, STEPS_MAX);
+    bool ok = n <= HEFT_PRETOKENS_STEPS ||
+              heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                        "chain has %zu pre-tokenizers, the limit is %d", n, HEFT_PRETOKENS_STEPS);
 
     p = ok ? heft_calloc(1, sizeof *p, err) : NULL;
     ok = p != NULL;
@@ -87,7 +85,7 @@ struct division {
     const uint8_t *text;
     uint32_t *starts;
     size_t n_starts, room;
-    size_t n_safe; /* entries up to the last one at which division may begin anew */
+    size_t ends[HEFT_PRETOKENS_STEPS]; /* of the pieces being divided; 0: not known */
 };
 
 static bool emit(struct division *d, size_t end, bool is_dropped)
@@ -100,26 +98,27 @@ static bool emit(struct division *d, size_t end, bool is_dropped)
     return true;
 }
 
-/* Divides text[at, end) by the steps from `step` on. is_last: the stretch ends at `end`. is_safe:
- * division may begin anew at its pieces, because no match of an earlier step contains them. Returns
+/* Divides text[at, end) by the steps from `step` on. is_last: the stretch ends at `end`. Returns
  * false if more text or more room is needed. */
-static bool divide(struct division *d, size_t step, size_t at, size_t end, bool is_last,
-                   bool is_safe)
+static bool divide(struct division *d, size_t step, size_t at, size_t end, bool is_last)
 {
-    struct heft_piece_finder finder = {&d->p->steps[step], d->text, end, is_last, 0, 0};
+    struct heft_piece_finder finder = {
+        .step = &d->p->steps[step], .text = d->text, .end = end, .is_last = is_last};
 
     if (step == d->p->n)
         return is_last && emit(d, end, false);
     while (at < end) {
-        const struct heft_piece piece = heft_piece_at(&finder, at);
+        const struct heft_piece piece = d->ends[step] > at
+                                            ? (struct heft_piece){.end = d->ends[step]}
+                                            : heft_piece_at(&finder, at);
         bool ok = piece.end > at;
 
         if (ok && piece.is_dropped)
             ok = emit(d, piece.end, true);
-        else if (ok)
-            ok = divide(d, step + 1, at, piece.end, !piece.is_open, is_safe && piece.is_gap);
-        if (ok && is_safe)
-            d->n_safe = d->n_starts;
+        else if (ok) {
+            d->ends[step] = piece.is_open ? 0 : piece.end;
+            ok = divide(d, step + 1, at, piece.end, !piece.is_open);
+        }
         if (!ok || piece.is_open)
             return false;
         at = piece.end;
@@ -127,64 +126,21 @@ static bool divide(struct division *d, size_t step, size_t at, size_t end, bool 
     return is_last;
 }
 
-/* Whether division from x, which is within the piece, gives the rest of the piece and ends where the
- * piece ends. */
-static bool continues_piece(struct heft_piece_finder *finder, const struct heft_piece *piece,
-                            size_t x)
-{
-    struct heft_piece rest;
-
-    if (piece->is_dropped)
-        return false;
-    if (piece->is_gap)
-        return true;
-    rest = heft_piece_at(finder, x);
-    return !rest.is_open && rest.end == piece->end && !rest.is_dropped;
-}
-
-/* Whether division of text[at, end) may begin anew at x: at each step a piece begins there, or the
- * piece around it would be continued. */
-static bool may_begin_at(const struct division *d, size_t x, size_t at, size_t end, bool is_last)
-{
-    for (size_t step = 0; step < d->p->n; step++) {
-        struct heft_piece_finder finder = {&d->p->steps[step], d->text, end, is_last, 0, 0};
-        struct heft_piece piece = heft_piece_at(&finder, at);
-
-        while (piece.end <= x && piece.end > at) {
-            if (piece.end == x)
-                return true;
-            at = piece.end;
-            piece = heft_piece_at(&finder, at);
-        }
-        if (piece.end <= x || !continues_piece(&finder, &piece, x))
-            return false;
-        end = piece.end;
-        is_last = !piece.is_open;
-    }
-    return false;
-}
-
-/* All entries are within one match of an early step. Returns the number of entries up to the last
- * one at which division may begin anew. */
-static size_t find_safe_entry(const struct division *d, size_t end, bool is_last)
-{
-    for (size_t i = d->n_starts; i > 1 && d->n_starts - i < TRIES; i--)
-        if (may_begin_at(d, d->starts[i - 1] & ~HEFT_PRETOKEN_DROPPED,
-                         d->starts[0] & ~HEFT_PRETOKEN_DROPPED, end, is_last))
-            return i;
-    return 1;
-}
-
 static size_t divide_span(const struct heft_pretokens *p, const uint8_t *text, size_t end,
-                          size_t at, bool is_last, uint32_t *starts, size_t room)
+                          size_t at, bool is_last, struct heft_pretokens_place *place,
+                          uint32_t *starts, size_t room)
 {
-    struct division d = {p, text, starts, 1, room, 1};
+    struct division d = {.p = p, .text = text, .starts = starts, .n_starts = 1, .room = room};
+    size_t last;
 
+    for (size_t i = 0; i < p->n; i++)
+        d.ends[i] = at + place->left[i];
     starts[0] = (uint32_t)at;
-    divide(&d, 0, at, end, is_last, true);
-    if (d.n_safe == 1 && d.n_starts == room)
-        d.n_safe = find_safe_entry(&d, end, is_last);
-    return d.n_safe;
+    divide(&d, 0, at, end, is_last);
+    last = starts[d.n_starts - 1];
+    for (size_t i = 0; i < p->n; i++)
+        place->left[i] = d.ends[i] > last ? (uint32_t)(d.ends[i] - last) : 0;
+    return d.n_starts;
 }
 
 /* Begin of the character that contains the byte at `at`. */
@@ -195,17 +151,29 @@ static size_t character_begin(const uint8_t *text, size_t at)
     return at;
 }
 
-size_t heft_pretokens_scan(const struct heft_pretokens *p, const uint8_t *text, size_t n, size_t at,
-                           bool is_last, uint32_t *starts, size_t room)
+/* Bytes that are looked at: as many as may be needed to fill the entries, and all of the pieces
+ * that contain the place. */
+static size_t first_span(const struct heft_pretokens *p, const struct heft_pretokens_place *place,
+                         size_t room)
 {
     size_t span = SPAN > 8 * room ? SPAN : 8 * room;
 
+    for (size_t i = 0; i < p->n; i++)
+        span = span > place->left[i] ? span : place->left[i];
+    return span;
+}
+
+size_t heft_pretokens_scan(const struct heft_pretokens *p, const uint8_t *text, size_t n, size_t at,
+                           bool is_last, struct heft_pretokens_place *place, uint32_t *starts,
+                           size_t room)
+{
     if (p->is_plain)
         return heft_word_rows_scan(p->steps[0].splitter, text, n, at, is_last, starts, room);
-    for (;; span *= 2) {
+    for (size_t span = first_span(p, place, room);; span *= 2) {
         const bool is_whole = span >= n - at;
         const size_t end = is_whole ? n : character_begin(text, at + span);
-        const size_t found = divide_span(p, text, end, at, is_whole && is_last, starts, room);
+        const size_t found =
+            divide_span(p, text, end, at, is_whole && is_last, place, starts, room);
 
         if (found > 1 || is_whole)
             return found;
@@ -214,9 +182,10 @@ size_t heft_pretokens_scan(const struct heft_pretokens *p, const uint8_t *text, 
 
 bool heft_pretokens_is_one(const struct heft_pretokens *p, const uint8_t *text, size_t n)
 {
-    uint32_t starts[3];
+    struct heft_pretokens_place place = {{0}};
+    uint32_t starts[2];
 
-    return heft_pretokens_scan(p, text, n, 0, true, starts, 3) == 2 && starts[0] == 0 &&
+    return heft_pretokens_scan(p, text, n, 0, true, &place, starts, 2) == 2 && starts[0] == 0 &&
            starts[1] == n;
 }
 

@@ -85,8 +85,10 @@ static bool finish_tables(struct heft_splitter *s, struct heft_error *err)
                                                            heft_symbol_of(&s->symbols, c)));
     if (ok)
         find_strangers(s, begins_match, visited, stack);
-    ok = ok && heft_cut_points_init(&s->cuts, &s->automaton, begins_match, err) &&
-         (!s->is_total || heft_word_rows_init(&s->rows, &s->automaton, &s->symbols, err));
+    ok = ok && heft_linear_time_check(&s->automaton, &s->needs_runs, err) &&
+         heft_cut_points_init(&s->cuts, &s->automaton, begins_match, err) &&
+         (!s->is_total || s->needs_runs ||
+          heft_word_rows_init(&s->rows, &s->automaton, &s->symbols, err));
     heft_free(visited);
     heft_free(stack);
     return ok;
@@ -148,4 +150,61 @@ enum heft_splitter_result heft_splitter_match(const struct heft_splitter *splitt
         last = n;
     *end = last;
     return last > at ? HEFT_SPLITTER_MATCH : HEFT_SPLITTER_NONE;
+}
+
+/* A match in progress that remembers where it stayed in one state. */
+struct careful_match {
+    const struct heft_splitter *splitter;
+    struct heft_dead_runs *runs;
+    struct heft_dead_run run, kept[HEFT_DEAD_RUNS]; /* the present one; those before it */
+    unsigned n_kept;
+    size_t last;
+};
+
+/* Goes on to the state after the character at `at`. False: no match ends from there on. */
+static bool enter_state(struct careful_match *m, unsigned step, size_t at, size_t next)
+{
+    const unsigned to = HEFT_STEP_TO(step);
+
+    if (step & HEFT_STEP_ENDS) {
+        m->last = at;
+        m->n_kept = 0;
+        m->run.from = next; /* whoever is in this state before the character finds the end, too */
+    }
+    m->run.to = at;
+    if (to == m->run.state)
+        return true;
+    if (m->run.to > m->run.from && m->n_kept < HEFT_DEAD_RUNS)
+        m->kept[m->n_kept++] = m->run;
+    m->run = (struct heft_dead_run){to, next, next};
+    return to != HEFT_AUTOMATON_DEAD && !heft_dead_runs_hold(m->runs, to, next);
+}
+
+enum heft_splitter_result heft_splitter_match_again(const struct heft_splitter *splitter,
+                                                    const uint8_t *text, size_t n, size_t at,
+                                                    bool is_last, size_t *end,
+                                                    struct heft_dead_runs *runs)
+{
+    struct careful_match m = {
+        .splitter = splitter, .runs = runs, .run = {HEFT_AUTOMATON_START, at, at}, .last = at};
+    bool is_live = true;
+    unsigned width;
+
+    for (size_t i = at; is_live && i < n; i += width) {
+        const unsigned symbol = heft_symbol_at(&splitter->symbols, text + i, &width);
+
+        is_live = enter_state(&m, heft_automaton_step(&splitter->automaton, m.run.state, symbol), i,
+                              i + width);
+    }
+    if (is_live && !is_last)
+        return HEFT_SPLITTER_OPEN;
+    if (is_live) {
+        const bool ends = splitter->automaton.ends[m.run.state];
+
+        enter_state(&m, ends ? HEFT_STEP_ENDS : 0, n, n);
+    }
+    for (unsigned i = 0; i < m.n_kept; i++)
+        heft_dead_runs_add(runs, m.kept[i]);
+    *end = m.last;
+    return m.last > at ? HEFT_SPLITTER_MATCH : HEFT_SPLITTER_NONE;
 }
