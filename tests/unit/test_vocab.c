@@ -581,9 +581,34 @@ static void test_special_tokens(void **unused)
     heft_vocab_close(v);
 }
 
+#define FAMILIES HEFT_TESTS "/golden/tokens/families/"
+
+static struct heft_vocab *make_tekken(struct heft_error *err)
+{
+    return heft_vocab_open(FAMILIES "tekken.json", err);
+}
+static struct heft_vocab *make_pickle(struct heft_error *err)
+{
+    return heft_vocab_open(FAMILIES "nanochat.pkl", err);
+}
+static struct heft_vocab *make_pipeline(struct heft_error *err)
+{
+    return heft_vocab_open(FAMILIES "deepseek-coder.tokenizer.json", err);
+}
+static struct heft_vocab *make_stated(struct heft_error *err)
+{
+    const struct heft_vocab_options how = {.size = sizeof how, .pattern = "\\S+|\\s+"};
+
+    return heft_vocab_open_with(FAMILIES "gpt4.tiktoken", &how, err);
+}
+
 static void test_no_memory(void **unused)
 {
     (void)unused;
+    make_without_memory(make_tekken);
+    make_without_memory(make_pickle);
+    make_without_memory(make_pipeline);
+    make_without_memory(make_stated);
     heft_buf_text(&merges_text, "#version: 0.2\na b\nab c\n");
     put_ids(&ids_text, 256, "\"ab\":300,\"abc\":301");
     put_ranks(&ranks_text, 256, "YWI= 256\neHl6 260\n");
