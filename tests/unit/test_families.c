@@ -128,7 +128,7 @@ static const struct sample SAMPLES[] = {
     {"o200k-ranks.tiktoken", "o200k", "o200k", 1, false, 0, 0, NULL},
     {"kimi.tiktoken", "kimi", "kimi", 1, false, 0, 0, NULL},
     {"gpt2-ranks.tiktoken", "r50k", "r50k", 0, false, 0, 0, NULL},
-    {"gpt2-ranks.tiktoken", "\\S+|\\s+", "regular expression", 1, false, 0, 0, NULL},
+    {"gpt2-ranks.tiktoken", "\\s?\\S+|\\s+", "regular expression", 1, false, 0, 0, NULL},
     {"gpt2-folder", "gpt2", "gpt2", 0, false, 0, 0, NULL},
     {"qwen2-folder", "qwen2", "qwen2", 1, true, 0, 0, NULL},
     {"kimi.tiktoken", NULL, NULL, 0, false, 0, 0, "no split pattern in the file"},
@@ -164,7 +164,8 @@ static void test_samples(void **unused)
         struct heft_vocab *const v = open_sample(SAMPLES[i].file, SAMPLES[i].pattern);
 
         expect_sample(v, &SAMPLES[i]);
-        assert_null(heft_vocab_doubt(v));
+        if (heft_vocab_doubt(v))
+            fail_msg("%s: %s", SAMPLES[i].file, heft_vocab_doubt(v));
         heft_vocab_close(v);
     }
 }

@@ -25,7 +25,7 @@ bool heft_syntax_tree_intern(struct heft_syntax_tree *tree, struct heft_code_ran
     if (i == HEFT_SYNTAX_SETS ||
         !heft_grow(&tree->sets, &tree->sets_cap, i, 1, sizeof *tree->sets, err)) {
         heft_code_ranges_release(set);
-        return i < HEFT_SYNTAX_SETS ||
+        return i == HEFT_SYNTAX_SETS &&
                heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
                          "split pattern has more than %d different sets of characters",
                          HEFT_SYNTAX_SETS);

@@ -109,7 +109,7 @@ static struct heft_vocab *finish_opening(struct heft_vocab *v, bool ok,
     if (ok)
         measure_tokens(v);
     if (ok && choose_end(v, how, err) && heft_vocab_settle_specials(v, err) &&
-        heft_vocab_settle_text(v, err))
+        heft_vocab_settle_text(v, err) && (!how->pattern || heft_vocab_weigh_stated(v, err)))
         return v;
     heft_vocab_close(v);
     return NULL;

@@ -156,8 +156,9 @@ HEFT_CHECKED bool heft_vocab_take_regex(struct heft_vocab_reading *r, const char
 bool heft_vocab_is_regex(const char *pattern);
 /* Notes that the option pattern is not used, because the file states its own pattern. */
 void heft_vocab_ignore_stated(struct heft_vocab_reading *r);
-/* Sets the split pattern of merges or ranks, v->unicode, v->refusal and v->doubt, once the merges
- * are read. */
+/* Sets v->doubt if the pattern that the caller stated, compiled, is implausible. */
+HEFT_CHECKED bool heft_vocab_weigh_stated(struct heft_vocab *v, struct heft_error *err);
+/* Sets the split pattern of merges or ranks, v->unicode and v->refusal, once the merges are read. */
 HEFT_CHECKED bool heft_vocab_judge(struct heft_vocab_reading *r, enum heft_vocab_form form,
                                    const struct heft_vocab_known *known);
 

@@ -82,8 +82,10 @@ void heft_vocab_ignore_stated(struct heft_vocab_reading *r)
 
 /* ---- plausibility ------------------------------------------------------------------------ */
 
-/* Whether the token fits into a pre-token. Incomplete UTF-8 may be part of one. */
-static bool is_word(const struct heft_classes *classes, struct heft_str token)
+/* Whether a token is one pre-token of GPT-2's pattern, by the character classes, or of the compiled
+ * pattern. Incomplete UTF-8 may be part of one. */
+static bool is_word(const struct heft_vocab *v, const struct heft_classes *classes,
+                    struct heft_str token)
 {
     uint8_t text[HEFT_LONGEST + HEFT_SPLIT_PAD];
 
@@ -92,7 +94,8 @@ static bool is_word(const struct heft_classes *classes, struct heft_str token)
         return true;
     memcpy(text, token.p, token.n);
     memset(text + token.n, 0, HEFT_SPLIT_PAD);
-    return heft_split_word(classes, text, token.n, 0) == token.n;
+    return v->pretokens ? heft_pretokens_is_one(v->pretokens, text, token.n)
+                        : heft_split_word(classes, text, token.n, 0) == token.n;
 }
 
 static bool count_strangers(const struct heft_vocab *v, uint32_t *strangers, struct heft_error *err)
@@ -102,28 +105,39 @@ static bool count_strangers(const struct heft_vocab *v, uint32_t *strangers, str
 
     *strangers = 0;
     for (uint32_t i = 0; ok && i < v->n_merges; i++)
-        *strangers += !is_word(classes, v->tokens[v->merges[i].id]);
+        *strangers += !is_word(v, classes, v->tokens[v->merges[i].id]);
     heft_free(classes);
     return ok;
 }
 
-/* Sets *doubt to the evidence against GPT-2's pattern; "" if there is none. */
-static bool find_doubt(struct heft_vocab_reading *r, const char **doubt)
+/* Sets *doubt to the evidence against the pattern; "" if there is none. */
+static bool find_doubt(struct heft_vocab *v, const char **doubt, struct heft_error *err)
 {
+    const bool is_gpt2 = v->n_steps == 0;
     uint32_t strangers;
 
     *doubt = "";
-    if (r->v->n_steps > 0)
-        return true;
-    if (!count_strangers(r->v, &strangers, r->err))
+    if (!count_strangers(v, &strangers, err))
         return false;
-    if (strangers > FEW + r->v->n_merges / SHARE)
-        *doubt = heft_arena_printf(&r->v->mem, r->err,
-                                   "%" PRIu32 " of %" PRIu32
-                                   " merged tokens are not pre-tokens of GPT-2's pattern: the "
-                                   "vocabulary belongs to another one",
-                                   strangers, r->v->n_merges);
+    if (strangers > FEW + v->n_merges / SHARE)
+        *doubt = heft_arena_printf(
+            &v->mem, err,
+            "%" PRIu32 " of %" PRIu32 " merged tokens are not pre-tokens of %s: the vocabulary "
+            "belongs to another one",
+            strangers, v->n_merges, is_gpt2 ? "GPT-2's pattern" : "this pattern");
     return *doubt != NULL;
+}
+
+bool heft_vocab_weigh_stated(struct heft_vocab *v, struct heft_error *err)
+{
+    const char *doubt;
+
+    if (v->doubt || v->refusal.code)
+        return true;
+    if (!find_doubt(v, &doubt, err))
+        return false;
+    v->doubt = *doubt ? doubt : NULL;
+    return true;
 }
 
 /* ---- choosing ---------------------------------------------------------------------------- */
@@ -138,7 +152,7 @@ static bool judge_original(struct heft_vocab_reading *r)
 {
     const char *doubt;
 
-    if (!heft_vocab_take_family(r, heft_family_named("gpt2")) || !find_doubt(r, &doubt))
+    if (!heft_vocab_take_family(r, heft_family_named("gpt2")) || !find_doubt(r->v, &doubt, r->err))
         return false;
     r->v->unicode = "17.0";
     if (*doubt)
@@ -148,13 +162,10 @@ static bool judge_original(struct heft_vocab_reading *r)
 
 static bool judge_stated(struct heft_vocab_reading *r, enum heft_vocab_form form)
 {
-    const char *doubt;
-
-    if (!take_stated(r) || !find_doubt(r, &doubt))
+    if (!take_stated(r))
         return false;
     if (form == HEFT_FORM_ORIGINAL && r->v->n_steps == 0)
         r->v->unicode = "17.0";
-    r->v->doubt = *doubt ? doubt : NULL;
     return true;
 }
 
