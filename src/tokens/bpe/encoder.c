@@ -16,6 +16,7 @@ static void begin_again(struct heft_encoder *e)
 {
     e->n_text = 0;
     e->wanted = 0;
+    e->place = (struct heft_pretokens_place){{0}};
     e->offset = 0;
     e->giant = HEFT_NO_GIANT;
     heft_long_begin(&e->words.longer);

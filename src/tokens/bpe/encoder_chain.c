@@ -106,7 +106,8 @@ bool heft_encoder_chain(struct heft_encoder *e, const uint8_t *text, size_t n, b
     if (!is_last && n < e->wanted)
         return true;
     while (at < n && count > 1) {
-        count = heft_pretokens_scan(e->pretokens, text, n, at, is_last, e->starts, BATCH + 1);
+        count = heft_pretokens_scan(e->pretokens, text, n, at, is_last, &e->place, e->starts,
+                                    BATCH + 1);
         if (count > 1) {
             if (!encode_found(e, text, count - 1, out, err))
                 return false;

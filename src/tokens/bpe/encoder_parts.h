@@ -35,6 +35,7 @@ struct heft_encoder {
     struct heft_encoder_front front;
     const struct heft_pretokens *pretokens; /* NULL: GPT-2's pattern */
     struct heft_pretokens *own;             /* compiled for another version of Unicode */
+    struct heft_pretokens_place place;      /* where the chain continues */
     size_t wanted;                          /* bytes of text before the chain is tried again */
     struct heft_classes classes;            /* for GPT-2's pattern */
     struct heft_scan scan;

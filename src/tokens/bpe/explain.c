@@ -76,14 +76,14 @@ static bool explain_word(struct explaining *e, struct heft_word *word, struct he
 
 /* End of the word that begins at `at`; *is_dropped: the pattern removes it. */
 static size_t end_of_word(const struct explaining *e, const char *text, size_t n, size_t at,
-                          bool *is_dropped)
+                          struct heft_pretokens_place *place, bool *is_dropped)
 {
     uint32_t starts[2];
 
     *is_dropped = false;
     if (!e->pretokens)
         return heft_split_word(&e->classes, (const uint8_t *)text, n, at);
-    (void)heft_pretokens_scan(e->pretokens, (const uint8_t *)text, n, at, true, starts, 2);
+    (void)heft_pretokens_scan(e->pretokens, (const uint8_t *)text, n, at, true, place, starts, 2);
     *is_dropped = starts[0] & HEFT_PRETOKEN_DROPPED;
     return starts[1] & ~HEFT_PRETOKEN_DROPPED;
 }
@@ -95,6 +95,7 @@ static bool give_word(struct explaining *e, const struct heft_word *word, struct
 
 static bool explain_part(struct explaining *e, const char *text, size_t n, struct heft_error *err)
 {
+    struct heft_pretokens_place place = {{0}};
     bool is_dropped;
 
     for (size_t at = 0, end; at < n; at = end) {
@@ -104,7 +105,7 @@ static bool explain_part(struct explaining *e, const char *text, size_t n, struc
                                  .bytes = e->bytes,
                                  .ids = e->ids};
 
-        end = end_of_word(e, text, n, at, &is_dropped);
+        end = end_of_word(e, text, n, at, &place, &is_dropped);
         word.n = end - at;
         if (!is_dropped && (!explain_word(e, &word, err) || !give_word(e, &word, err)))
             return false;
