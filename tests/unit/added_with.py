@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes added_with.inc: sets of added tokens, and checksums of what the tokenizers library makes of random texts.
 
-    python added_with.py        # made with tokenizers 0.23.3
+    python added_with.py [FILE]        # made with tokenizers 0.23.3
 
 The library cuts a text with an NFC normalizer or none, and a model that knows only characters: a piece of text is a
 word of the encoding. A checksum is the CRC-32 of all results: for a token the byte 0xFE and its index in the set,
@@ -9,11 +9,13 @@ for text the byte 0xFD and the text, and 0xFF at the end. Texts are made alike b
 parts. Texts at which the library panics (a token strips white space to its left that the token before it has) are
 made, and left out."""
 import random
+import sys
 import zlib
 from pathlib import Path
 
 from tokenizers import AddedToken, Tokenizer, models, normalizers
 
+OUTPUT = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_name("added_with.inc")
 LEFT, RIGHT, WORD, NORMAL, NFC = 1, 2, 4, 8, 16
 TEXTS = 400
 rng = random.Random(21)
@@ -103,11 +105,10 @@ def main():
     for state, (tokens, some, bits) in enumerate(sets()):
         parts = [*[token for token, _ in tokens][:8], *some, *SPACES, *BESIDE]
         crc, skipped = checksum(tokens, parts, bits, state)
-        print(state, len(skipped), "panics")
         rows.append(f"    {{{{{', '.join(f'{{{literal(t)}, {flag}}}' for t, flag in tokens)}}},\n"
                     f"     {{{', '.join(map(literal, parts))}}},\n     {bits}, 0x{crc:08X}, "
                     f"{{{', '.join(f'{i + 1}' for i in skipped) or 0}}}}},\n")
-    Path(__file__).with_name("added_with.inc").write_text(
+    OUTPUT.write_text(
         "/* made by added_with.py */\n/* clang-format off */\n"
         f"#define TEXTS {TEXTS} /* of each set */\n"
         "enum { LEFT = 1, RIGHT = 2, WORD = 4, NORMAL = 8, NFC = 16 };\n"

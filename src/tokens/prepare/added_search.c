@@ -162,6 +162,8 @@ static unsigned gather_begins(struct heft_added_search *s, unsigned unit)
     unsigned count = 0;
 
     for (unsigned pair = 0; pair < 65536; pair++) {
+        if (s->pairs[pair / 64] == 0)
+            pair |= 63;
         if (!has_bit(s->pairs, pair))
             continue;
         if (count < BEGINS)
