@@ -122,17 +122,24 @@ HEFT_INLINE bool heft_json_take_key(struct heft_json *json, struct heft_str quot
     json->expect = HEFT_JSON_VALUE;
     return true;
 }
-/* Closes the container that ends with the next byte. */
-HEFT_INLINE void heft_json_close_container(struct heft_json *json)
+/* What may come after a complete value, by the container. */
+static inline uint8_t heft_json_after_value(const struct heft_json *json)
 {
-    const uint32_t depth = json->depth - 1, top = depth - 1;
+    uint32_t top;
 
+    if (json->depth == 0)
+        return HEFT_JSON_DONE;
+    top = json->depth - 1;
+    return json->in_object[top >> 3] >> (top & 7) & 1 ? HEFT_JSON_AFTER_MEMBER
+                                                      : HEFT_JSON_AFTER_ITEM;
+}
+/* Closes the container that ends with the next byte. */
+static inline void heft_json_close_container(struct heft_json *json)
+{
     json->where = json->base + json->at;
     json->at++;
-    json->depth = depth;
-    json->after = depth == 0                                   ? HEFT_JSON_DONE
-                  : json->in_object[top >> 3] >> (top & 7) & 1 ? HEFT_JSON_AFTER_MEMBER
-                                                               : HEFT_JSON_AFTER_ITEM;
+    json->depth--;
+    json->after = heft_json_after_value(json);
     json->expect = json->after;
 }
 /* Reads the end of an object in one step if it comes next, without white space before it. False: nothing
