@@ -190,24 +190,35 @@ def documents_of(path):
     return HOME["documents"]
 
 
-def batch(who, folder, path):
-    """A batch of documents with one thread; who: gigatoken, heft (lists of ints), packed (two arrays)."""
-    documents = documents_of(path)
-    if who not in CODERS:
-        if who == "gigatoken":
-            CODERS[who] = Gigatoken().coder.encode_batch_list
-        else:
-            if folder not in sys.path:
-                sys.path.insert(0, folder)
-            import heft
-            encoding = heft.get_encoding("gpt2")
-            method = encoding.encode_ordinary_batch if who == "heft" else encoding.encode_ordinary_batch_packed
-            CODERS[who] = functools.partial(method, num_threads=1)
+@functools.cache
+def batch_method(who, packed, folder):
+    """The function of a library that encodes a batch on the calling thread, to lists of ints or packed arrays."""
+    if who == "gigatoken":
+        coder = Gigatoken().coder
+        return functools.partial(coder.encode_batch if packed else coder.encode_batch_list, parallel=False)
+    sys.path.insert(0, folder)
+    import heft
+    encoding = heft.get_encoding("gpt2")
+    method = encoding.encode_ordinary_batch_packed if packed else encoding.encode_ordinary_batch
+    return functools.partial(method, num_threads=1)
+
+
+def ids_of(who, packed, found):
+    if not packed:
+        return sum(map(len, found))
+    if who == "heft":
+        return len(found[0])
+    import awkward
+    return len(awkward.flatten(found))
+
+
+def batch(who, packed, folder, path):
+    """A batch of documents with one thread. The processor time is that of all threads of the process."""
+    documents, method = documents_of(path), batch_method(who, packed, folder)
     start, used = time.perf_counter(), time.process_time()
-    found = CODERS[who](documents)
+    found = method(documents)
     seconds, used = time.perf_counter() - start, time.process_time() - used
-    count = len(found[0]) if who == "packed" else sum(map(len, found))
-    return {"seconds": seconds, "processor": used, "ids": count}
+    return {"seconds": seconds, "processor": used, "ids": ids_of(who, packed, found)}
 
 
 def script(path, out):
