@@ -91,6 +91,7 @@ def options(text):
     parser.add_argument("--some", action="store_true", help="smaller files, one verb per file, in turn")
     parser.add_argument("--sizes", type=float, nargs="+", help="MiB of a file; below 60 only the verbs that take most memory")
     parser.add_argument("--share", type=int, default=1, help="run every n-th command, in turn")
+    parser.add_argument("--jobs", "-j", type=int, default=os.cpu_count(), help="commands at a time")
     parser.add_argument("--only", default="", help="files whose names contain this text")
     parser.add_argument("-v", action="store_true")
     return parser.parse_args()
@@ -169,7 +170,7 @@ def choose(commands, size, turn, args):
 
 def run_size(program, verbs, heft, size, args):
     passed = failed = 0
-    with tempfile.TemporaryDirectory(prefix="heft-bounds-") as work, ThreadPoolExecutor(os.cpu_count()) as pool:
+    with tempfile.TemporaryDirectory(prefix="heft-bounds-") as work, ThreadPoolExecutor(args.jobs) as pool:
         (Path(work) / "files").mkdir()
         with writer(program, Path(work) / "files", size) as paths:
             for turn, path in enumerate(paths):
