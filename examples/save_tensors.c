@@ -36,14 +36,16 @@ static bool save_layer(const char *path, struct heft_error *err)
     static const float weight[INPUTS][OUTPUTS] = {{1, 4}, {2, 5}, {3, 6}}; /* column by column */
     static const uint64_t shape[] = {OUTPUTS, INPUTS}, strides[] = {1, OUTPUTS};
     const struct heft_own_tensor tensors[] = {
-        {.name = "layer.weight",
+        {.size = sizeof *tensors,
+         .name = "layer.weight",
          .name_len = strlen("layer.weight"),
          .dtype = HEFT_F32,
          .rank = 2,
          .shape = shape,
          .strides = strides,
          .data = weight},
-        {.name = "layer.bias",
+        {.size = sizeof *tensors,
+         .name = "layer.bias",
          .name_len = strlen("layer.bias"),
          .dtype = HEFT_F32,
          .rank = 1,

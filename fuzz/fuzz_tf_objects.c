@@ -40,7 +40,7 @@ static bool add(struct heft_model *model, struct heft_str name, enum heft_dtype 
 
 static void rename_all(const struct heft_model *model)
 {
-    const struct heft_rule rule = {HEFT_RULE_RENAME, "^a/", "another/"};
+    const struct heft_rule rule = {sizeof rule, HEFT_RULE_RENAME, "^a/", "another/"};
     const struct heft_convert_options options = {
         .size = sizeof options, .output = "/nowhere/x", .to = "tf", .rules = &rule, .n_rules = 1};
     struct heft_error err = {0};

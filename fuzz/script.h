@@ -101,7 +101,8 @@ static inline bool script_add_rule(struct script *s, const char *word, const cha
 
         if (strcmp(word, words[i]) != 0 || s->n_rules == SCRIPT_MOST || is_pair != !!right)
             continue;
-        s->rules[s->n_rules++] = (struct heft_rule){(enum heft_rule_kind)i, left, right};
+        s->rules[s->n_rules++] =
+            (struct heft_rule){sizeof(struct heft_rule), (enum heft_rule_kind)i, left, right};
         return true;
     }
     return false;

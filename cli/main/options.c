@@ -93,7 +93,7 @@ static bool set_size(struct parser *p, const struct option_spec *o, const char *
 
 static bool add_rule(struct parser *p, const struct option_spec *o, char *value)
 {
-    struct heft_rule rule = {.kind = o->rule, .left = value};
+    struct heft_rule rule = {.size = sizeof rule, .kind = o->rule, .left = value};
     if (o->split) {
         char *middle = strstr(value, o->split);
         /* a glob may contain =, the name of a dtype does not: split at the last = */

@@ -60,7 +60,8 @@ static char *exact_glob(const struct heft_tensor *t)
 static bool write_tensor(struct request *r, struct heft_error *err)
 {
     const struct options *const o = r->options;
-    struct heft_rule rules[] = {{HEFT_RULE_GLOB, NULL, NULL}, {HEFT_RULE_CAST, NULL, o->cast}};
+    struct heft_rule rules[] = {{.size = sizeof *rules, .kind = HEFT_RULE_GLOB},
+                                {.size = sizeof *rules, .kind = HEFT_RULE_CAST, .right = o->cast}};
     struct progress progress;
     struct heft_conversion *conversion;
     struct heft_tensor t = HEFT_INIT(struct heft_tensor);

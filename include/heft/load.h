@@ -404,6 +404,7 @@ enum heft_rule_kind {
     HEFT_RULE_KEEP_TIED  /* safetensors: the matching one of tied names is kept */
 };
 struct heft_rule {
+    size_t size; /* HEFT_INIT, in each struct of an array; never 0 (types.h) */
     enum heft_rule_kind kind;
     const char *left;  /* glob ("!…" excludes), regex (POSIX extended, with \d \w \s \b),
                           metadata key */
@@ -412,7 +413,9 @@ struct heft_rule {
 };
 /* Tensors that are selected by root and the rules (globs and regexes; other rules are ignored):
  * sets selected[i] for each tensor. A tensor is selected if any glob or regex matches its name
- * below root, or there are only excluding globs, and no excluding glob matches it. */
+ * below root, or there are only excluding globs, and no excluding glob matches it. HEFT_USAGE, as in
+ * all functions that take rules: an unknown kind, a NULL text that the kind needs, an invalid regex, a
+ * size that is not set. */
 HEFT_API bool heft_select(const struct heft_checkpoint *c, const char *root,
                           const struct heft_rule *rules, size_t n_rules, bool *selected,
                           struct heft_error *err);
@@ -529,6 +532,7 @@ typedef bool heft_fill_fn(void *ctx, uint64_t offset, void *dst, size_t n, struc
 
 /* A tensor of the caller, in the byte order of the processor: `data`, or else `fill`. */
 struct heft_own_tensor {
+    size_t size;      /* HEFT_INIT, in each struct of an array; never 0 (types.h) */
     const char *name; /* UTF-8 */
     size_t name_len;
     enum heft_dtype dtype; /* with elements of a fixed size */
@@ -549,7 +553,7 @@ struct heft_own_tensor {
  * copied. In listings there is one file, "memory", in which the storages follow one another in the
  * order of the tensors: heft_tensor.offset is a position in it. heft_format is "memory".
  * HEFT_USAGE, with the name of the tensor: a name twice or not UTF-8, a shape or strides beyond 64
- * bits, a dtype of variable length, no data. */
+ * bits, a dtype of variable length, no data. HEFT_USAGE if a size is not set. */
 HEFT_API struct heft_checkpoint *heft_from_tensors(const struct heft_own_tensor *tensors, size_t n,
                                                    const struct heft_metadata *metadata,
                                                    size_t n_metadata, struct heft_error *err);

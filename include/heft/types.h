@@ -41,13 +41,14 @@
  *     filled by the library   up to `size`; `size` itself does not change, so that one struct can be
  *                             used for many calls. A size below that of 0.1 counts as 0, so that the
  *                             first version also accepts a struct that is not initialised.
- * In an array of such structs (heft_input, heft_rule_use) all have the same `size`, which is also the
- * distance from one to the next: there 0 is HEFT_USAGE, even in an array of one.
+ * In an array of such structs (heft_input, heft_rule, heft_rule_use, heft_own_tensor) all have the same
+ * `size`, which is also the distance from one to the next: there 0 is HEFT_USAGE, even in an array of
+ * one.
  * Structs without `size` are of two kinds. Those that the library passes to callbacks by pointer, and
  * the nodes of trees (struct heft_value), belong to the library and may grow at the end: do not make
  * arrays of them. All others are parts of arrays and of other structs, and never change: heft_error,
- * heft_range, heft_rule, heft_option, heft_metadata, heft_confine_path, heft_diff_side,
- * heft_diff_counts, heft_word_merge, heft_own_tensor.
+ * heft_range, heft_option, heft_metadata, heft_confine_path, heft_diff_side, heft_diff_counts,
+ * heft_word_merge.
  *
  * Every text (const char *) in a struct is followed by a NUL, which its length, if there is one, does
  * not count. */

@@ -49,6 +49,7 @@ bool py_rules_take(struct heft_rule **rules, size_t *n, PyObject *list)
         if (!PyArg_ParseTuple(PyList_GetItem(list, (Py_ssize_t)*n), "isz", &kind, &rule->left,
                               &rule->right))
             return false;
+        rule->size = sizeof *rule;
         rule->kind = (enum heft_rule_kind)kind;
     }
     return true;

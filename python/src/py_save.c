@@ -110,6 +110,7 @@ static bool take_tensor(struct saving *s, PyObject *row)
     if (!PyArg_ParseTuple(row, "s#sOOOK", &t->name, &length, &dtype, &shape, &strides, &data,
                           &storage))
         return false;
+    t->size = sizeof *t;
     t->name_len = (size_t)length;
     t->storage = storage;
     if (heft_dtype_parse(dtype, &t->dtype))

@@ -5,6 +5,7 @@
 #include "base/sized.h"
 #include "base/text.h"
 #include "api/checkpoint.h"
+#include "api/rules_take.h"
 #include "format/formats.h"
 #include "core/locate.h"
 #include "core/registry.h"
@@ -565,26 +566,33 @@ const struct heft_value *heft_value_find(const struct heft_checkpoint *c, const 
 bool heft_select(const struct heft_checkpoint *c, const char *root, const struct heft_rule *rules,
                  size_t n_rules, bool *selected, struct heft_error *err)
 {
-    if (!heft_require_arg(c && (rules || n_rules == 0) && selected, "an argument", err))
-        return false;
-    return heft_select_rows(&c->model, root, rules, n_rules, selected, err);
+    struct heft_rule *const own = heft_require_arg(c && selected, "an argument", err)
+                                      ? heft_rules_take(rules, n_rules, err)
+                                      : NULL;
+    const bool ok = own && heft_select_rows(&c->model, root, own, n_rules, selected, err);
+
+    heft_free(own);
+    return ok;
 }
 
 bool heft_rule_matches(const struct heft_checkpoint *c, const char *root,
                        const struct heft_rule *rules, size_t n_rules, struct heft_rule_use *uses,
                        struct heft_error *err)
 {
-    struct heft_rule_use *own;
+    struct heft_rule_use *own_uses;
+    struct heft_rule *own;
     size_t stride;
     bool ok;
 
-    if (!heft_require_arg(c && ((rules && uses) || n_rules == 0), "an argument", err) ||
-        !HEFT_STRIDE(heft_rule_use, &stride, uses, n_rules, err))
+    if (!heft_require_arg(c && (uses || n_rules == 0), "an argument", err) ||
+        !HEFT_STRIDE(heft_rule_use, &stride, uses, n_rules, err) ||
+        !(own = heft_rules_take(rules, n_rules, err)))
         return false;
-    own = heft_calloc(n_rules + 1, sizeof *own, err);
-    ok = own && heft_rules_count(&c->model, root, rules, n_rules, own, err);
+    own_uses = heft_calloc(n_rules + 1, sizeof *own_uses, err);
+    ok = own_uses && heft_rules_count(&c->model, root, own, n_rules, own_uses, err);
     if (ok)
-        heft_sized_fill_array(uses, stride, own, sizeof *own, n_rules);
+        heft_sized_fill_array(uses, stride, own_uses, sizeof *own_uses, n_rules);
+    heft_free(own_uses);
     heft_free(own);
     return ok;
 }

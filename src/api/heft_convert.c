@@ -2,6 +2,7 @@
 #include "base/require_arg.h"
 #include "base/sized.h"
 #include "api/checkpoint.h"
+#include "api/rules_take.h"
 #include "core/convert.h"
 #include "io/sink.h"
 
@@ -12,13 +13,22 @@ static bool take_options(struct heft_convert_options *options,
         return false;
     if (!options->output)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "NULL, expected a name to write to");
-    if (!heft_require_options(options->format_options, options->n_format_options, err))
-        return false;
-    for (size_t i = 0; i < options->n_rules; i++)
-        if ((unsigned)options->rules[i].kind > HEFT_RULE_KEEP_TIED)
-            return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "there is no rule kind %u",
-                             (unsigned)options->rules[i].kind);
-    return true;
+    return heft_require_options(options->format_options, options->n_format_options, err);
+}
+
+/* Plans with complete options, whose rules are needed only until it returns. */
+static struct heft_conversion *plan_conversion(struct heft_checkpoint *c,
+                                               const struct heft_convert_options *options,
+                                               struct heft_error *err)
+{
+    struct heft_conversion *const conversion = heft_calloc(1, sizeof *conversion, err);
+
+    if (!conversion)
+        return NULL;
+    if (heft_conversion_plan(conversion, &c->model, options, err))
+        return conversion;
+    heft_convert_free(conversion);
+    return NULL;
 }
 
 struct heft_conversion *heft_convert_plan(struct heft_checkpoint *c,
@@ -27,16 +37,16 @@ struct heft_conversion *heft_convert_plan(struct heft_checkpoint *c,
 {
     if (!heft_require_arg(c, "a checkpoint", err))
         return NULL;
+    struct heft_conversion *conversion;
     struct heft_convert_options o;
-    struct heft_conversion *conversion =
-        take_options(&o, options, err) ? heft_calloc(1, sizeof *conversion, err) : NULL;
+    struct heft_rule *rules;
 
-    if (!conversion)
+    if (!take_options(&o, options, err) || !(rules = heft_rules_take(o.rules, o.n_rules, err)))
         return NULL;
-    if (heft_conversion_plan(conversion, &c->model, &o, err))
-        return conversion;
-    heft_convert_free(conversion);
-    return NULL;
+    o.rules = rules;
+    conversion = plan_conversion(c, &o, err);
+    heft_free(rules);
+    return conversion;
 }
 
 void heft_convert_summary(const struct heft_conversion *conversion, struct heft_planned *out)

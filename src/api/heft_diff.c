@@ -1,5 +1,6 @@
 /* heft_diff.c: the public API for comparing two checkpoints. */
 #include "api/checkpoint.h"
+#include "api/rules_take.h"
 #include "base/require_arg.h"
 #include "base/sized.h"
 #include "measure/diff_tensors.h"
@@ -7,23 +8,6 @@
 static bool is_tolerance(double x)
 {
     return x >= 0 && x <= 1.7976931348623157e308; /* false for NaN and infinity */
-}
-
-static bool check_rules(const struct heft_diff_options *o, struct heft_error *err)
-{
-    if (!heft_require_arg(o->rules || !o->n_rules, "a list of rules", err))
-        return false;
-    for (size_t i = 0; i < o->n_rules; i++) {
-        const struct heft_rule *const rule = &o->rules[i];
-        const bool renames = rule->kind == HEFT_RULE_RENAME;
-
-        if ((unsigned)rule->kind > HEFT_RULE_KEEP_TIED)
-            return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "there is no rule kind %u",
-                             (unsigned)rule->kind);
-        if (!heft_require_arg(rule->left && (rule->right || !renames), "a text of a rule", err))
-            return false;
-    }
-    return true;
 }
 
 static bool check_options(const struct heft_diff_options *o, struct heft_error *err)
@@ -35,7 +19,7 @@ static bool check_options(const struct heft_diff_options *o, struct heft_error *
     if (o->has_tolerance && o->structure)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "option structure reads no data, to which a tolerance could apply");
-    return check_rules(o, err);
+    return true;
 }
 
 /* Compares what is no tensor. */
@@ -55,15 +39,19 @@ bool heft_diff(struct heft_checkpoint *a, struct heft_checkpoint *b,
     struct heft_diff_options o;
     struct heft_diff_visitor v;
     struct heft_diff_result found = {0};
+    struct heft_rule *rules;
     bool ok;
 
     if (!heft_require_arg(a && b, "a checkpoint", err) ||
         !heft_require_arg(result != NULL, "a result", err) ||
         !HEFT_TAKE(heft_diff_options, &o, options, err) ||
-        !HEFT_TAKE(heft_diff_visitor, &v, visitor, err) || !check_options(&o, err))
+        !HEFT_TAKE(heft_diff_visitor, &v, visitor, err) || !check_options(&o, err) ||
+        !(rules = heft_rules_take(o.rules, o.n_rules, err)))
         return false;
+    o.rules = rules;
     ok = heft_diff_tensors(&a->reader, &b->reader, &o, &v, &found, err) &&
          (!o.metadata || compare_others(a, b, &o, &v, &found, err));
+    heft_free(rules);
     HEFT_FILL(heft_diff_result, result, &found);
     return ok;
 }

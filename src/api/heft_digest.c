@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "api/checkpoint.h"
+#include "api/rules_take.h"
 #include "base/require_arg.h"
 #include "base/sized.h"
 #include "heft/digest.h"
@@ -137,12 +138,13 @@ bool heft_digest_tensors(struct heft_checkpoint *c, const struct heft_digest_opt
 {
     struct heft_digest_options o;
     struct heft_hasher hasher;
+    struct heft_rule *rules;
 
     if (!heft_require_arg(c && each, "an argument", err) ||
-        !HEFT_TAKE(heft_digest_options, &o, options, err) ||
-        !heft_require_arg(o.rules || o.n_rules == 0, "an argument", err) ||
-        !heft_hasher_open(&hasher, err))
+        !HEFT_TAKE(heft_digest_options, &o, options, err) || !heft_hasher_open(&hasher, err) ||
+        !(rules = heft_rules_take(o.rules, o.n_rules, err)))
         return false;
+    o.rules = rules;
     struct printing p = {.c = c, .options = &o, .each = each, .ctx = ctx};
     const struct heft_digest_how how = how_of(p.options, &hasher);
     bool ok;
@@ -151,6 +153,7 @@ bool heft_digest_tensors(struct heft_checkpoint *c, const struct heft_digest_opt
     note_slow(p.options, &hasher);
     ok = add_all(&p, err) && heft_digest_items_run(&p.items, &how, take_item, &p, err);
     heft_digest_items_release(&p.items);
+    heft_free(rules);
     return ok;
 }
 

@@ -2,6 +2,7 @@
 #include "base/require_arg.h"
 #include "base/sized.h"
 #include "api/checkpoint.h"
+#include "api/rules_take.h"
 #include "core/select.h"
 #include "measure/module_tree.h"
 
@@ -37,14 +38,17 @@ static struct heft_str text_of(const struct heft_modules *m, uint32_t node)
 static bool build_tree(struct heft_modules *m, const char *root, const struct heft_rule *rules,
                        size_t n_rules, struct heft_error *err)
 {
+    struct heft_rule *own;
     bool *selected, ok;
 
     if (!root && !n_rules)
         return heft_module_tree_build(&m->tree, m->model, NULL, NULL, err);
-    selected = heft_calloc(m->model->n_rows + 1, sizeof *selected, err);
-    ok = selected && heft_select_rows(m->model, root, rules, n_rules, selected, err) &&
+    own = heft_rules_take(rules, n_rules, err);
+    selected = own ? heft_calloc(m->model->n_rows + 1, sizeof *selected, err) : NULL;
+    ok = selected && heft_select_rows(m->model, root, own, n_rules, selected, err) &&
          heft_module_tree_build(&m->tree, m->model, selected, root, err);
     heft_free(selected);
+    heft_free(own);
     return ok;
 }
 
@@ -52,9 +56,8 @@ struct heft_modules *heft_modules_new(const struct heft_checkpoint *c, const cha
                                       const struct heft_rule *rules, size_t n_rules,
                                       struct heft_error *err)
 {
-    struct heft_modules *m = heft_require_arg(c && (rules || n_rules == 0), "an argument", err)
-                                 ? heft_calloc(1, sizeof *m, err)
-                                 : NULL;
+    struct heft_modules *m =
+        heft_require_arg(c, "an argument", err) ? heft_calloc(1, sizeof *m, err) : NULL;
 
     if (!m)
         return NULL;

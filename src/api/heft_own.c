@@ -10,6 +10,7 @@
  * it. */
 #include "base/endian.h"
 #include "base/require_arg.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "api/checkpoint.h"
 #include "core/convert.h"
@@ -99,6 +100,7 @@ static const struct heft_source_ops own_ops = {.read = read_own, .view = view_ow
 struct own {
     struct heft_row row; /* its storage is an index of `groups` */
     uint64_t extent;     /* bytes from its first element to the end of its last one */
+    const uint8_t *data;
 };
 
 /* A storage: of one tensor, or of all with the same number. */
@@ -111,7 +113,8 @@ struct group {
 
 struct owner {
     struct heft_checkpoint *c;
-    const struct heft_own_tensor *tensors;
+    const struct heft_own_tensor *tensors; /* `stride` bytes from one to the next */
+    size_t stride;
     struct own *own;
     struct group *groups;
     size_t n, n_groups;
@@ -231,14 +234,17 @@ static bool join_group(struct owner *o, const struct heft_own_tensor *t, const s
 
 static bool take_tensor(struct owner *o, size_t index)
 {
-    const struct heft_own_tensor *const t = &o->tensors[index];
+    const void *const given = (const char *)o->tensors + index * o->stride;
     struct own *const own = &o->own[index];
+    struct heft_own_tensor t;
     struct group *group;
 
-    if (!check_tensor(o, t, index) || !take_row(o, t, own) || !find_group(o, t, &group))
+    if (!HEFT_TAKE(heft_own_tensor, &t, given, o->err) || !check_tensor(o, &t, index) ||
+        !take_row(o, &t, own) || !find_group(o, &t, &group))
         return false;
+    own->data = t.data;
     own->row.storage = (uint32_t)(group - o->groups);
-    return own->extent == 0 || join_group(o, t, own, group);
+    return own->extent == 0 || join_group(o, &t, own, group);
 }
 
 static bool take_tensors(struct owner *o)
@@ -290,7 +296,7 @@ static bool add_rows(struct owner *o)
         const struct group *const g = &o->groups[row->storage];
 
         if (g->data && o->own[i].extent > 0)
-            row->offset = (uint64_t)((const uint8_t *)o->tensors[i].data - g->data);
+            row->offset = (uint64_t)(o->own[i].data - g->data);
         if (!heft_model_add_row(&o->c->model, row, o->err))
             return false;
     }
@@ -347,7 +353,9 @@ struct heft_checkpoint *heft_from_tensors(const struct heft_own_tensor *tensors,
     struct owner o = {.tensors = tensors, .n = n, .err = err};
     bool ok;
 
-    if (!heft_require_arg((tensors || n == 0) && (metadata || n_metadata == 0), "an argument", err))
+    if (!heft_require_arg((tensors || n == 0) && (metadata || n_metadata == 0), "an argument",
+                          err) ||
+        !HEFT_STRIDE(heft_own_tensor, &o.stride, tensors, n, err))
         return NULL;
     if (n >= UINT32_MAX - 1) {
         heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%zu tensors, expected fewer than 2^32 - 2", n);

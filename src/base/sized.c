@@ -2,6 +2,7 @@
 #include "base/sized.h"
 
 #include "base/error.h"
+#include "base/mem.h"
 
 static bool is_zero(const unsigned char *bytes, size_t n)
 {
@@ -65,6 +66,23 @@ bool heft_sized_stride(size_t *stride, const struct heft_sized *sizes, const voi
                              sizes->name, i, size, first);
     }
     return true;
+}
+
+void *heft_sized_take_array(const struct heft_sized *sizes, const void *array, size_t n,
+                            struct heft_error *err)
+{
+    size_t stride;
+    char *own;
+
+    if (!heft_sized_stride(&stride, sizes, array, n, err))
+        return NULL;
+    own = heft_calloc(n + 1, sizes->ours, err);
+    for (size_t i = 0; own && i < n; i++)
+        if (!heft_sized_take(own + i * sizes->ours, sizes, (const char *)array + i * stride, err)) {
+            heft_free(own);
+            return NULL;
+        }
+    return own;
 }
 
 void heft_sized_fill_array(void *array, size_t stride, const void *values, size_t ours, size_t n)

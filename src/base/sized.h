@@ -26,7 +26,9 @@
     X(heft_trace_watcher, tensor)                                                                  \
     X(heft_output_options, no_sync)                                                                \
     X(heft_restore_options, tags)                                                                  \
+    X(heft_rule, right)                                                                            \
     X(heft_convert_options, progress_ctx)                                                          \
+    X(heft_own_tensor, storage)                                                                    \
     X(heft_diff_options, progress_ctx)                                                             \
     X(heft_diff_visitor, ctx)                                                                      \
     X(heft_digest_options, note_ctx)                                                               \
@@ -100,6 +102,9 @@ HEFT_CHECKED bool heft_sized_take(void *own, const struct heft_sized *sizes, con
  * or empty. HEFT_USAGE if it is not set, or if another one has another size. */
 HEFT_CHECKED bool heft_sized_stride(size_t *stride, const struct heft_sized *sizes,
                                     const void *array, size_t n, struct heft_error *err);
+/* A complete copy of a caller's array, for heft_free; NULL on failure. */
+HEFT_CHECKED void *heft_sized_take_array(const struct heft_sized *sizes, const void *array,
+                                         size_t n, struct heft_error *err);
 /* Copies n complete structs of `ours` bytes to the array of a caller with that distance. */
 void heft_sized_fill_array(void *array, size_t stride, const void *values, size_t ours, size_t n);
 
@@ -127,6 +132,10 @@ static inline void heft_sized_fill(void *out, size_t n, const void *value)
 #define HEFT_STRIDE(type, stride, array, n, err)                                                   \
     heft_sized_stride(                                                                             \
         stride,                                                                                    \
+        &(const struct heft_sized){"struct " #type, sizeof(struct type), HEFT_FIRST_SIZE_##type},  \
+        1 ? (array) : (const struct type *)0, n, err)
+#define HEFT_TAKE_ARRAY(type, array, n, err)                                                       \
+    heft_sized_take_array(                                                                         \
         &(const struct heft_sized){"struct " #type, sizeof(struct type), HEFT_FIRST_SIZE_##type},  \
         1 ? (array) : (const struct type *)0, n, err)
 /* Copies a complete struct to that of a caller, except its size. A whole struct is assigned: compilers

@@ -104,8 +104,8 @@ STRUCT = re.compile(r"^struct (heft_\w+) \{\n(.*?)^\};", re.M | re.S)
 OF_LIBRARY = set("""heft_value heft_scan_item heft_scan_result heft_trace_pickle heft_trace_step heft_trace_entry
     heft_trace_tensor heft_index_entry heft_digest heft_tensor_stats heft_diff_item heft_diff_pair heft_diff_value
     heft_word""".split())
-UNCHANGING = set("""heft_error heft_range heft_rule heft_option heft_metadata heft_confine_path
-    heft_diff_side heft_diff_counts heft_word_merge heft_own_tensor""".split())
+UNCHANGING = set("""heft_error heft_range heft_option heft_metadata heft_confine_path heft_diff_side
+    heft_diff_counts heft_word_merge""".split())
 
 
 def check_sized(headers):

@@ -88,7 +88,7 @@ static void add_tensor(struct tool *tool, char *const *words)
     unsigned n_strides;
     uint64_t *strides;
 
-    *t = (struct heft_own_tensor){0};
+    *t = (struct heft_own_tensor){.size = sizeof *t};
     t->name = decode_hex(words[1], &t->name_len);
     if (!heft_dtype_parse(words[2], &t->dtype))
         exit(3);

@@ -132,7 +132,8 @@ static void blobs_count_as_used_bytes_and_are_named_in_the_map(void **state)
 
 static void conversions_select_and_rename_blobs(void **state)
 {
-    const struct heft_rule rules[] = {{HEFT_RULE_GLOB, "!b*", NULL}, {HEFT_RULE_RENAME, "^a", "z"}};
+    const struct heft_rule rules[] = {{sizeof(struct heft_rule), HEFT_RULE_GLOB, "!b*", NULL},
+                                      {sizeof(struct heft_rule), HEFT_RULE_RENAME, "^a", "z"}};
     const struct heft_convert_options options = {
         .size = sizeof options, .rules = rules, .n_rules = 2};
     struct heft_export_list exports;

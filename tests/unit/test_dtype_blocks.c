@@ -399,7 +399,7 @@ static void pieces_of_a_stream_are_whole_blocks(void **state)
 
 static void casts_are_refused_by_name(void **state)
 {
-    const struct heft_rule exact = {HEFT_RULE_CAST, "w", "F32"};
+    const struct heft_rule exact = {sizeof(struct heft_rule), HEFT_RULE_CAST, "w", "F32"};
     struct heft_convert_options options = {
         .size = sizeof options, .to = "safetensors", .rules = &exact, .n_rules = 1};
     struct bench *b = *state;

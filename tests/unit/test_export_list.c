@@ -174,8 +174,8 @@ static void runs_are_cut_where_the_hub_cuts_them(void **state)
 
 static void users_metadata_wins_over_a_tie(void **state)
 {
-    const struct heft_rule rules[] = {{HEFT_RULE_METADATA, "b", "mine"},
-                                      {HEFT_RULE_METADATA, "k", "v"}};
+    const struct heft_rule rules[] = {{sizeof(struct heft_rule), HEFT_RULE_METADATA, "b", "mine"},
+                                      {sizeof(struct heft_rule), HEFT_RULE_METADATA, "k", "v"}};
     const struct heft_convert_options options = {
         .size = sizeof options, .output = "x", .rules = rules, .n_rules = 2};
     struct bench b;
@@ -194,7 +194,8 @@ static void users_metadata_wins_over_a_tie(void **state)
 
 static void tensors_cast_to_different_dtypes_are_not_tied(void **state)
 {
-    const struct heft_rule rules[] = {{HEFT_RULE_CAST, "b", "F16"}, {HEFT_RULE_CAST, "c", "F16"}};
+    const struct heft_rule rules[] = {{sizeof(struct heft_rule), HEFT_RULE_CAST, "b", "F16"},
+                                      {sizeof(struct heft_rule), HEFT_RULE_CAST, "c", "F16"}};
     const struct heft_convert_options options = {
         .size = sizeof options, .output = "x", .rules = rules, .n_rules = 2};
     struct bench b;
@@ -215,10 +216,11 @@ static void tensors_cast_to_different_dtypes_are_not_tied(void **state)
 
 static void the_requested_name_is_kept(void **state)
 {
-    const struct heft_rule rules[] = {{HEFT_RULE_KEEP_TIED, "part", NULL},
-                                      {HEFT_RULE_KEEP_TIED, "*wte*", NULL},
-                                      {HEFT_RULE_KEEP_TIED, "*", NULL},
-                                      {HEFT_RULE_RENAME, "wte", "embed"}};
+    const struct heft_rule rules[] = {
+        {sizeof(struct heft_rule), HEFT_RULE_KEEP_TIED, "part", NULL},
+        {sizeof(struct heft_rule), HEFT_RULE_KEEP_TIED, "*wte*", NULL},
+        {sizeof(struct heft_rule), HEFT_RULE_KEEP_TIED, "*", NULL},
+        {sizeof(struct heft_rule), HEFT_RULE_RENAME, "wte", "embed"}};
     const struct heft_convert_options options = {
         .size = sizeof options, .output = "x", .rules = rules, .n_rules = 4};
     struct bench b;
@@ -239,8 +241,8 @@ static void the_requested_name_is_kept(void **state)
 
 static void metadata_that_would_be_read_as_ties_is_listed(void **state)
 {
-    const struct heft_rule keep[] = {{HEFT_RULE_KEEP_TIED, "b", NULL}};
-    const struct heft_rule note[] = {{HEFT_RULE_METADATA, "key", "a"}};
+    const struct heft_rule keep[] = {{sizeof(struct heft_rule), HEFT_RULE_KEEP_TIED, "b", NULL}};
+    const struct heft_rule note[] = {{sizeof(struct heft_rule), HEFT_RULE_METADATA, "key", "a"}};
     const struct heft_convert_options keeping = {
         .size = sizeof keeping, .output = "x", .rules = keep, .n_rules = 1};
     const struct heft_convert_options noting = {
@@ -266,9 +268,10 @@ static void metadata_that_would_be_read_as_ties_is_listed(void **state)
 
 static void select_root_and_rename(void **state)
 {
-    const struct heft_rule rules[] = {{HEFT_RULE_GLOB, "model.*", NULL},
-                                      {HEFT_RULE_GLOB, "!*.bias", NULL},
-                                      {HEFT_RULE_RENAME, "^model\\.([a-z]+)\\.", "\\1/"}};
+    const struct heft_rule rules[] = {
+        {sizeof(struct heft_rule), HEFT_RULE_GLOB, "model.*", NULL},
+        {sizeof(struct heft_rule), HEFT_RULE_GLOB, "!*.bias", NULL},
+        {sizeof(struct heft_rule), HEFT_RULE_RENAME, "^model\\.([a-z]+)\\.", "\\1/"}};
     const struct heft_convert_options options = {
         .size = sizeof options, .output = "x", .root = "state", .rules = rules, .n_rules = 3};
     struct bench b;
@@ -286,7 +289,7 @@ static void select_root_and_rename(void **state)
 
 static void renames_that_collide_are_refused(void **state)
 {
-    const struct heft_rule rules[] = {{HEFT_RULE_RENAME, "[0-9]", ""}};
+    const struct heft_rule rules[] = {{sizeof(struct heft_rule), HEFT_RULE_RENAME, "[0-9]", ""}};
     const struct heft_convert_options options = {
         .size = sizeof options, .output = "x", .rules = rules, .n_rules = 1};
     struct bench b;
@@ -303,9 +306,9 @@ static void renames_that_collide_are_refused(void **state)
 
 static void a_wildcard_casts_floats_and_a_name_casts_all(void **state)
 {
-    const struct heft_rule rules[] = {{HEFT_RULE_CAST, "*", "BF16"},
-                                      {HEFT_RULE_CAST, "n", "F32"},
-                                      {HEFT_RULE_CAST, "keep", "F64"}};
+    const struct heft_rule rules[] = {{sizeof(struct heft_rule), HEFT_RULE_CAST, "*", "BF16"},
+                                      {sizeof(struct heft_rule), HEFT_RULE_CAST, "n", "F32"},
+                                      {sizeof(struct heft_rule), HEFT_RULE_CAST, "keep", "F64"}};
     const struct heft_convert_options options = {
         .size = sizeof options, .output = "x", .rules = rules, .n_rules = 3};
     struct bench b;

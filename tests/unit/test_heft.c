@@ -272,8 +272,8 @@ static void a_slice_from_text(void **state)
 
 static void rules_select(void **state)
 {
-    const struct heft_rule rules[] = {{HEFT_RULE_GLOB, "*.weight", NULL},
-                                      {HEFT_RULE_GLOB, "!norm.*", NULL}};
+    const struct heft_rule rules[] = {{sizeof(struct heft_rule), HEFT_RULE_GLOB, "*.weight", NULL},
+                                      {sizeof(struct heft_rule), HEFT_RULE_GLOB, "!norm.*", NULL}};
     struct heft_checkpoint *c = open_golden("safetensors/tied.safetensors", NULL);
     struct heft_error err = {0};
     bool selected[2];
@@ -288,7 +288,7 @@ static void rules_select(void **state)
 
 static void a_plan_can_be_looked_at(void **state)
 {
-    const struct heft_rule cast = {HEFT_RULE_CAST, "weight", "BF16"};
+    const struct heft_rule cast = {sizeof(struct heft_rule), HEFT_RULE_CAST, "weight", "BF16"};
     const struct heft_convert_options how = {
         .size = sizeof how, .output = "never-written.safetensors", .rules = &cast, .n_rules = 1};
     struct heft_checkpoint *c = open_golden("torch/linear.pt", NULL);
@@ -333,7 +333,8 @@ static void assert_refused(bool ok, struct heft_error *err, const char *why)
 static void meaningless_conversions_are_refused(void **state)
 {
     struct heft_checkpoint *c = open_golden("safetensors/tied.safetensors", NULL);
-    const struct heft_rule rule = {(enum heft_rule_kind)(HEFT_RULE_KEEP_TIED + 1), "a", "b"};
+    const struct heft_rule rule = {sizeof(struct heft_rule),
+                                   (enum heft_rule_kind)(HEFT_RULE_KEEP_TIED + 1), "a", "b"};
     const struct heft_convert_options unnamed = {.size = sizeof unnamed, .to = "npz"};
     const struct heft_convert_options odd = {
         .size = sizeof odd, .output = "none.npz", .rules = &rule, .n_rules = 1};

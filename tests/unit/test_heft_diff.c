@@ -164,9 +164,10 @@ static void open_small(struct pair *p)
 
 static void differences_are_reported_in_order(void **state)
 {
-    const struct heft_rule rules[] = {{HEFT_RULE_RENAME, "^w$", "v"},
-                                      {HEFT_RULE_GLOB, "*", NULL},
-                                      {HEFT_RULE_REGEX, "^nothing$", NULL}};
+    const struct heft_rule rules[] = {
+        {sizeof(struct heft_rule), HEFT_RULE_RENAME, "^w$", "v"},
+        {sizeof(struct heft_rule), HEFT_RULE_GLOB, "*", NULL},
+        {sizeof(struct heft_rule), HEFT_RULE_REGEX, "^nothing$", NULL}};
     struct heft_rule_use uses[3] = {HEFT_INIT(struct heft_rule_use),
                                     HEFT_INIT(struct heft_rule_use),
                                     HEFT_INIT(struct heft_rule_use)};
@@ -229,9 +230,9 @@ static void structure_reads_no_data(void **state)
 
 static void wrong_options_are_refused(void **state)
 {
-    const struct heft_rule twins[] = {{HEFT_RULE_RENAME, ".*", "x"}};
-    const struct heft_rule broken[] = {{HEFT_RULE_REGEX, "(", NULL}};
-    const struct heft_rule no_text[] = {{HEFT_RULE_GLOB, NULL, NULL}};
+    const struct heft_rule twins[] = {{sizeof(struct heft_rule), HEFT_RULE_RENAME, ".*", "x"}};
+    const struct heft_rule broken[] = {{sizeof(struct heft_rule), HEFT_RULE_REGEX, "(", NULL}};
+    const struct heft_rule no_text[] = {{sizeof(struct heft_rule), HEFT_RULE_GLOB, NULL, NULL}};
     const struct heft_diff_options wrong[] = {
         {.has_tolerance = true, .atol = -1},
         {.has_tolerance = true, .rtol = NAN},
@@ -412,8 +413,8 @@ static const char *const inputs[][2] = {
 static bool compare_attempt(void *ctx, struct heft_error *err)
 {
     const char *const *const names = ctx;
-    const struct heft_rule rules[] = {{HEFT_RULE_RENAME, "^(.*)$", "\\1"},
-                                      {HEFT_RULE_GLOB, "*", NULL}};
+    const struct heft_rule rules[] = {{sizeof(struct heft_rule), HEFT_RULE_RENAME, "^(.*)$", "\\1"},
+                                      {sizeof(struct heft_rule), HEFT_RULE_GLOB, "*", NULL}};
     struct heft_rule_use uses[2] = {HEFT_INIT(struct heft_rule_use),
                                     HEFT_INIT(struct heft_rule_use)};
     const struct heft_diff_options options = {.size = sizeof options,

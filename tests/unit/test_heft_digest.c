@@ -93,7 +93,7 @@ static void test_tensors(void **unused)
     struct heft_checkpoint *c = open_model(folder);
     struct printed p = {.stop_at = 100};
     struct heft_error err = {0};
-    const struct heft_rule rule = {HEFT_RULE_GLOB, "[bc]", NULL};
+    const struct heft_rule rule = {sizeof(struct heft_rule), HEFT_RULE_GLOB, "[bc]", NULL};
     const struct heft_digest_options options = {
         .size = sizeof options, .rules = &rule, .n_rules = 1, .threads = 3};
 

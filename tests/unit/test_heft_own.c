@@ -115,6 +115,8 @@ static const struct heft_own_tensor *tensors(void)
         .name = "empty", .name_len = 5, .dtype = HEFT_BF16, .rank = 2, .shape = shape_2_0};
     list[SCALAR] = (struct heft_own_tensor){
         .name = "scalar", .name_len = 6, .dtype = HEFT_I64, .data = numbers + 3};
+    for (size_t i = 0; i < COUNT; i++)
+        list[i].size = sizeof *list;
     return list;
 }
 
@@ -284,7 +286,7 @@ static bool takes_one(const char *format)
 
 static void save_and_reopen(const char *format, char *folder)
 {
-    const struct heft_rule cast[] = {{HEFT_RULE_CAST, "empty", "F32"}};
+    const struct heft_rule cast[] = {{sizeof(struct heft_rule), HEFT_RULE_CAST, "empty", "F32"}};
     char name[60];
     char *path;
     struct heft_checkpoint *c;
@@ -412,7 +414,8 @@ static void save_golden(const char *name)
         void *const data = malloc((size_t)t.bytes + 1);
 
         assert_true(heft_tensor_read_with(c, n, &native, data, (size_t)t.bytes, NULL, &err));
-        list[n] = (struct heft_own_tensor){.name = t.name,
+        list[n] = (struct heft_own_tensor){.size = sizeof(struct heft_own_tensor),
+                                           .name = t.name,
                                            .name_len = t.name_len,
                                            .dtype = t.dtype,
                                            .rank = t.rank,
@@ -459,7 +462,7 @@ static void save_aligned(const char *name, uint64_t alignment)
     enum { PAGES = 3 * 4096 };
     static const uint64_t odd[] = {13}, page[] = {4096}, pages[] = {PAGES};
     static const uint8_t bytes[PAGES] = {1, 2, 3};
-    const struct heft_own_tensor list[] = {
+    struct heft_own_tensor list[] = {
         {.name = "a.odd", .name_len = 5, .dtype = HEFT_I64, .rank = 1, .shape = odd, .data = bytes},
         {.name = "b.page",
          .name_len = 6,
@@ -491,6 +494,8 @@ static void save_aligned(const char *name, uint64_t alignment)
     struct heft_tensor t;
     struct heft_view view;
 
+    for (size_t i = 0; i < HEFT_COUNT(list); i++)
+        list[i].size = sizeof *list;
     snprintf(text, sizeof text, "%d", (int)alignment);
     if (!heft_save(list, 5, NULL, 0, &options, &err))
         fail_msg("%s: %s", name, err.text);
@@ -542,14 +547,16 @@ static void parallel_fill(void **state)
 {
     enum { LARGE = 3 << 20 };
     const uint64_t shape[] = {LARGE};
-    const struct heft_rule cast[] = {{HEFT_RULE_CAST, "*", "F64"}};
-    const struct heft_own_tensor list[] = {{.name = "a",
+    const struct heft_rule cast[] = {{sizeof(struct heft_rule), HEFT_RULE_CAST, "*", "F64"}};
+    const struct heft_own_tensor list[] = {{.size = sizeof *list,
+                                            .name = "a",
                                             .name_len = 1,
                                             .dtype = HEFT_F32,
                                             .rank = 1,
                                             .shape = shape,
                                             .fill = fill_pattern},
-                                           {.name = "b",
+                                           {.size = sizeof *list,
+                                            .name = "b",
                                             .name_len = 1,
                                             .dtype = HEFT_F32,
                                             .rank = 1,

@@ -179,7 +179,7 @@ static void selected_tensors(void **state)
 {
     struct heft_checkpoint *const c = open_file(folder, "large.safetensors");
     const size_t count = heft_tensor_count(c);
-    const struct heft_rule rule = {HEFT_RULE_GLOB, "small.*7", NULL};
+    const struct heft_rule rule = {sizeof(struct heft_rule), HEFT_RULE_GLOB, "small.*7", NULL};
     bool *const selected = calloc(count, sizeof *selected);
     const struct heft_stats_options how = {.size = sizeof how, .selected = selected};
     struct heft_error err = {0};
@@ -264,7 +264,8 @@ static void convert_file(struct heft_checkpoint *c, const char *to)
 {
     char *path = heft_scratch_path(folder, to);
     /* a tensor of which some slices are missing */
-    const struct heft_rule rule = {HEFT_RULE_GLOB, "!slot/*/Adagrad", NULL};
+    const struct heft_rule rule = {sizeof(struct heft_rule), HEFT_RULE_GLOB, "!slot/*/Adagrad",
+                                   NULL};
     const struct heft_convert_options how = {.size = sizeof how,
                                              .output = path,
                                              .to = "npz",

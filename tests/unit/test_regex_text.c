@@ -13,7 +13,7 @@
 static const char *rename_by(const char *pattern, const char *to, const char *name,
                              struct heft_arena *mem, struct heft_error *err)
 {
-    const struct heft_rule rule = {HEFT_RULE_RENAME, pattern, to};
+    const struct heft_rule rule = {sizeof(struct heft_rule), HEFT_RULE_RENAME, pattern, to};
     struct heft_str text = heft_str_of(name);
 
     return heft_rename_all(&text, 1, &rule, 1, mem, err) ? text.p : NULL;
@@ -153,7 +153,7 @@ static void regexes_with_another_meaning_in_posix_are_refused(void **state)
 
 static void names_with_a_nul_match_as_a_whole(void **state)
 {
-    const struct heft_rule rule = {HEFT_RULE_RENAME, "b$", "X"};
+    const struct heft_rule rule = {sizeof(struct heft_rule), HEFT_RULE_RENAME, "b$", "X"};
     struct heft_str name = {"b\0b", 3};
     struct heft_error err = {0};
     struct heft_arena mem = {0};

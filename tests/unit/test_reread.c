@@ -138,7 +138,7 @@ static void ties_and_numbers(void **state)
 /* Casts, for which the source is cast again; shards, which are opened through their index. */
 static void casts_and_shards(void **state)
 {
-    const struct heft_rule half = {HEFT_RULE_CAST, "*", "BF16"};
+    const struct heft_rule half = {sizeof(struct heft_rule), HEFT_RULE_CAST, "*", "BF16"};
     const struct heft_convert_options options = {
         .size = sizeof options, .rules = &half, .n_rules = 1, .sharded = true, .max_shard_size = 4};
     struct bench b;

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/mem.h"
 #include "base/sized.h"
 
 #define NEWER (HEFT_SIZED_MOST + 64) /* room for a struct of any accepted size */
@@ -182,6 +183,53 @@ static void distance_in_arrays_is_the_size_of_the_program(void **state)
     assert_int_equal(err.code, HEFT_OK);
 }
 
+/* Takes an array of structs of `size` bytes that are 0x5A, those of newer versions `tail`. */
+static void take_array(size_t size, unsigned char tail, struct heft_error *err)
+{
+    unsigned char array[3 * 40], *own;
+    const size_t known = heft_min_size(size, 32);
+
+    make_array(array, size);
+    for (size_t i = 0; i < 3; i++) {
+        memset(array + i * size + sizeof size, 0x5A, known - sizeof size);
+        memset(array + i * size + known, tail, size - known);
+    }
+    own = heft_sized_take_array(&one_kind, array, 3, err);
+    for (size_t i = 0; own && i < 3; i++) {
+        size_t ours;
+
+        memcpy(&ours, own + i * 32, sizeof ours);
+        assert_int_equal(ours, 32);
+        for (size_t at = sizeof ours; at < 32; at++)
+            assert_int_equal(own[i * 32 + at], at < size ? 0x5A : 0);
+    }
+    assert_int_equal(own != NULL, err->code == HEFT_OK);
+    heft_free(own);
+}
+
+static void arrays_of_callers_are_completed(void **state)
+{
+    struct heft_error err = {0};
+    void *none;
+
+    (void)state;
+    take_array(24, 0, &err);
+    take_array(32, 0, &err);
+    take_array(40, 0, &err);
+    assert_int_equal(err.code, HEFT_OK);
+    take_array(40, 1, &err);
+    assert_int_equal(err.code, HEFT_USAGE);
+    assert_non_null(strstr(err.text, "newer libheft"));
+    err.code = HEFT_OK;
+    take_array(16, 0, &err);
+    assert_int_equal(err.code, HEFT_USAGE);
+    assert_non_null(strstr(err.text, "HEFT_INIT"));
+    err.code = HEFT_OK;
+    none = heft_sized_take_array(&one_kind, NULL, 0, &err);
+    assert_non_null(none);
+    heft_free(none);
+}
+
 static void arrays_are_filled_up_to_the_size_of_the_program(void **state)
 {
     static const size_t sizes[] = {24, 32, 40};
@@ -213,8 +261,9 @@ struct grown_use {
 
 static void uses_of_newer_programs_are_filled(void **state)
 {
-    static const struct heft_rule rules[] = {{HEFT_RULE_GLOB, "w*", NULL},
-                                             {HEFT_RULE_REGEX, "^none$", NULL}};
+    static const struct heft_rule rules[] = {
+        {sizeof(struct heft_rule), HEFT_RULE_GLOB, "w*", NULL},
+        {sizeof(struct heft_rule), HEFT_RULE_REGEX, "^none$", NULL}};
     struct grown_use uses[2] = {{{.size = sizeof *uses}, 7}, {{.size = sizeof *uses}, 8}};
     struct heft_rule_use *const given = &uses[0].known;
     const struct heft_diff_options how = {
@@ -243,6 +292,136 @@ static void uses_of_newer_programs_are_filled(void **state)
     heft_close(c);
 }
 
+static bool ignore_digest(void *ctx, const struct heft_digest *digest)
+{
+    (void)ctx, (void)digest;
+    return true;
+}
+
+/* A program whose struct heft_rule has one more member. */
+struct grown_rule {
+    struct heft_rule known;
+    uint64_t more;
+};
+
+/* Passes two rules to every function that takes rules. Returns how many accept them. */
+static int pass_rules(struct heft_checkpoint *c, const struct heft_rule *rules)
+{
+    const struct heft_diff_options diff = {.size = sizeof diff, .rules = rules, .n_rules = 2};
+    const struct heft_digest_options digest = {.size = sizeof digest, .rules = rules, .n_rules = 2};
+    const struct heft_convert_options convert = {
+        .size = sizeof convert, .output = "none.npz", .rules = rules, .n_rules = 2};
+    struct heft_rule_use uses[2] = {{.size = sizeof *uses}, {.size = sizeof *uses}};
+    struct heft_diff_result result = HEFT_INIT(struct heft_diff_result);
+    struct heft_error err[6] = {{.code = HEFT_OK}};
+    struct heft_conversion *const conversion = heft_convert_plan(c, &convert, &err[0]);
+    struct heft_modules *const modules = heft_modules_new(c, NULL, rules, 2, &err[1]);
+    bool selected[16];
+    int accepted = (conversion != NULL) + (modules != NULL);
+
+    assert_true(heft_tensor_count(c) <= HEFT_COUNT(selected));
+    accepted += heft_select(c, NULL, rules, 2, selected, &err[2]);
+    accepted += heft_rule_matches(c, NULL, rules, 2, uses, &err[3]);
+    accepted += heft_diff(c, c, &diff, NULL, &result, &err[4]);
+    accepted += heft_digest_tensors(c, &digest, ignore_digest, NULL, &err[5]);
+    heft_convert_free(conversion);
+    heft_modules_free(modules);
+    for (size_t i = 0; i < HEFT_COUNT(err); i++)
+        assert_true(err[i].code == HEFT_OK || err[i].code == HEFT_USAGE);
+    assert_true(accepted < 6 || uses[1].matches == 1);
+    return accepted;
+}
+
+static void rules_of_newer_programs_are_taken(void **state)
+{
+    struct grown_rule rules[] = {
+        {{sizeof *rules, HEFT_RULE_GLOB, "*", NULL}, 0},
+        {{sizeof *rules, HEFT_RULE_GLOB, "w*", NULL}, 0},
+    };
+    struct heft_error err = {0};
+    struct heft_checkpoint *const c = heft_open(HEFT_TESTS "/golden/torch/linear.pt", NULL, &err);
+
+    (void)state;
+    assert_non_null(c);
+    assert_int_equal(pass_rules(c, &rules[0].known), 6);
+    rules[1].more = 1;
+    assert_int_equal(pass_rules(c, &rules[0].known), 0);
+    rules[1].more = 0;
+    rules[1].known.size = 0;
+    assert_int_equal(pass_rules(c, &rules[0].known), 0);
+    rules[1].known.size = sizeof *rules;
+    rules[1].known.left = NULL;
+    assert_int_equal(pass_rules(c, &rules[0].known), 0);
+    rules[1].known = (struct heft_rule){sizeof *rules, HEFT_RULE_RENAME, "a", NULL};
+    assert_int_equal(pass_rules(c, &rules[0].known), 0);
+    rules[1].known = (struct heft_rule){sizeof *rules, (enum heft_rule_kind)7, "a", "b"};
+    assert_int_equal(pass_rules(c, &rules[0].known), 0);
+    heft_close(c);
+}
+
+/* A program whose struct heft_own_tensor has one more member. */
+struct grown_tensor {
+    struct heft_own_tensor known;
+    uint64_t more;
+};
+
+static const uint8_t elements[] = {1, 2, 3};
+
+/* Two tensors of such a program, whose structs have this size. */
+static const struct heft_own_tensor *make_tensors(struct grown_tensor *list, size_t size)
+{
+    static const uint64_t shape[] = {3};
+
+    for (size_t i = 0; i < 2; i++)
+        list[i] = (struct grown_tensor){.known = {.size = size,
+                                                  .name = i ? "b" : "a",
+                                                  .name_len = 1,
+                                                  .dtype = HEFT_U8,
+                                                  .rank = 1,
+                                                  .shape = shape,
+                                                  .data = elements}};
+    return &list->known;
+}
+
+static void tensors_of_newer_programs_are_taken(void **state)
+{
+    struct grown_tensor list[2];
+    const struct heft_own_tensor *const given = make_tensors(list, sizeof *list);
+    struct heft_error err = {0};
+    struct heft_checkpoint *const c = heft_from_tensors(given, 2, NULL, 0, &err);
+    uint8_t read[3] = {0};
+
+    (void)state;
+    assert_non_null(c);
+    assert_int_equal(heft_tensor_count(c), 2);
+    assert_true(heft_tensor_read(c, 1, read, sizeof read, &err));
+    assert_memory_equal(read, elements, sizeof read);
+    heft_close(c);
+    list[1].more = 1;
+    assert_null(heft_from_tensors(given, 2, NULL, 0, &err));
+    assert_int_equal(err.code, HEFT_USAGE);
+    assert_non_null(strstr(err.text, "newer libheft"));
+}
+
+static void tensors_without_a_size_are_refused(void **state)
+{
+    const struct heft_convert_options how = {.size = sizeof how, .output = "never-written.npz"};
+    struct grown_tensor list[2];
+    const struct heft_own_tensor *const given = make_tensors(list, 0);
+    struct heft_error err = {0};
+
+    (void)state;
+    assert_false(heft_save(given, 2, NULL, 0, &how, &err));
+    assert_int_equal(err.code, HEFT_USAGE);
+    assert_non_null(strstr(err.text, "initialise it with HEFT_INIT"));
+    list[0].known.size = sizeof *list;
+    assert_null(heft_from_tensors(given, 2, NULL, 0, &err));
+    assert_non_null(strstr(err.text, "at index 1 has size 0"));
+    make_tensors(list, sizeof(struct heft_own_tensor) - sizeof(size_t)); /* before version 0.1 */
+    assert_null(heft_from_tensors(given, 2, NULL, 0, &err));
+    assert_non_null(strstr(err.text, "initialise it with HEFT_INIT"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,8 +430,12 @@ int main(void)
         cmocka_unit_test(structs_are_filled_up_to_their_size),
         cmocka_unit_test(first_sizes_are_those_of_the_structs),
         cmocka_unit_test(distance_in_arrays_is_the_size_of_the_program),
+        cmocka_unit_test(arrays_of_callers_are_completed),
         cmocka_unit_test(arrays_are_filled_up_to_the_size_of_the_program),
         cmocka_unit_test(uses_of_newer_programs_are_filled),
+        cmocka_unit_test(rules_of_newer_programs_are_taken),
+        cmocka_unit_test(tensors_of_newer_programs_are_taken),
+        cmocka_unit_test(tensors_without_a_size_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -137,7 +137,8 @@ static bool holds(struct heft_str text, const char *word)
 
 static void renaming_changes_the_graph(void **state)
 {
-    const struct heft_rule rule = {HEFT_RULE_RENAME, "^dense/bias", "dense/long_name_instead"};
+    const struct heft_rule rule = {sizeof(struct heft_rule), HEFT_RULE_RENAME, "^dense/bias",
+                                   "dense/long_name_instead"};
     const struct heft_convert_options options = {
         .size = sizeof options, .output = "x", .to = "tf", .rules = &rule, .n_rules = 1};
     struct bench *b = *state;
@@ -161,7 +162,7 @@ static void renaming_changes_the_graph(void **state)
 
 static void a_broken_graph_is_refused(void **state)
 {
-    const struct heft_rule rule = {HEFT_RULE_RENAME, "^dense/bias", "x"};
+    const struct heft_rule rule = {sizeof(struct heft_rule), HEFT_RULE_RENAME, "^dense/bias", "x"};
     const struct heft_convert_options options = {
         .size = sizeof options, .output = "x", .to = "tf", .rules = &rule, .n_rules = 1};
     struct bench *b = *state;
@@ -178,7 +179,7 @@ static void a_broken_graph_is_refused(void **state)
 /* The length of the string exceeds its bytes. */
 static void a_truncated_string_is_refused(void **state)
 {
-    const struct heft_rule rule = {HEFT_RULE_RENAME, "^dense/bias", "x"};
+    const struct heft_rule rule = {sizeof(struct heft_rule), HEFT_RULE_RENAME, "^dense/bias", "x"};
     const struct heft_convert_options options = {
         .size = sizeof options, .output = "x", .to = "tf", .rules = &rule, .n_rules = 1};
     struct bench *b = *state;
@@ -231,7 +232,7 @@ static void plan_without_memory(void **state, const struct heft_convert_options 
 
 static void objects_without_memory(void **state)
 {
-    const struct heft_rule rule = {HEFT_RULE_PARTITION, "*", "0:3"};
+    const struct heft_rule rule = {sizeof(struct heft_rule), HEFT_RULE_PARTITION, "*", "0:3"};
     const struct heft_option given[] = {{"names", "objects"}, {"shards", "2"}};
     const struct heft_convert_options options = {.size = sizeof options,
                                                  .output = "x",
@@ -246,7 +247,7 @@ static void objects_without_memory(void **state)
 
 static void renaming_without_memory(void **state)
 {
-    const struct heft_rule rule = {HEFT_RULE_RENAME, "^dense/bias", "x"};
+    const struct heft_rule rule = {sizeof(struct heft_rule), HEFT_RULE_RENAME, "^dense/bias", "x"};
     const struct heft_convert_options options = {
         .size = sizeof options, .output = "x", .to = "tf", .rules = &rule, .n_rules = 1};
     struct heft_buf graph = {0};
