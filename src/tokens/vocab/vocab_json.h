@@ -9,8 +9,6 @@
 
 #include "tokens/vocab/vocab_parts.h"
 
-#define HEFT_MOST_STEPS 32 /* published pipelines have 6 at most */
-
 struct heft_vocab_document {
     struct heft_vocab_reading *r;
     struct heft_json json;
@@ -18,7 +16,7 @@ struct heft_vocab_document {
     struct heft_listing listed; /* added_tokens, by index those of r->v->added */
     struct heft_bytes merges;   /* the text of the array of merges, including brackets */
     bool ignore_merges, byte_fallback;
-    struct heft_pretokens_step steps[HEFT_MOST_STEPS];
+    struct heft_pretokens_step steps[HEFT_PRETOKENS_STEPS];
     size_t n_steps;
     bool is_nfc;
     bool has_bytes;      /* a byte-level pre-tokenizer or decoder was seen */

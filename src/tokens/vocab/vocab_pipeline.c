@@ -290,9 +290,9 @@ bool heft_document_normalizer(struct heft_vocab_document *d, enum heft_json_toke
 static bool add_step(struct heft_vocab_document *d, struct heft_str pattern, bool is_literal,
                      enum heft_pretokens_behavior behavior, bool invert)
 {
-    if (d->n_steps == HEFT_MOST_STEPS)
+    if (d->n_steps == HEFT_PRETOKENS_STEPS)
         return heft_fail(d->r->err, HEFT_LIMIT, d->json.where, "pre_tokenizer: more than %d steps",
-                         HEFT_MOST_STEPS);
+                         HEFT_PRETOKENS_STEPS);
     d->steps[d->n_steps++] =
         (struct heft_pretokens_step){pattern, is_literal, HEFT_ENGINE_TOKENIZERS, behavior, invert};
     return true;
