@@ -39,7 +39,8 @@ bool heft_vocab_place_ranks(struct heft_vocab_reading *r, const struct heft_list
     struct heft_vocab_asked asked[AHEAD];
 
     v->n_ids = list->most + 1;
-    v->tokens = heft_arena_zero(&v->mem, heft_max_u64(v->n_ids, room), sizeof *v->tokens, r->err);
+    v->tokens =
+        heft_arena_zero(&v->mem, (size_t)heft_max_u64(v->n_ids, room), sizeof *v->tokens, r->err);
     if (!v->tokens || !heft_vocab_ids_reserve(&r->ids, &v->mem, v->tokens, list->n, r->err))
         return false;
     for (size_t i = 0; i < heft_min_size(list->n, AHEAD); i++)
