@@ -100,26 +100,33 @@ uint32_t heft_vocab_text_ids(const struct heft_vocab *v, bool special)
     return ids;
 }
 
-static bool is_added(const struct heft_vocab *v, uint32_t id)
+/* Bitmap of the ids of added tokens. */
+static uint64_t *added_ids(const struct heft_vocab *v, struct heft_error *err)
 {
-    for (size_t i = 0; i < v->n_added; i++)
-        if (v->added[i].id == id)
-            return true;
-    return false;
+    uint64_t *const ids = heft_calloc(HEFT_MOST_IDS / 64, sizeof *ids, err);
+
+    for (size_t i = 0; ids && i < v->n_added; i++)
+        if (v->added[i].id < HEFT_MOST_IDS)
+            ids[v->added[i].id / 64] |= UINT64_C(1) << v->added[i].id % 64;
+    return ids;
 }
 
 /* Special tokens that no list of added tokens has, as <|endoftext|> of GPT-2's files. A token that
  * text encodes to, chosen as the end of texts, is none. */
 static bool add_specials(struct heft_vocab *v, struct heft_error *err)
 {
-    for (size_t i = 0; i < v->n_specials; i++) {
+    uint64_t *const ids = v->n_specials ? added_ids(v, err) : NULL;
+    bool ok = ids || v->n_specials == 0;
+
+    for (size_t i = 0; ok && i < v->n_specials; i++) {
         const struct heft_special *s = &v->specials[i];
         const struct heft_added_token token = {.text = s->text, .id = s->id, .is_special = true};
 
-        if (s->id >= v->text_ids && !is_added(v, s->id) && !heft_vocab_add_token(v, &token, err))
-            return false;
+        if (s->id >= v->text_ids && !(s->id < HEFT_MOST_IDS && ids[s->id / 64] >> s->id % 64 & 1))
+            ok = heft_vocab_add_token(v, &token, err);
     }
-    return true;
+    heft_free(ids);
+    return ok;
 }
 
 bool heft_vocab_settle_text(struct heft_vocab *v, struct heft_error *err)
