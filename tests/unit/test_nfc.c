@@ -110,6 +110,44 @@ static void test_random(void **unused)
     }
 }
 
+/* Text that is settled stays as it is between any other texts. */
+static void test_settled(void **unused)
+{
+    uint32_t state = 3;
+    size_t count = 0;
+
+    (void)unused;
+    for (size_t i = 0; i < 30000; i++) {
+        struct heft_error err = {0};
+        struct heft_buf whole = {0}, parts = {0};
+        char text[128];
+        size_t n = random_text(&state, text), from, to;
+
+        n += random_text(&state, text + n);
+        from = next_random(&state, (uint32_t)n);
+        to = from + 1 + next_random(&state, (uint32_t)(n - from));
+        if (!heft_nfc_is_settled((const uint8_t *)text, n, from, to))
+            continue;
+        while (((uint8_t)text[from] & 0xC0) == 0x80)
+            from--;
+        while (((uint8_t)text[to] & 0xC0) == 0x80)
+            to++;
+        assert_true(heft_nfc_text((struct heft_str){text, n}, &whole, &err));
+        assert_true(heft_nfc_text((struct heft_str){text, from}, &parts, &err));
+        heft_buf_put(&parts, text + from, to - from);
+        assert_true(heft_nfc_text((struct heft_str){text + to, n - to}, &parts, &err));
+        assert_int_equal(parts.n, whole.n);
+        assert_memory_equal(parts.p, whole.p, whole.n);
+        heft_buf_release(&whole);
+        heft_buf_release(&parts);
+        count++;
+    }
+    assert_true(count > 1000);
+    assert_true(heft_nfc_is_settled((const uint8_t *)"abcd", 4, 0, 3));
+    assert_false(heft_nfc_is_settled((const uint8_t *)"abcd", 4, 0, 4));
+    assert_false(heft_nfc_is_settled((const uint8_t *)"e\xCC\x81x", 4, 0, 1));
+}
+
 /* A long text of all kinds of parts, in pieces of sizes about those of its parts. */
 static void test_long_pieces(void **unused)
 {
@@ -208,10 +246,10 @@ static void test_failures(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts),      cmocka_unit_test(test_all_points),
-        cmocka_unit_test(test_random),     cmocka_unit_test(test_long_pieces),
-        cmocka_unit_test(test_many_marks), cmocka_unit_test(test_reset),
-        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_texts),       cmocka_unit_test(test_all_points),
+        cmocka_unit_test(test_random),      cmocka_unit_test(test_settled),
+        cmocka_unit_test(test_long_pieces), cmocka_unit_test(test_many_marks),
+        cmocka_unit_test(test_reset),       cmocka_unit_test(test_failures),
     };
 
     return cmocka_run_group_tests_name("nfc", tests, NULL, NULL);

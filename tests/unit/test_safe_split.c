@@ -114,9 +114,29 @@ static void test_places(void **unused)
                          cases[i].cut);
 }
 
+/* A token that is looked for in normalized text, and a text that has it only then. */
+static void test_normalized_token(void **unused)
+{
+    static const struct heft_added_token TOKEN = {.text = {"\u00e91", 3}, .is_normalized = true};
+    static const char TEXT[] = "some words e\u03011 and more words";
+    struct heft_safe_split split = {.is_nfc = true};
+    struct heft_error err = {0};
+    struct heft_added_search *search = heft_added_search_new(&TOKEN, 1, &err);
+
+    (void)unused;
+    assert_non_null(search);
+    assert_true(heft_classes_init(&split.classes, NULL, &err));
+    assert_int_equal(heft_safe_split_find(&split, (const uint8_t *)TEXT, strlen(TEXT), 14), 14);
+    split.searches[true] = search;
+    assert_int_equal(heft_safe_split_find(&split, (const uint8_t *)TEXT, strlen(TEXT), 14), 4);
+    assert_int_equal(heft_safe_split_find(&split, (const uint8_t *)TEXT, strlen(TEXT), 24), 24);
+    heft_added_search_free(search);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_normalized_token),
         cmocka_unit_test(test_every_short_text),
         cmocka_unit_test(test_places),
     };

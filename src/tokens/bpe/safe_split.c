@@ -1,6 +1,7 @@
 /* safe_split.c: positions at which a text may be split for workers. */
 #include "tokens/bpe/safe_split.h"
 
+#include "tokens/prepare/nfc.h"
 #include "tokens/unicode/utf8.h"
 
 static size_t begin_of_character(const uint8_t *text, size_t at)
@@ -65,14 +66,29 @@ void heft_safe_split_release(struct heft_safe_split *s)
     s->own = NULL;
 }
 
+/* Whether a search for added tokens allows it. A search in normalized text sees this one if it has
+ * the same characters as far as the search looks. */
+static bool is_search_cut(const struct heft_safe_split *s, bool normalized, const uint8_t *text,
+                          size_t n, size_t at)
+{
+    const struct heft_added_search *const search = s->searches[normalized];
+    size_t longest;
+
+    if (!search)
+        return true;
+    longest = heft_added_search_longest(search);
+    return heft_added_search_is_cut(search, text, n, at) &&
+           (!normalized || !s->is_nfc ||
+            (at > longest && n - at > longest &&
+             heft_nfc_is_settled(text, n, at - longest - 1, at + longest)));
+}
+
 /* Whether the stages before the pre-tokens allow it. An ASCII character composes with nothing before
  * it. */
 static bool is_stage_cut(const struct heft_safe_split *s, const uint8_t *text, size_t n, size_t at)
 {
-    for (int i = 0; i < 2; i++)
-        if (s->searches[i] && !heft_added_search_is_cut(s->searches[i], text, n, at))
-            return false;
-    return !s->is_nfc || text[at] < 0x80;
+    return is_search_cut(s, false, text, n, at) && is_search_cut(s, true, text, n, at) &&
+           (!s->is_nfc || text[at] < 0x80);
 }
 
 size_t heft_safe_split_find(const struct heft_safe_split *s, const uint8_t *text, size_t n,

@@ -249,6 +249,11 @@ void heft_added_search_free(struct heft_added_search *s)
 
 /* ---- searching --------------------------------------------------------------------------------- */
 
+size_t heft_added_search_longest(const struct heft_added_search *s)
+{
+    return s->longest;
+}
+
 bool heft_added_search_has_left(const struct heft_added_search *s)
 {
     return s->strips_left;

@@ -20,14 +20,17 @@ struct heft_added_search; /* automaton; never changes: threads share it */
 struct heft_added_search *heft_added_search_new(const struct heft_added_token *tokens, size_t n,
                                                 struct heft_error *err);
 void heft_added_search_free(struct heft_added_search *s);
+size_t
+heft_added_search_longest(const struct heft_added_search *s); /* bytes of the longest token */
 /* Whether a text may be split at `at` (between two characters): no token goes across it or depends
- * on the text at the other side, whatever stands before and after. May be false more often than
- * necessary. */
+ * on the text at the other side, whatever stands before and after. Depends on no more than the
+ * longest token's length at each side. May be false more often than necessary. */
 bool heft_added_search_is_cut(const struct heft_added_search *s, const uint8_t *text, size_t n,
                               size_t at);
 
 /* Stage: passes the text between tokens on to `next`, and cuts it with the id of each token. Keeps
- * no more text than the longest token, and runs of white space before a token that strips it. */
+ * no more text than the longest token, and runs of white space that a token may strip: HEFT_LIMIT
+ * for more than 64 MiB. */
 struct heft_added_stage;
 struct heft_added_stage *heft_added_stage_new(const struct heft_added_search *s,
                                               struct heft_text_sink next, struct heft_error *err);

@@ -213,6 +213,25 @@ void heft_nfc_stage_reset(struct heft_nfc_stage *s)
     s->out.failed = false;
 }
 
+static bool is_boundary_at(const uint8_t *text, size_t at)
+{
+    unsigned width;
+
+    return heft_nfc_is_boundary(heft_nfc_property(heft_utf8_at(text + at, &width)));
+}
+
+bool heft_nfc_is_settled(const uint8_t *text, size_t n, size_t from, size_t to)
+{
+    size_t starter;
+
+    while (from > 0 && heft_utf8_is_tail(text[from]))
+        from--;
+    while (to < n && heft_utf8_is_tail(text[to]))
+        to++;
+    return to < n && is_boundary_at(text, from) && is_boundary_at(text, to) &&
+           scan_normalized(text, to, from, &starter) == to;
+}
+
 static bool append_text(void *ctx, const uint8_t *text, size_t n, struct heft_error *err)
 {
     heft_buf_put(ctx, text, n);

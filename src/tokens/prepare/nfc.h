@@ -9,6 +9,10 @@
 /* Normalizes a whole text of valid UTF-8; appends to `out`. */
 HEFT_CHECKED bool heft_nfc_text(struct heft_str text, struct heft_buf *out, struct heft_error *err);
 
+/* Whether normalization leaves the characters of text[from, to) as they are, whatever stands before
+ * and after the n bytes of valid UTF-8; from < to. May be false more often than necessary. */
+bool heft_nfc_is_settled(const uint8_t *text, size_t n, size_t from, size_t to);
+
 /* Stage: passes normalized text on to `next`. Text that is normalized already, nearly all there is,
  * is passed on in place. HEFT_LIMIT for more than 1 MiB of marks on one character. */
 struct heft_nfc_stage;
