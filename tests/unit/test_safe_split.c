@@ -114,11 +114,26 @@ static void test_places(void **unused)
                          cases[i].cut);
 }
 
+/* "e" and U+0301 become a letter: the word goes on behind them. */
+static void test_normalized_word(void **unused)
+{
+    static const char TEXT[] = "one cafe\u0301s two";
+    struct heft_safe_split split = {0};
+    struct heft_error err = {0};
+
+    (void)unused;
+    assert_true(heft_classes_init(&split.classes, NULL, &err));
+    assert_int_equal(heft_safe_split_find(&split, (const uint8_t *)TEXT, strlen(TEXT), 10), 10);
+    split.is_nfc = true;
+    assert_int_equal(heft_safe_split_find(&split, (const uint8_t *)TEXT, strlen(TEXT), 10), 3);
+    assert_int_equal(heft_safe_split_find(&split, (const uint8_t *)TEXT, strlen(TEXT), 11), 11);
+}
+
 /* A token that is looked for in normalized text, and a text that has it only then. */
 static void test_normalized_token(void **unused)
 {
-    static const struct heft_added_token TOKEN = {.text = {"\u00e91", 3}, .is_normalized = true};
-    static const char TEXT[] = "some words e\u03011 and more words";
+    static const struct heft_added_token TOKEN = {.text = {"\u00e91x", 4}, .is_normalized = true};
+    static const char TEXT[] = "we have some words e\u03011x and more";
     struct heft_safe_split split = {.is_nfc = true};
     struct heft_error err = {0};
     struct heft_added_search *search = heft_added_search_new(&TOKEN, 1, &err);
@@ -126,10 +141,10 @@ static void test_normalized_token(void **unused)
     (void)unused;
     assert_non_null(search);
     assert_true(heft_classes_init(&split.classes, NULL, &err));
-    assert_int_equal(heft_safe_split_find(&split, (const uint8_t *)TEXT, strlen(TEXT), 14), 14);
+    assert_int_equal(heft_safe_split_find(&split, (const uint8_t *)TEXT, strlen(TEXT), 23), 23);
     split.searches[true] = search;
-    assert_int_equal(heft_safe_split_find(&split, (const uint8_t *)TEXT, strlen(TEXT), 14), 4);
-    assert_int_equal(heft_safe_split_find(&split, (const uint8_t *)TEXT, strlen(TEXT), 24), 24);
+    assert_int_equal(heft_safe_split_find(&split, (const uint8_t *)TEXT, strlen(TEXT), 24), 12);
+    assert_int_equal(heft_safe_split_find(&split, (const uint8_t *)TEXT, strlen(TEXT), 28), 28);
     heft_added_search_free(search);
 }
 
@@ -137,6 +152,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_normalized_token),
+        cmocka_unit_test(test_normalized_word),
         cmocka_unit_test(test_every_short_text),
         cmocka_unit_test(test_places),
     };

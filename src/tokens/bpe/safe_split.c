@@ -2,6 +2,7 @@
 #include "tokens/bpe/safe_split.h"
 
 #include "tokens/prepare/nfc.h"
+#include "tokens/prepare/word_chars.h"
 #include "tokens/unicode/utf8.h"
 
 static size_t begin_of_character(const uint8_t *text, size_t at)
@@ -83,12 +84,24 @@ static bool is_search_cut(const struct heft_safe_split *s, bool normalized, cons
              heft_nfc_is_settled(text, n, at - longest - 1, at + longest)));
 }
 
-/* Whether the stages before the pre-tokens allow it. An ASCII character composes with nothing before
- * it. */
+/* Whether normalization allows it: an ASCII character composes with nothing before it, and the
+ * characters by which a split pattern is cut stay as they are: those at both sides, and the one before
+ * white space. */
+static bool is_normal_cut(const uint8_t *text, size_t n, size_t at)
+{
+    size_t from = begin_of_character(text, at - 1);
+    unsigned width;
+
+    if (from > 0 && heft_is_white_space(heft_utf8_at(text + from, &width)))
+        from = begin_of_character(text, from - 1);
+    return text[at] < 0x80 && heft_nfc_is_settled(text, n, from, at + 1);
+}
+
+/* Whether the stages before the pre-tokens allow it. */
 static bool is_stage_cut(const struct heft_safe_split *s, const uint8_t *text, size_t n, size_t at)
 {
-    return is_search_cut(s, false, text, n, at) && is_search_cut(s, true, text, n, at) &&
-           (!s->is_nfc || text[at] < 0x80);
+    return (!s->is_nfc || is_normal_cut(text, n, at)) && is_search_cut(s, false, text, n, at) &&
+           is_search_cut(s, true, text, n, at);
 }
 
 size_t heft_safe_split_find(const struct heft_safe_split *s, const uint8_t *text, size_t n,
