@@ -56,6 +56,7 @@ static const struct {
     {"option jsonl_key", "--jsonl"},
     {"option lengths", "--lengths"},
     {"option metadata", "--metadata"},
+    {"option normalize", "--normalize"},
     {"option overwrite", "-f"},
     {"option pattern", "--pattern"},
     {"option resume", "--resume"},

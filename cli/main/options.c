@@ -254,9 +254,10 @@ bool options_parse(struct options *options, const struct verb *verb, int argc, c
     options->format_options = calloc(n, sizeof *options->format_options);
     options->read_options = calloc(n, sizeof *options->read_options);
     options->allow.items = calloc(n, sizeof *options->allow.items);
+    options->specials.items = calloc(n, sizeof *options->specials.items);
     options->inputs.items = calloc(n, sizeof *options->inputs.items);
     if (!options->rules || !options->format_options || !options->read_options ||
-        !options->allow.items || !options->inputs.items)
+        !options->allow.items || !options->specials.items || !options->inputs.items)
         return no_memory(err, "the command line");
     return parse_words(&parser, word) && check_count(options, verb, err) &&
            (options->help || !options->files_from || file_list_read(options, err));
@@ -268,6 +269,7 @@ void options_release(struct options *options)
     free(options->format_options);
     free(options->read_options);
     free((void *)options->allow.items);
+    free((void *)options->specials.items);
     free((void *)options->inputs.items);
     free(options->listed);
 }

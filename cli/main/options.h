@@ -35,7 +35,7 @@ struct options {
     const char *vocab, *model, *format, *encoding, *errors, *eot, *jsonl_key;
     const char *files_from; /* list of more inputs; the texts are in `listed` */
     char *listed;
-    const char *lengths, *rejects, *split_pattern, *eot_token,
+    const char *lengths, *rejects, *split_pattern, *normalize, *eot_token,
         *id_dtype; /* options --pattern, --eot-token, --dtype */
     const char *val_fraction;
     bool eot_each, eot_before, sort_inputs, allow_empty, each, special;
@@ -56,6 +56,7 @@ struct options {
     size_t n_rules;
     const char *style, *unicode; /* train, as the next line; 0: not given */
     uint64_t vocab_size, symbols, min_frequency;
+    struct text_list specials;
     struct text_list allow;
     bool quiet_allowed;
     struct text_list inputs; /* arguments that are not options, in order */

@@ -70,7 +70,8 @@ static const struct option_spec document[] = {
 
 #define SPLIT_PATTERN                                                                              \
     TEXT(0, "pattern", split_pattern, "NAME", NULL,                                                \
-         "split pattern, if VOCAB does not state one: gpt2")
+         "split pattern, if VOCAB does not state one: gpt4, llama3, …, or a regex"),               \
+        TEXT(0, "normalize", normalize, "HOW", "none", "none: do not normalize texts")
 #define SPECIAL                                                                                    \
     FLAG(0, "special", special, "special tokens in the text become their ids (default: text)")
 static const struct option_spec vocabulary[] = {
@@ -201,13 +202,19 @@ static const struct option_spec scan_own[] = {
 static const struct option_spec train_own[] = {
     TEXT('o', "output", output, "PATH", "@files", "directory to write, or the file of subword-nmt"),
     KIND(0, "vocab-size", OPTION_COUNT, vocab_size, "N",
-         "number of ids, including the 256 bytes and <|endoftext|>"),
+         "number of ids, including the 256 bytes and special tokens"),
     KIND(0, "min-frequency", OPTION_COUNT, min_frequency, "N",
          "do not merge pairs that are rarer (default 2)"),
     TEXT(0, "style", style, "STYLE", "bytes|subword-nmt",
          "bytes, as GPT-2, or subword-nmt, the codes of learn_bpe"),
     KIND(0, "symbols", OPTION_COUNT, symbols, "N",
          "with subword-nmt: number of merges (default 10000)"),
+    TEXT(0, "pattern", split_pattern, "NAME", NULL,
+         "split pattern: the name of a family, or a regular expression (default gpt2)"),
+    KIND(0, "special", OPTION_LIST, specials, "TOKEN",
+         "add a special token (several times; default <|endoftext|>)"),
+    TEXT(0, "jsonl", jsonl_key, "KEY", NULL,
+         "each line is a JSON object; its text is the string KEY"),
     TEXT(0, "unicode", unicode, "VERSION", NULL,
          "version of Unicode for letters and numbers: 9.0 to 17.0"),
     FLAG('f', "force", overwrite, "replace existing files"),

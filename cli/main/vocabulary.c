@@ -62,8 +62,10 @@ static void note_vocabulary(const struct options *options, const char *path,
 static struct heft_vocab *open_named(const struct options *options, const char *path, bool of_ids,
                                      struct heft_error *err)
 {
-    const struct heft_vocab_options how = {
-        .size = sizeof how, .pattern = options->split_pattern, .eot_token = options->eot_token};
+    const struct heft_vocab_options how = {.size = sizeof how,
+                                           .pattern = options->split_pattern,
+                                           .eot_token = options->eot_token,
+                                           .normalize = options->normalize};
     struct heft_vocab *const v = heft_vocab_open_with(path, &how, err);
 
     if (v)

@@ -539,7 +539,8 @@ static bool check_html(const struct options *options, struct heft_error *err)
 /* Whether the input, which is no checkpoint, may be a vocabulary. */
 static bool is_vocabulary(const struct options *options, const struct heft_error *err)
 {
-    return (err->code == HEFT_UNSUPPORTED || err->code == HEFT_MALFORMED) &&
+    return (err->code == HEFT_UNSUPPORTED || err->code == HEFT_MALFORMED ||
+            err->code == HEFT_USAGE) &&
            options->inputs.n == 1 && !options->html && strcmp(options->inputs.items[0], "-") != 0;
 }
 

@@ -37,6 +37,10 @@ static bool read_options(const struct options *o, struct heft_train_options *how
         .threads = (unsigned)o->threads,
         .overwrite = o->overwrite,
         .no_sync = o->no_sync,
+        .pattern = o->split_pattern,
+        .jsonl_key = o->jsonl_key,
+        .specials = o->specials.items,
+        .n_specials = o->specials.n,
     };
     return true;
 }

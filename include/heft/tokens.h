@@ -67,6 +67,8 @@ struct heft_vocab_options {
     /* End of text: the text of a token, or a decimal id, which need not be in the vocabulary. NULL:
      * <|endoftext|>. */
     const char *eot_token;
+    /* "none": texts are not normalized, whatever the file or the pattern says. NULL: as they say */
+    const char *normalize;
 };
 /* options may be NULL. */
 HEFT_API struct heft_vocab *heft_vocab_open_with(const char *path,
@@ -367,13 +369,13 @@ HEFT_API bool heft_decode_files(const struct heft_vocab *v, const char *const *p
 /* ---- training ---------------------------------------------------------------------------- */
 
 enum heft_train_style {
-    HEFT_TRAIN_BYTES,      /* as in GPT-2: words of its pattern, starting from the 256 bytes */
+    HEFT_TRAIN_BYTES,      /* as in GPT-2: words of a pattern, starting from the 256 bytes */
     HEFT_TRAIN_SUBWORD_NMT /* as learn_bpe of subword-nmt: words between spaces, characters, </w> */
 };
 struct heft_train_options {
     size_t size; /* HEFT_INIT */
     enum heft_train_style style;
-    uint32_t vocab_size;    /* bytes: number of ids, including <|endoftext|>; subword-nmt: number of
+    uint32_t vocab_size; /* bytes: number of ids, including special tokens; subword-nmt: number of
                              * merges */
     uint64_t min_frequency; /* rarer pairs are not merged; 0: 2 */
     const char *unicode;    /* as in heft_encoder_options */
@@ -381,6 +383,13 @@ struct heft_train_options {
                              * GiB; see below */
     unsigned threads;       /* 0: one per core */
     bool overwrite, no_sync;
+    /* bytes: the split pattern, a family's name ("gpt4", "o200k", …) or a regular expression, as in
+     * heft_vocab_options; NULL: GPT-2's */
+    const char *pattern;
+    const char *jsonl_key; /* as in heft_encode_options; each line is a text of its own */
+    /* bytes: special tokens, whose ids follow those of the merges; none: <|endoftext|> */
+    const char *const *specials;
+    size_t n_specials;
 };
 struct heft_train_report {
     size_t size;                             /* HEFT_INIT */
@@ -390,8 +399,9 @@ struct heft_train_report {
 };
 
 /* Trains a vocabulary on texts. Paths are inputs as in heft_encode_plan, but line ends are not
- * translated, and .npz files are refused. Each file is one text. Writes vocab.bpe, encoder.json and
- * tokenizer.json to the directory `output`, or the codes of subword-nmt to the file `output`. The
+ * translated, and .npz files are refused. Each file is one text. Writes tokenizer.json,
+ * vocab.tiktoken and, for GPT-2's pattern, vocab.bpe and encoder.json to the directory `output`, or the
+ * codes of subword-nmt to the file `output`. The
  * result depends neither on the order of the files nor on the number of threads; of equally
  * frequent pairs the one with the smallest ids is merged first (subword-nmt: the one with the
  * largest text). HEFT_MALFORMED if a text is not UTF-8; HEFT_USAGE if the texts are empty, or

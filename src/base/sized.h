@@ -35,13 +35,13 @@
     X(heft_compare_options, compared)                                                              \
     X(heft_stats_options, progress_ctx)                                                            \
     X(heft_split_items, ctx)                                                                       \
-    X(heft_vocab_options, eot_token)                                                               \
+    X(heft_vocab_options, normalize)                                                               \
     X(heft_encoder_options, special)                                                               \
     X(heft_text_batch, n)                                                                          \
     X(heft_id_batch, end_id)                                                                       \
     X(heft_encode_options, tokenizer)                                                              \
     X(heft_decode_options, width)                                                                  \
-    X(heft_train_options, no_sync)                                                                 \
+    X(heft_train_options, n_specials)                                                              \
     X(heft_sampler_options, width)
 
 /* Structs of callers that the library fills. */

@@ -32,11 +32,13 @@ class Error(ctypes.Structure):
 
 
 class VocabOptions(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), ("pattern", ctypes.c_char_p), ("eot_token", ctypes.c_char_p)]
+    _fields_ = [("size", ctypes.c_size_t), ("pattern", ctypes.c_char_p), ("eot_token", ctypes.c_char_p),
+                ("normalize", ctypes.c_char_p)]
 
 
 class EncoderOptions(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), ("unicode", ctypes.c_char_p), ("cache", ctypes.c_size_t)]
+    _fields_ = [("size", ctypes.c_size_t), ("unicode", ctypes.c_char_p), ("cache", ctypes.c_size_t),
+                ("special", ctypes.c_bool)]
 
 
 def load():
@@ -53,7 +55,7 @@ class Vocabulary:
 
     def __init__(self, library, path=None, unicode=None, pattern=None):
         self.library, self.error = library, Error()
-        chosen = VocabOptions(ctypes.sizeof(VocabOptions), pattern, None)
+        chosen = VocabOptions(ctypes.sizeof(VocabOptions), pattern, None, None)
         self.handle = library.heft_vocab_open_with(str(path).encode() if path else None,
                                                    ctypes.byref(chosen), ctypes.byref(self.error))
         self.encoder = None

@@ -503,7 +503,7 @@ static void encode(const char *path, const char *text, const char *work, struct 
 {
     char output[4096];
     const char *const outputs = output;
-    MADE(heft_vocab_options, reading, .pattern = NULL);
+    MADE(heft_vocab_options, reading, .normalize = NULL);
     MADE(heft_encoder_options, encoding, .special = false);
     MADE(heft_encode_options, how, .output = output, .threads = 1, .overwrite = true);
     MADE(heft_decode_options, decoding, .width = 2);

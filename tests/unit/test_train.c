@@ -39,7 +39,8 @@ static const char *in_out(struct folder *f, const char *name)
 
 static void close_folder(struct folder *f)
 {
-    static const char *const names[] = {"vocab.bpe", "encoder.json", "tokenizer.json"};
+    static const char *const names[] = {"vocab.bpe", "encoder.json", "vocab.tiktoken",
+                                        "tokenizer.json"};
 
     for (size_t i = 0; i < HEFT_COUNT(names); i++)
         unlink(in_out(f, names[i]));

@@ -7,26 +7,29 @@
 #define CELL_MEMORY  3 /* bytes a cell, including its share of the pairs */
 #define LEAST_MEMORY (1 << 16)
 #define MOST_CELLS   (UINT32_MAX - 128)
-#define LEAST_BYTES  257       /* initial ids: 256 bytes and <|endoftext|> */
+#define BYTES        256
 #define MOST_SYMBOLS (1 << 24) /* symbol numbers are stored in three cells */
 
 struct training {
+    struct heft_train_pattern pattern;
     struct heft_words words;
     struct heft_train_task task;
 };
 
 /* ---- public API -----------------------------------------------------------------------------  */
 
-static bool check_options(const struct heft_train_options *o, struct heft_error *err)
+static bool check_options(struct heft_train_options *o, struct heft_error *err)
 {
     if (o->style != HEFT_TRAIN_BYTES && o->style != HEFT_TRAIN_SUBWORD_NMT)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "unknown style of training %u",
                          (unsigned)o->style);
-    if (o->style == HEFT_TRAIN_BYTES && o->vocab_size < LEAST_BYTES)
+    if (!heft_train_check_specials(o, err))
+        return false;
+    if (o->style == HEFT_TRAIN_BYTES && o->vocab_size < BYTES + o->n_specials)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "a vocabulary of %" PRIu32
-                         " ids; the 256 bytes and <|endoftext|> need 257",
-                         o->vocab_size);
+                         " ids; the 256 bytes and the special tokens need %zu",
+                         o->vocab_size, BYTES + o->n_specials);
     if (o->vocab_size >= HEFT_MOST_IDS)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "%" PRIu32 " %s; fewer than %u are allowed", o->vocab_size,
@@ -57,7 +60,8 @@ static bool learn_merges(struct training *t, const struct heft_train_options *o,
     if (!heft_train_spread(&task->cells, &t->words, o->style, err))
         return false;
     heft_counts_release(&t->words.counts);
-    task->most_symbols = is_bytes ? o->vocab_size - 1 : task->cells.n_symbols + o->vocab_size;
+    task->most_symbols =
+        is_bytes ? o->vocab_size - (uint32_t)o->n_specials : task->cells.n_symbols + o->vocab_size;
     if (task->most_symbols > MOST_SYMBOLS)
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
                          "%" PRIu32 " characters and %" PRIu32
@@ -78,16 +82,18 @@ static uint32_t count_merges(const struct heft_train_cells *cells)
 }
 
 static bool train_files(struct training *t, const char *const *paths, size_t n, const char *output,
-                        const struct heft_train_options *o, struct heft_train_report *report,
+                        struct heft_train_options *o, struct heft_train_report *report,
                         struct heft_error *err)
 {
     t->task.memory = o->memory ? o->memory : HEFT_TRAIN_MEMORY;
-    if (!check_options(o, err) || !heft_train_read(paths, n, o, &t->words, report, err) ||
-        !check_size(t, err) || !learn_merges(t, o, err) ||
-        !heft_train_write(&t->task.cells, output, o, err))
+    if (!check_options(o, err) || !heft_train_pattern_of(&t->pattern, o, err) ||
+        !heft_train_read(paths, n, o, &t->pattern, &t->words, report, err) || !check_size(t, err) ||
+        !learn_merges(t, o, err) || !heft_train_check_symbols(&t->task.cells, o, err) ||
+        !heft_train_write(&t->task.cells, output, o, &t->pattern, err))
         return false;
     report->merges = count_merges(&t->task.cells);
-    report->ids = o->style == HEFT_TRAIN_BYTES ? t->task.cells.n_symbols + 1 : 0;
+    report->ids =
+        o->style == HEFT_TRAIN_BYTES ? t->task.cells.n_symbols + (uint32_t)o->n_specials : 0;
     return true;
 }
 
@@ -106,6 +112,7 @@ bool heft_train(const char *const *paths, size_t n, const char *output,
     if (report)
         HEFT_FILL(heft_train_report, report, &found);
 
+    heft_train_pattern_release(&t.pattern);
     heft_train_cells_release(&t.task.cells);
     heft_counts_release(&t.words.counts);
     return ok;

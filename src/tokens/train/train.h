@@ -3,14 +3,17 @@
  * (train_cells.h, train_pairs.h), independent of the size of the texts. `word` in names is a
  * pre-token.
  *
+ *     train_pattern.c the split pattern and the special tokens
  *     train_count.c   pre-tokens of a text → a table of counts
  *     train_spill.c   tables that grow too large → a temporary file
  *     train_gather.c  the tables of all threads → one
  *     train_read.c    inputs, in spans that threads count independently
+ *     train_span.c    the text of a span → pre-tokens
  *     train_cells.c   distinct pre-tokens → cells
  *     train_pairs.c   pairs of adjacent symbols, the most frequent first
  *     train_merge.c   merges the most frequent pair, repeatedly
- *     train_files.c   vocab.bpe, encoder.json, tokenizer.json
+ *     train_files.c   vocab.bpe, encoder.json, vocab.tiktoken
+ *     train_tokenizer.c  tokenizer.json
  *     train.c         public API */
 #ifndef HEFT_TRAIN_H
 #define HEFT_TRAIN_H
@@ -19,6 +22,7 @@
 #include "heft/tokens.h"
 #include "tokens/train/train_cells.h"
 #include "tokens/bpe/word_scan.h"
+#include "tokens/split/pretokens.h"
 
 #define HEFT_TRAIN_MEMORY (UINT64_C(4) << 30)
 
@@ -89,9 +93,12 @@ HEFT_CHECKED bool heft_words_each(const struct heft_words *words, heft_count_fn 
 
 struct heft_word_counter {
     struct heft_counts counts;
-    const struct heft_scan *scan; /* NULL: split as in subword-nmt, at blanks and ends of lines */
-    uint64_t total;               /* pre-tokens, counted with repetition */
-    uint64_t bytes;               /* bytes of text */
+    const struct heft_scan *scan; /* GPT-2's pattern; NULL: … */
+    const struct heft_pretokens
+        *pretokens;         /* … another one; NULL: split as in subword-nmt, at blanks
+                                               and ends of lines */
+    uint64_t total;         /* pre-tokens, counted with repetition */
+    uint64_t bytes;         /* bytes of text */
     const char *looks_like; /* what an input that was read as text may be instead; NULL: text */
     uint32_t starts[HEFT_SCAN_ROOM];
 };
@@ -100,9 +107,48 @@ struct heft_word_counter {
 HEFT_CHECKED bool heft_count_words(struct heft_word_counter *counter, const uint8_t *text, size_t n,
                                    bool is_last, size_t *done, struct heft_error *err);
 
+/* How texts are divided into pre-tokens. */
+struct heft_train_pattern {
+    const struct heft_pretokens_step *steps; /* none: GPT-2's pattern, or subword-nmt's */
+    size_t n_steps;
+    struct heft_pretokens *pretokens; /* the steps, compiled; NULL: none */
+    bool is_nfc;
+    struct heft_pretokens_step own; /* the only step, if the caller gave a regular expression */
+};
+
+/* Resolves options->pattern: the name of a family, or a regular expression. Release it, also after a
+ * failure. */
+HEFT_CHECKED bool heft_train_pattern_of(struct heft_train_pattern *out,
+                                        const struct heft_train_options *options,
+                                        struct heft_error *err);
+void heft_train_pattern_release(struct heft_train_pattern *p);
+/* Sets the default of options->specials; refuses tokens that cannot be written. */
+HEFT_CHECKED bool heft_train_check_specials(struct heft_train_options *options,
+                                            struct heft_error *err);
+HEFT_CHECKED bool heft_train_check_symbols(const struct heft_train_cells *cells,
+                                           const struct heft_train_options *options,
+                                           struct heft_error *err);
+
+/* Part of an input that a thread counts by itself. */
+struct heft_train_span {
+    uint32_t file;
+    bool is_stream; /* the whole input as a stream; at and n are 0 */
+    uint64_t at, n;
+};
+struct heft_train_how {
+    const char *jsonl_key; /* each line is a JSON object with the text; spans are whole inputs */
+    bool is_nfc;           /* texts are normalized */
+    uint64_t memory;       /* limit of a pre-token, in bytes */
+};
+HEFT_CHECKED bool heft_train_count_span(struct heft_word_counter *counter,
+                                        const struct heft_train_how *how,
+                                        const struct heft_train_span *span, const char *path,
+                                        struct heft_error *err);
+
 /* Counts the pre-tokens of all inputs. */
 HEFT_CHECKED bool heft_train_read(const char *const *paths, size_t n,
                                   const struct heft_train_options *options,
+                                  const struct heft_train_pattern *pattern,
                                   struct heft_words *words, struct heft_train_report *report,
                                   struct heft_error *err);
 
@@ -131,6 +177,7 @@ HEFT_CHECKED bool heft_train_merge(struct heft_train_task *task, struct heft_err
  * subword-nmt's format. */
 HEFT_CHECKED bool heft_train_write(const struct heft_train_cells *cells, const char *output,
                                    const struct heft_train_options *options,
+                                   const struct heft_train_pattern *pattern,
                                    struct heft_error *err);
 
 #endif

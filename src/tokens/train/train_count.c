@@ -173,6 +173,26 @@ static bool count_pattern(struct heft_word_counter *counter, const uint8_t *text
     return true;
 }
 
+static bool count_chain(struct heft_word_counter *counter, const uint8_t *text, size_t n,
+                        bool is_last, size_t *done, struct heft_error *err)
+{
+    size_t at = 0, count = 2;
+
+    while (at < n && count > 1) {
+        count = heft_pretokens_scan(counter->pretokens, text, n, at, is_last, counter->starts,
+                                    HEFT_SCAN_ROOM);
+        for (size_t i = 0; i + 1 < count; i++)
+            if (!(counter->starts[i] & HEFT_PRETOKEN_DROPPED) &&
+                !add_word(counter, text, counter->starts[i],
+                          counter->starts[i + 1] & ~HEFT_PRETOKEN_DROPPED, err))
+                return false;
+        if (count > 1)
+            at = counter->starts[count - 1] & ~HEFT_PRETOKEN_DROPPED;
+    }
+    *done = at;
+    return true;
+}
+
 /* ---- counting words of subword-nmt ------------------------------------------------------- */
 
 /* Length of the line end at p, as Python's splitlines has it: NEL, LS and PS have several bytes. */
@@ -213,6 +233,8 @@ static bool count_lines(struct heft_word_counter *counter, const uint8_t *text, 
 bool heft_count_words(struct heft_word_counter *counter, const uint8_t *text, size_t n,
                       bool is_last, size_t *done, struct heft_error *err)
 {
-    return counter->scan ? count_pattern(counter, text, n, is_last, done, err)
-                         : count_lines(counter, text, n, is_last, done, err);
+    if (counter->scan)
+        return count_pattern(counter, text, n, is_last, done, err);
+    return counter->pretokens ? count_chain(counter, text, n, is_last, done, err)
+                              : count_lines(counter, text, n, is_last, done, err);
 }

@@ -2,6 +2,9 @@
  * are compared with it. */
 #include "tokens/vocab/families.h"
 
+#include "base/text.h"
+#include "tokens/vocab/vocab_parts.h"
+
 #define CASED  "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define BEFORE "[^\\r\\n\\p{L}\\p{N}]?" /* one character in front of letters */
 #define BLANK  "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
@@ -142,4 +145,41 @@ void heft_family_list(struct heft_buf *out)
 {
     for (size_t i = 0; i < HEFT_COUNT(FAMILIES); i++)
         heft_buf_printf(out, "%s%s", i ? ", " : "", FAMILIES[i].name);
+}
+
+bool heft_family_check(const char *pattern, struct heft_error *err)
+{
+    struct heft_buf names = {0};
+
+    if (heft_family_named(pattern))
+        return true;
+    if (heft_vocab_is_regex(pattern))
+        return heft_utf8_check((struct heft_bytes){(const uint8_t *)pattern, strlen(pattern)}) ==
+                   strlen(pattern) ||
+               heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "option pattern: not valid UTF-8");
+    heft_family_list(&names);
+    if (heft_buf_ok(&names, err))
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                  "option pattern %.40s: expected a regular expression or one of %.*s", pattern,
+                  (int)names.n, names.p);
+    heft_buf_release(&names);
+    return false;
+}
+
+bool heft_family_check_total(struct heft_str pattern, struct heft_error *err)
+{
+    struct heft_splitter *const splitter =
+        heft_splitter_compile(pattern, HEFT_ENGINE_TIKTOKEN, NULL, err);
+    uint32_t stranger;
+    bool ok;
+
+    if (!splitter)
+        return false;
+    ok = heft_splitter_is_total(splitter, &stranger) ||
+         heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                   "the split pattern matches no U+%04" PRIX32
+                   ", which tiktoken drops: add an alternative that does, as |. at its end",
+                   stranger);
+    heft_splitter_free(splitter);
+    return ok;
 }

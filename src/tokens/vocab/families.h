@@ -22,6 +22,11 @@ const struct heft_family *heft_family_named(const char *name);
 /* Returns the family with these steps, or NULL. */
 const struct heft_family *heft_family_of(const struct heft_pretokens_step *steps, size_t n,
                                          bool is_nfc);
+/* Checks the option pattern: the name of a family, or a regular expression. */
+HEFT_CHECKED bool heft_family_check(const char *pattern, struct heft_error *err);
+/* Checks that a regular expression matches at every character: tiktoken drops the others, which would
+ * lose text. */
+HEFT_CHECKED bool heft_family_check_total(struct heft_str pattern, struct heft_error *err);
 /* Appends the names of all families, separated by ", ". */
 void heft_family_list(struct heft_buf *out);
 

@@ -57,24 +57,12 @@ static bool choose_end(struct heft_vocab *v, const struct heft_vocab_options *ho
                      name);
 }
 
-static bool check_pattern(const struct heft_vocab_options *how, struct heft_error *err)
+static bool check_options(const struct heft_vocab_options *how, struct heft_error *err)
 {
-    const char *const pattern = how->pattern;
-    struct heft_buf names = {0};
-
-    if (!pattern || heft_family_named(pattern))
-        return true;
-    if (heft_vocab_is_regex(pattern))
-        return heft_utf8_check((struct heft_bytes){(const uint8_t *)pattern, strlen(pattern)}) ==
-                   strlen(pattern) ||
-               heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "option pattern: not valid UTF-8");
-    heft_family_list(&names);
-    if (heft_buf_ok(&names, err))
-        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                  "option pattern %.40s: expected a regular expression or one of %.*s", pattern,
-                  (int)names.n, names.p);
-    heft_buf_release(&names);
-    return false;
+    return (!how->normalize || strcmp(how->normalize, "none") == 0 ||
+            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "option normalize %.40s: expected none",
+                      how->normalize)) &&
+           (!how->pattern || heft_family_check(how->pattern, err));
 }
 
 /* ---- opening ----------------------------------------------------------------------------- */
@@ -108,6 +96,8 @@ static struct heft_vocab *finish_opening(struct heft_vocab *v, bool ok,
 {
     if (ok)
         measure_tokens(v);
+    if (ok && how->normalize)
+        v->is_nfc = false;
     if (ok && choose_end(v, how, err) && heft_vocab_settle_specials(v, err) &&
         heft_vocab_settle_text(v, err) && (!how->pattern || heft_vocab_weigh_stated(v, err)))
         return v;
@@ -122,7 +112,7 @@ struct heft_vocab *heft_vocab_open_with(const char *path, const struct heft_voca
     struct heft_vocab *v;
 
     heft_error_begin(err);
-    v = HEFT_TAKE(heft_vocab_options, &o, options, err) && check_pattern(&o, err)
+    v = HEFT_TAKE(heft_vocab_options, &o, options, err) && check_options(&o, err)
             ? heft_calloc(1, sizeof *v, err)
             : NULL;
     return finish_opening(

@@ -48,13 +48,29 @@ bool heft_vocab_take_family(struct heft_vocab_reading *r, const struct heft_fami
     return heft_vocab_take_steps(r, family->name, family->steps, family->n_steps, family->is_nfc);
 }
 
+/* What keeps texts from being encoded must not keep ids from being decoded. */
+static bool check_total(struct heft_vocab_reading *r, struct heft_str pattern)
+{
+    struct heft_error why = {0};
+
+    if (heft_family_check_total(pattern, &why))
+        return true;
+    if (why.code != HEFT_UNSUPPORTED && why.code != HEFT_LIMIT) {
+        *r->err = why;
+        return false;
+    }
+    if (r->v->refusal.code == HEFT_OK)
+        r->v->refusal = why;
+    return true;
+}
+
 bool heft_vocab_take_regex(struct heft_vocab_reading *r, const char *name, struct heft_str pattern)
 {
     const char *const copy = heft_arena_text(&r->v->mem, pattern, r->err);
     const struct heft_pretokens_step step = {
         {copy, pattern.n}, false, HEFT_ENGINE_TIKTOKEN, HEFT_BEHAVIOR_ISOLATED, false};
 
-    return copy && heft_vocab_take_steps(r, name, &step, 1, false);
+    return copy && check_total(r, pattern) && heft_vocab_take_steps(r, name, &step, 1, false);
 }
 
 bool heft_vocab_is_regex(const char *pattern)
