@@ -56,7 +56,6 @@ static const struct {
     {"text-column", "jsonl", "--jsonl KEY"},
     {"append-eod", "eot", "--eot id"},
     {"append-eos", "eot", "--eot id"},
-    {"jsonl", "symbols", "files of plain text: train reads no JSON lines"},
 };
 
 enum { MAX_WORD = 64 };

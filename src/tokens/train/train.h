@@ -95,10 +95,11 @@ struct heft_word_counter {
     struct heft_counts counts;
     const struct heft_scan *scan; /* GPT-2's pattern; NULL: … */
     const struct heft_pretokens
-        *pretokens;         /* … another one; NULL: split as in subword-nmt, at blanks
+        *pretokens;                    /* … another one; NULL: split as in subword-nmt, at blanks
                                                and ends of lines */
-    uint64_t total;         /* pre-tokens, counted with repetition */
-    uint64_t bytes;         /* bytes of text */
+    struct heft_pretokens_place place; /* of the chain, in the text that is being counted */
+    uint64_t total;                    /* pre-tokens, counted with repetition */
+    uint64_t bytes;                    /* bytes of text */
     const char *looks_like; /* what an input that was read as text may be instead; NULL: text */
     uint32_t starts[HEFT_SCAN_ROOM];
 };

@@ -179,8 +179,8 @@ static bool count_chain(struct heft_word_counter *counter, const uint8_t *text, 
     size_t at = 0, count = 2;
 
     while (at < n && count > 1) {
-        count = heft_pretokens_scan(counter->pretokens, text, n, at, is_last, counter->starts,
-                                    HEFT_SCAN_ROOM);
+        count = heft_pretokens_scan(counter->pretokens, text, n, at, is_last, &counter->place,
+                                    counter->starts, HEFT_SCAN_ROOM);
         for (size_t i = 0; i + 1 < count; i++)
             if (!(counter->starts[i] & HEFT_PRETOKEN_DROPPED) &&
                 !add_word(counter, text, counter->starts[i],
@@ -189,6 +189,8 @@ static bool count_chain(struct heft_word_counter *counter, const uint8_t *text, 
         if (count > 1)
             at = counter->starts[count - 1] & ~HEFT_PRETOKEN_DROPPED;
     }
+    if (is_last)
+        counter->place = (struct heft_pretokens_place){0}; /* the next text begins */
     *done = at;
     return true;
 }
