@@ -52,11 +52,15 @@ WAYS = {"heft": get_heft, "safe_open": get_safe_open, "torch_load": get_torch_lo
 
 
 def get_all(who, path, touch):
-    """Seconds to get all tensors, and to add up their bytes, if they are touched."""
+    """Seconds to get all tensors, and to add up their bytes, eight at a time, if they are touched.
+
+    Single bytes torch would first convert to a copy of eight times their size: 2 s for 1 GB, of which all that is
+    compared here would be a fifteenth.
+    """
     import torch
     start = time.perf_counter()
     tensors = WAYS[who](path)
-    total = sum(int(tensor.view(torch.uint8).sum()) for tensor in tensors.values()) if touch else 0
+    total = sum(int(tensor.reshape(-1).view(torch.int64).sum()) for tensor in tensors.values()) if touch else 0
     seconds = time.perf_counter() - start
     return {"seconds": seconds, "total": [len(tensors), total]}
 

@@ -39,14 +39,14 @@ def part_views(table, quick):
             path = str(checkpoint(peer, suffix, size))
             work = f"`heft.open`, list, get {TENSORS} tensors, {size / 1e9:.1f} GB `{suffix}`"
             for touch in (False, True):
-                rounds = (10 if quick else 60) if not touch else (5 if quick else 15)
+                rounds = 10 if quick else 60 if not touch else 30
                 mine, theirs = alternate(rounds, lambda: peer.ask("get_all", who="heft", path=path, touch=touch),
                                          lambda: peer.ask("get_all", who=who, path=path, touch=touch))
                 if len({tuple(answer["total"]) for answer in (*mine, *theirs)}) != 1:
                     raise RuntimeError(f"{path}: heft and {who} have other tensors")
                 mine, theirs = (median([answer["seconds"] for answer in side]) for side in (mine, theirs))
                 if touch:
-                    table.within(f"{work}, and add up their bytes", against, mine, theirs, 1.05)
+                    table.within(f"{work}, and read every page", against, mine, theirs, 1.05)
                 else:
                     table.faster(work, against, mine, theirs, wanted)
 
