@@ -444,11 +444,20 @@ static bool casts_something(const struct heft_plan *plan)
     return false;
 }
 
+static unsigned choose_threads(const struct heft_exec *x)
+{
+    const unsigned n = heft_pool_threads(x->options->threads, x->n_chunks);
+
+    if (x->options->threads || n == 1)
+        return n;
+    if (heft_exec_only_writes(x))
+        return 1;
+    return x->chunk > CHUNK && n > GATHER_THREADS ? GATHER_THREADS : n;
+}
+
 static bool take_buffers(struct heft_exec *x, struct heft_error *err)
 {
-    x->threads = heft_pool_threads(x->options->threads, x->n_chunks);
-    if (x->chunk > CHUNK && !x->options->threads && x->threads > GATHER_THREADS)
-        x->threads = GATHER_THREADS;
+    x->threads = choose_threads(x);
     x->buffers = heft_alloc((size_t)x->threads * (x->written ? 2 : 1) * x->chunk, err);
     x->pieces = x->buffers ? heft_calloc(x->n_pieces + 1, sizeof *x->pieces, err) : NULL;
     if (x->pieces && x->plan && casts_something(x->plan)) {

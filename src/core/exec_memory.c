@@ -35,6 +35,27 @@ static size_t list_pieces(const struct heft_exec *x, const struct heft_exec_chun
     return at == chunk->len ? n : 0;
 }
 
+/* Writes to a file are serialised (heft_sink_write), and such a chunk needs nothing else: a second
+ * thread would only take turns with the first. Two threads saved 0.3 GB in 300 tensors in 5 to 15 %
+ * more time, and a quarter more processor time, than one. With sync, threads also overlap writing
+ * and writing back. */
+bool heft_exec_only_writes(const struct heft_exec *x)
+{
+    const uint8_t *bytes[MOST_PIECES];
+    uint64_t lengths[MOST_PIECES];
+    size_t n = 0;
+
+    if (!x->sink || !x->options->no_sync)
+        return false;
+    for (size_t i = 0; i < x->n_chunks; i++) {
+        const struct heft_exec_chunk *const chunk = &x->chunks[i];
+
+        n += chunk->file != HEFT_NONE && !chunk->streams &&
+             list_pieces(x, chunk, bytes, lengths) > 0;
+    }
+    return n >= x->n_chunks - n;
+}
+
 bool heft_exec_write_memory(struct heft_exec *x, unsigned worker,
                             const struct heft_exec_chunk *chunk, bool *written,
                             struct heft_error *err)

@@ -90,6 +90,9 @@ HEFT_CHECKED bool heft_exec_write_memory(struct heft_exec *x, unsigned worker,
                                          const struct heft_exec_chunk *chunk, bool *written,
                                          struct heft_error *err);
 
+/* Whether at least half of the chunks are written from memory, without sync: one thread suffices. */
+bool heft_exec_only_writes(const struct heft_exec *x);
+
 /* ---- exec_stream.c ---- */
 
 /* Fills seen_by. */

@@ -1,5 +1,6 @@
 /* test_heft_own.c: checkpoints of tensors in memory, and saving them: every layout and dtype, ties,
  * callbacks that fail, what is refused, round trips through every format that can be written. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -600,6 +601,39 @@ static void parallel_fill(void **state)
     heft_scratch_free(folder);
 }
 
+static bool expect_thread(void *ctx, uint64_t done, uint64_t total)
+{
+    (void)done, (void)total;
+    return pthread_equal(pthread_self(), *(pthread_t *)ctx);
+}
+
+/* Data in memory are written by the calling thread alone, because writes are serialised. */
+static void one_thread_writes_memory(void **state)
+{
+    enum { LARGE = 50 << 20 };
+    pthread_t self = pthread_self();
+    uint8_t *const bytes = calloc(LARGE, 1);
+    const uint64_t shape[] = {LARGE};
+    const struct heft_own_tensor list[] = {{.size = sizeof *list,
+                                            .name = "a",
+                                            .name_len = 1,
+                                            .dtype = HEFT_U8,
+                                            .rank = 1,
+                                            .shape = shape,
+                                            .data = bytes}};
+    char *const folder = heft_scratch_new(), *const path =
+                                                 heft_scratch_path(folder, "m.safetensors");
+    const struct heft_convert_options options = {
+        .output = path, .no_sync = true, .progress = expect_thread, .progress_ctx = &self};
+
+    (void)state;
+    if (!heft_save(list, 1, NULL, 0, &options, &err))
+        fail_msg("%s", err.text);
+    free(bytes);
+    free(path);
+    heft_scratch_free(folder);
+}
+
 /* A callback that stops leaves nothing on the disk. */
 static void callbacks_that_fail(void **state)
 {
@@ -743,6 +777,7 @@ int main(void)
         cmocka_unit_test(files_of_the_reference),
         cmocka_unit_test(aligned_files),
         cmocka_unit_test(parallel_fill),
+        cmocka_unit_test(one_thread_writes_memory),
         cmocka_unit_test(callbacks_that_fail),
         cmocka_unit_test(refused_tensors),
         cmocka_unit_test(refused_metadata),
