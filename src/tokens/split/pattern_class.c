@@ -140,8 +140,10 @@ static bool read_class_items(struct heft_pattern_text *in, struct open_class *op
         } else if (!read_class_item(in, open, depth))
             return false;
     } while (heft_pattern_peek(in, 0) != ']');
+    if (!end_side(in, open))
+        return false;
     in->at++;
-    return end_side(in, open);
+    return true;
 }
 
 bool heft_pattern_class(struct heft_pattern_text *in, struct heft_code_ranges *set, unsigned depth)

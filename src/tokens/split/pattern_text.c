@@ -174,7 +174,7 @@ static bool read_property(struct heft_pattern_text *in, struct heft_code_ranges 
 
     if (!read_property_name(in, offset, &name))
         return false;
-    if (in->engine == HEFT_ENGINE_TOKENIZERS && name.n && name.p[0] == '^') {
+    if (name.n && name.p[0] == '^') {
         negated = !negated;
         name = (struct heft_str){name.p + 1, name.n - 1};
     }

@@ -427,7 +427,8 @@ bool heft_syntax_tree_parse(struct heft_syntax_tree *tree, struct heft_str patte
                             enum heft_splitter_engine engine, enum heft_unicode unicode,
                             struct heft_error *err)
 {
-    struct parser p = {{pattern, 0, engine, unicode, false, err}, tree, 0};
+    const struct heft_str text = pattern.n ? pattern : HEFT_STR("");
+    struct parser p = {{text, 0, engine, unicode, false, err}, tree, 0};
     uint32_t unused;
 
     *tree = (struct heft_syntax_tree){0};
