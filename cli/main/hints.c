@@ -65,10 +65,12 @@ static const struct {
     {"option shard_tokens", "--shard-tokens"},
     {"option skip", "--errors skip"},
     {"option special", "--special"},
+    {"option stride", "--stride"},
     {"option structure", "--structure"},
     {"option to", "--to"},
     {"option val_fraction", "--val-fraction"},
     {"option width", "--dtype"},
+    {"option window", "--window"},
     {"limits.unpacked", "--max-unpacked"},
     {"the rule '!NAME'", "-g '!NAME'"},
 };

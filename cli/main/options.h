@@ -41,7 +41,7 @@ struct options {
     bool eot_each, eot_before, sort_inputs, allow_empty, each, special;
     bool has_combine; /* whether combine was given */
     bool resume;
-    uint64_t combine, shard_tokens, checkpoint;
+    uint64_t combine, shard_tokens, checkpoint, window, stride;
     uint64_t depth;          /* of tree; 0 if not given */
     uint64_t threads;        /* 0 if not given */
     uint64_t max_unpacked;   /* 0 if not given */

@@ -110,6 +110,8 @@ static struct heft_encoding *make_plan(const struct options *options, struct out
         .lengths = options->lengths,
         .special = options->special,
         .tokenizer = tokenizer_of(options),
+        .window = options->window,
+        .stride = options->stride,
     };
 
     if (!fraction_of(options, &how.val_fraction, err))
@@ -175,6 +177,9 @@ static void note_run(const struct options *options, const struct heft_encoding *
     if (sum.rejected > 0)
         report_note(options, "%llu lines were skipped%s", (unsigned long long)sum.rejected,
                     options->output && !options->rejects ? " (--rejects FILE lists them)" : "");
+    if (sum.dropped > 0)
+        report_note(options, "%llu tokens after the last window were dropped",
+                    (unsigned long long)sum.dropped);
     if (sum.looks_like)
         report_note(options, "texts look like %s, and are encoded as plain text%s", sum.looks_like,
                     strstr(sum.looks_like, "JSON") ? " (--jsonl KEY encodes the text of a key)"
@@ -318,6 +323,8 @@ static void print_written(const struct options *options, struct out *out,
     json_member_u64(out, "tokens", sum.tokens);
     if (options->val_fraction)
         json_member_u64(out, "val_tokens", sum.val_tokens);
+    if (options->window > 0)
+        json_member_u64(out, "dropped", sum.dropped);
     json_member_u64(out, "bytes", sum.bytes);
     json_member_u64(out, "resumed", sum.resumed);
     if (has_own_documents(e) || (options->eot && strcmp(options->eot, "text") != 0))

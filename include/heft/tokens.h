@@ -287,6 +287,11 @@ struct heft_encode_options {
     const char *lengths;
     /* Name of the vocabulary in the metadata of ds, one line; NULL: "Unknown Tokenizer" */
     const char *tokenizer;
+    /* bin and npy: windows of this many tokens, one after the other, in npy the rows of an array of
+     * two dimensions. Each begins `stride` tokens after the one before (at most window; 0: window);
+     * tokens after the last complete window of a file, or of each set of shards, are dropped. A shard
+     * has whole windows. At most 2^24; 0: the stream is not cut */
+    uint64_t window, stride;
 };
 
 struct heft_encode_summary {
@@ -298,6 +303,7 @@ struct heft_encode_summary {
     uint64_t val_tokens;                /* tokens in the validation file */
     /* Kind of data that a plain text looks like, "JSON lines" or "WARC records"; NULL if none. */
     const char *looks_like;
+    uint64_t dropped; /* tokens in no window */
 };
 
 struct heft_encoding;

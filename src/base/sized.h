@@ -39,7 +39,7 @@
     X(heft_encoder_options, special)                                                               \
     X(heft_text_batch, n)                                                                          \
     X(heft_id_batch, end_id)                                                                       \
-    X(heft_encode_options, tokenizer)                                                              \
+    X(heft_encode_options, stride)                                                                 \
     X(heft_decode_options, width)                                                                  \
     X(heft_train_options, n_specials)                                                              \
     X(heft_sampler_options, width)
@@ -74,7 +74,7 @@
     X(heft_modules_sum, bytes)                                                                     \
     X(heft_split_file, n)                                                                          \
     X(heft_special_token, id)                                                                      \
-    X(heft_encode_summary, looks_like)                                                             \
+    X(heft_encode_summary, dropped)                                                                \
     X(heft_train_report, ids)
 
 /* Sizes in version 0.1, padding included: new members begin behind it (HACKING.md). */

@@ -5,6 +5,7 @@
 #include "base/sized.h"
 
 #define CHECKPOINT ((uint64_t)256 << 20)
+#define WINDOW     ((uint64_t)1 << 24) /* most ids of a window, which is in memory */
 
 /* "." and ".." are directories without a trailing slash, too. */
 static bool is_folder(const char *path)
@@ -207,6 +208,29 @@ static bool choose_width(struct heft_encoding *e, struct heft_error *err)
                      "option width: ids up to %" PRIu32 " need 4 bytes", ids - 1);
 }
 
+static bool check_window(struct heft_encoding *e, struct heft_error *err)
+{
+    struct heft_encode_options *o = &e->options;
+
+    if (o->window == 0)
+        return o->stride == 0 ||
+               heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "option stride requires option window");
+    if (e->format != &heft_tokens_bin && e->format != &heft_tokens_npy)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "option window requires option format bin or npy");
+    if (o->lengths)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "option window and option lengths cannot be combined: documents end "
+                         "within windows");
+    if (o->stride == 0)
+        o->stride = o->window;
+    return (o->window <= WINDOW && o->stride <= o->window) ||
+           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                     "a window of %" PRIu64 " tokens, stride %" PRIu64 ": expected at most %" PRIu64
+                     ", and a stride of at most the window",
+                     o->window, o->stride, WINDOW);
+}
+
 static bool check_tokenizer(struct heft_encoding *e, struct heft_error *err)
 {
     const char *name = e->options.tokenizer;
@@ -235,7 +259,8 @@ static bool check_options(struct heft_encoding *e, struct heft_error *err)
     if (o->encoding && !heft_charset_of(o->encoding, &e->text.encoding, err))
         return false;
     return (!o->output || choose_format(e, err)) && choose_separator(e, err) &&
-           check_lengths(e, err) && check_tokenizer(e, err) && choose_width(e, err);
+           check_lengths(e, err) && check_window(e, err) && check_tokenizer(e, err) &&
+           choose_width(e, err);
 }
 
 static bool find_arrays(struct heft_encoding *e, struct heft_error *err)

@@ -72,6 +72,7 @@ static void put_options(const struct heft_encoding *e, struct heft_buf *to)
     heft_buf_printf(to, " width %u end %" PRIu32 " special %d lengths %s tokenizer %s", e->width,
                     e->v->end, o->special, lengths_slash ? lengths_slash + 1 : lengths,
                     o->tokenizer ? o->tokenizer : "");
+    heft_buf_printf(to, " window %" PRIu64 " %" PRIu64, o->window, o->stride);
     heft_buf_printf(to, " encoding %d shard %" PRIu64 " share %s vocabulary %" PRIx64 " words %zu",
                     (int)e->text.encoding.charset, o->shard_tokens, share, mark_of_vocab(e->v),
                     e->n_words);
@@ -196,6 +197,7 @@ bool heft_encode_commit(struct heft_encoding *e, struct heft_error *err)
               heft_token_out_commit(e->out, err);
 
     e->sum.val_tokens = heft_token_out_val(e->out);
+    e->sum.dropped = heft_token_out_dropped(e->out);
     heft_journal_close(e->resume.journal, ok || !e->options.resume);
     e->resume.journal = NULL;
     return ok;
@@ -271,13 +273,24 @@ static bool discard_earlier(struct heft_encoding *e, struct heft_error *err)
     return ok;
 }
 
+/* A shard has whole windows. */
+static uint64_t shard_of(const struct heft_encode_options *o)
+{
+    const uint64_t rest = o->window ? o->shard_tokens % o->window : 0;
+
+    if (rest == 0)
+        return o->shard_tokens;
+    return o->shard_tokens > UINT64_MAX - o->window ? o->shard_tokens - rest
+                                                    : o->shard_tokens + (o->window - rest);
+}
+
 static bool open_output(struct heft_encoding *e, struct heft_error *err)
 {
     const struct heft_encode_options *o = &e->options;
     const struct heft_token_out_how how = {
         .path = e->output,
         .format = e->format,
-        .shard_tokens = o->shard_tokens,
+        .shard_tokens = shard_of(o),
         .val_fraction = o->val_fraction,
         .vocab_size =
             (uint32_t)heft_min_u64(heft_vocab_size(e->v), e->width == 2 ? 65536 : UINT32_MAX),
@@ -286,6 +299,8 @@ static bool open_output(struct heft_encoding *e, struct heft_error *err)
         .sink = {o->overwrite, o->no_sync},
         .lengths = o->lengths,
         .tokenizer = o->tokenizer,
+        .window = o->window,
+        .stride = o->stride,
         .written = heft_encode_streams(e) ? o->written : NULL,
         .written_ctx = o->written_ctx,
     };

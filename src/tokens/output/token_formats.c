@@ -36,9 +36,10 @@ static bool end_plain(struct heft_token_file *f, struct heft_error *err)
 
 static bool npy_header(struct heft_token_file *f, struct heft_buf *buf, struct heft_error *err)
 {
-    const uint64_t shape[] = {f->tokens};
+    const uint64_t window = f->how->window;
+    const uint64_t shape[] = {window ? f->tokens / window : f->tokens, window};
 
-    heft_npy_header(buf, f->how->width == 2 ? "<u2" : "<u4", 1, shape);
+    heft_npy_header(buf, f->how->width == 2 ? "<u2" : "<u4", window ? 2 : 1, shape);
     return heft_buf_ok(buf, err);
 }
 

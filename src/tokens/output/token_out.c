@@ -141,6 +141,45 @@ static bool put_ids(struct heft_token_out *out, struct heft_token_track *track, 
     return true;
 }
 
+/* ---- windows -------------------------------------------------------------------------------- */
+
+/* Writes a complete window, and keeps what the next one begins with. */
+static bool put_window(struct heft_token_out *out, struct heft_token_track *track,
+                       struct heft_error *err)
+{
+    const uint64_t length = out->how.window, stride = out->how.stride, width = out->how.width;
+    struct heft_token_window *w = &track->window;
+
+    if (!put_ids(out, track, w->ids, length, err))
+        return false;
+    w->n = w->repeated = length - stride;
+    memmove(w->ids, w->ids + stride * width, (size_t)(w->n * width));
+    return true;
+}
+
+static bool put_windows(struct heft_token_out *out, struct heft_token_track *track,
+                        const uint8_t *ids, uint64_t n, struct heft_error *err)
+{
+    const unsigned width = out->how.width;
+    struct heft_token_window *w = &track->window;
+
+    if (out->how.window == 0)
+        return put_ids(out, track, ids, n, err);
+    if (!w->ids && !(w->ids = heft_alloc((size_t)out->how.window * width, err)))
+        return false;
+    while (n > 0) {
+        const uint64_t some = heft_min_u64(n, out->how.window - w->n);
+
+        memcpy(w->ids + w->n * width, ids, (size_t)some * width);
+        w->n += some;
+        ids += some * width;
+        n -= some;
+        if (w->n == out->how.window && !put_window(out, track, err))
+            return false;
+    }
+    return true;
+}
+
 /* ---- writing in order ----------------------------------------------------------------------- */
 
 bool heft_token_out_pack(const struct heft_token_out *out, struct heft_job *job,
@@ -152,7 +191,8 @@ bool heft_token_out_pack(const struct heft_token_out *out, struct heft_job *job,
 bool heft_token_out_ids(struct heft_token_out *out, const struct heft_job *job, size_t from,
                         size_t to, struct heft_error *err)
 {
-    return from == to || put_ids(out, track_of(out), job->ids + from * job->width, to - from, err);
+    return from == to ||
+           put_windows(out, track_of(out), job->ids + from * job->width, to - from, err);
 }
 
 bool heft_token_out_piece(struct heft_token_out *out, const struct heft_job *job, size_t index,
@@ -199,7 +239,7 @@ static bool append_ids(void *ctx, const uint8_t *ids, size_t n, struct heft_erro
 
     a->tokens += n;
     if (!out->how.format->pack)
-        return put_ids(out, track_of(out), ids, n, err);
+        return put_windows(out, track_of(out), ids, n, err);
     heft_job_clear(spare);
     spare->width = out->how.width;
     if (!heft_grow(&spare->ids, &spare->cap_ids, 0, n * spare->width, 1, err))
@@ -248,6 +288,13 @@ bool heft_token_out_commit(struct heft_token_out *out, struct heft_error *err)
 {
     return (!out->how.sink.overwrite || heft_token_out_stale(out, err)) &&
            heft_sink_commit(out->sink, err);
+}
+
+uint64_t heft_token_out_dropped(const struct heft_token_out *out)
+{
+    const struct heft_token_window *a = &out->tracks[0].window, *b = &out->tracks[1].window;
+
+    return a->n - a->repeated + b->n - b->repeated;
 }
 
 uint64_t heft_token_out_val(const struct heft_token_out *out)
@@ -320,6 +367,7 @@ void heft_token_out_free(struct heft_token_out *out)
         heft_row_store_release(&out->tracks[i].file.rows);
         heft_free(out->tracks[i].file.buffer);
         heft_free(out->tracks[i].file.ends);
+        heft_free(out->tracks[i].window.ids);
     }
     heft_sink_free(out->sink);
     heft_job_release(&out->spare);

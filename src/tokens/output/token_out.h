@@ -11,6 +11,9 @@
  * A unit is a document, or several joined by --combine. With a share for validation each unit goes
  * to one of two tracks. A track is a series of shards, or one file.
  *
+ * Windows, of bin and npy: the ids of a track are cut into windows of equal length, each begins
+ * `stride` ids after the one before. Ids after the last complete window are dropped.
+ *
  * Ends of documents, in a file beside bin, npy and llmc: for each document the number of ids up to
  * its end, u64, as in the .index of datatrove. If a document continues in the next shard, each of
  * its parts has an end, so that the last end of a file is its number of ids. */
@@ -28,10 +31,11 @@ struct heft_token_out_how {
     uint64_t shard_tokens; /* ids of a shard; 0: one file */
     double val_fraction;   /* fraction of the units for validation; 0: none */
     uint32_t vocab_size;
-    unsigned width;        /* bytes of an id: 2 or 4 */
-    bool has_arrays;       /* inputs include .npz: their arrays change the numbers of ours */
-    const char *lengths;   /* path of a file with the ends of documents; NULL: none */
-    const char *tokenizer; /* name of the vocabulary in the metadata of ds; NULL: unknown */
+    unsigned width;          /* bytes of an id: 2 or 4 */
+    bool has_arrays;         /* inputs include .npz: their arrays change the numbers of ours */
+    const char *lengths;     /* path of a file with the ends of documents; NULL: none */
+    uint64_t window, stride; /* ids of a window, and from one begin to the next; 0: none */
+    const char *tokenizer;   /* name of the vocabulary in the metadata of ds; NULL: unknown */
     struct heft_sink_options sink;
     bool (*written)(void *ctx, const void *bytes,
                     size_t n); /* receives the bytes; NULL: they go to files of the sink */
@@ -128,6 +132,8 @@ HEFT_CHECKED bool heft_token_out_arrays(struct heft_token_out *out, const char *
 /* Ends the last file; then, as a separate step, gives all files their final names. */
 HEFT_CHECKED bool heft_token_out_end(struct heft_token_out *out, struct heft_error *err);
 HEFT_CHECKED bool heft_token_out_commit(struct heft_token_out *out, struct heft_error *err);
+/* Number of ids that are in no window. */
+uint64_t heft_token_out_dropped(const struct heft_token_out *out);
 /* Number of ids for validation. */
 uint64_t heft_token_out_val(const struct heft_token_out *out);
 /* Path of the i-th file written, NULL past the last. */

@@ -9,11 +9,19 @@
 #define HEFT_DS_METADATA  ".metadata"
 #define HEFT_TOKEN_BUFFER ((size_t)64 << 10)
 
+/* Ids that wait for the end of their window. */
+struct heft_token_window {
+    uint8_t *ids; /* room for one window */
+    uint64_t n;
+    uint64_t repeated; /* the first ones, which the window before has, too */
+};
+
 struct heft_token_track {
     struct heft_token_file file;
     const char *suffix; /* suffix of file names: "", "train" or "val" */
     uint32_t files;
     uint64_t tokens; /* ids in all files of the track */
+    struct heft_token_window window;
 };
 
 /* Files with names STEM[_SUFFIX][_000000]EXTENSION END. */

@@ -2,7 +2,8 @@
  *
  *     files of the sink (io/sink.c) | u64 units | two tracks
  *     a track:  u64 files | u64 tokens of all | u64 is open | u64 index | u64 beside | u64 bytes |
- *               u64 tokens | u64 units | u64 tokens of the open unit | state of the format, if open
+ *               u64 tokens | u64 units | u64 tokens of the open unit | state of the format, if open |
+ *               with windows: u64 ids of the window before | u64 n, ids of the open window
  *     before it, in pieces: rows added to an open file since the last record
  *               u64 track | u64 number of the first | u64 n, their bytes */
 #include "tokens/output/token_out_parts.h"
@@ -83,6 +84,10 @@ static void save_track(const struct heft_token_out *out, const struct heft_token
     heft_journal_u64(record, f->unit_tokens);
     if (f->is_open && out->how.format->save)
         out->how.format->save(f, record);
+    if (out->how.window > 0) {
+        heft_journal_u64(record, track->window.repeated);
+        heft_journal_bytes(record, track->window.ids, (size_t)track->window.n * out->how.width);
+    }
 }
 
 bool heft_token_out_save(struct heft_token_out *out, struct heft_journal *journal,
@@ -110,6 +115,25 @@ static bool check_rows(const struct heft_token_out *out, struct heft_token_file 
     return true;
 }
 
+static bool load_window(const struct heft_token_out *out, struct heft_token_window *w,
+                        struct heft_cur *record, struct heft_error *err)
+{
+    const unsigned width = out->how.width;
+    const uint64_t repeated = heft_cur_u64(record);
+    const struct heft_bytes ids = heft_journal_take(record);
+
+    if (ids.n % width != 0 || ids.n / width >= out->how.window || repeated > ids.n / width)
+        return heft_fail(err, HEFT_MALFORMED, heft_cur_where(record),
+                         "the journal has an invalid window");
+    if (!w->ids && !(w->ids = heft_alloc((size_t)out->how.window * width, err)))
+        return false;
+    if (ids.n > 0)
+        memcpy(w->ids, ids.p, ids.n);
+    w->n = ids.n / width;
+    w->repeated = repeated;
+    return true;
+}
+
 static bool load_track(const struct heft_token_out *out, struct heft_token_track *track,
                        struct heft_cur *record, struct heft_error *err)
 {
@@ -129,7 +153,8 @@ static bool load_track(const struct heft_token_out *out, struct heft_token_track
         return false;
     if (f->is_open && out->how.format->load && !out->how.format->load(f, record, err))
         return false;
-    return check_rows(out, f, record, err);
+    return check_rows(out, f, record, err) &&
+           (out->how.window == 0 || load_window(out, &track->window, record, err));
 }
 
 static struct heft_str folder_of(const struct heft_token_out *out)
