@@ -153,6 +153,7 @@ int cmd_scan(const struct options *options, struct out *out);
 int cmd_tree(const struct options *options, struct out *out);
 int cmd_train(const struct options *options, struct out *out);
 int cmd_encode(const struct options *options, struct out *out);
+int cmd_join(const struct options *options, struct out *out);
 int cmd_count(const struct options *options, struct out *out);
 int cmd_help(const struct options *options, struct out *out);
 int cmd_completion(const struct options *options, struct out *out);

@@ -42,7 +42,7 @@ static bool reads_texts(const struct verb *verb)
 
 static enum heft_confine_use use_of_inputs(const struct options *options, const struct verb *verb)
 {
-    if (verb->run == cmd_decode) /* X.idx is beside X.bin */
+    if (verb->run == cmd_decode || verb->run == cmd_join) /* X.idx is beside X.bin */
         return HEFT_CONFINE_FOLDER;
     if (reads_texts(verb))
         return HEFT_CONFINE_TEXT;

@@ -286,6 +286,15 @@ static const struct option_spec encode_own[] = {
     FLAG(0, "no-sync", no_sync, "do not wait until the data is on the disk"),
     END,
 };
+static const struct option_spec join_own[] = {
+    TEXT('o', "output", output, "PATH", "@files", "file to write"),
+    TEXT(0, "format", format, "FORMAT", "npy|bin|llmc|megatron|ids|ds",
+         "format of the parts (default by PATH and the first PART)"),
+    TEXT(0, "dtype", id_dtype, "DTYPE", "u16|u32", "bin: size of an id, 2 or 4 bytes"),
+    FLAG('f', "force", overwrite, "replace existing files"),
+    FLAG(0, "no-sync", no_sync, "do not wait until the data is on the disk"),
+    END,
+};
 static const struct option_spec count_own[] = {
     FLAG(0, "each", each, "print one line per INPUT"),
     END,
@@ -477,6 +486,19 @@ const struct verb verbs[] = {
      1,
      ANY,
      cmd_encode},
+    {"join",
+     "join files of tokens to one",
+     "PART… -o PATH [options]",
+     "  heft join part-1.bin part-2.bin -o train.bin\n"
+     "  heft join parts/*.npy -o all.npy\n"
+     "  heft join a.idx b.idx -o corpus --format megatron\n",
+     "Parts are of one format and have ids of one size; they are joined in the order given. The\n"
+     "files beside Megatron's .bin and datatrove's .ds are joined, too. Parts of heft encode with\n"
+     "consecutive inputs, or with --part 1/N to N/N, give the file of one run.\n",
+     {join_own, document, common},
+     1,
+     ANY,
+     cmd_join},
     {"decode",
      "decode files of tokens to text",
      "INPUT… [-o PATH] [options]",

@@ -328,6 +328,38 @@ HEFT_API const char *heft_encode_output(const struct heft_encoding *e, size_t i)
 HEFT_API uint64_t heft_encode_tokens(const struct heft_encoding *e, size_t i);
 HEFT_API void heft_encode_free(struct heft_encoding *e);
 
+/* ---- joining files of tokens ---------------------------------------------------------------- */
+
+struct heft_join_options {
+    size_t size; /* HEFT_INIT */
+    /* "bin", "npy", "llmc", "megatron", "ids" or "ds"; NULL: by the extension of the output, and for
+     * .bin by the first part */
+    const char *format;
+    unsigned width; /* bytes of an id in bin, 2 or 4, which its size is compared with; 0: 2 */
+    bool overwrite, no_sync;
+    /* Progress in bytes. Returning false stops (HEFT_CANCELLED). */
+    bool (*progress)(void *ctx, uint64_t done, uint64_t total);
+    void *progress_ctx;
+    /* Callback for the path of each file, once all are written. */
+    void (*written)(void *ctx, const char *path);
+    void *written_ctx;
+};
+struct heft_join_summary {
+    size_t size; /* HEFT_INIT */
+    uint64_t parts, bytes;
+    uint64_t tokens;    /* 0 if unknown: ids, and bin without width */
+    uint64_t documents; /* of megatron and ds, else 0 */
+    const char *format; /* static */
+};
+/* Joins files of one format to one file, in the order given: parts that heft_encode_run wrote with
+ * consecutive inputs give what it writes with all of them. Megatron's part is X.bin, X.idx or X, that
+ * of ds is X.ds; the files beside them are joined, too. Memory does not depend on the number and the
+ * size of the parts. HEFT_MISMATCH if parts have ids of different types. The output appears when it is
+ * complete. summary may be NULL. */
+HEFT_API bool heft_join(const char *const *parts, size_t n, const char *output,
+                        const struct heft_join_options *options, struct heft_join_summary *summary,
+                        struct heft_error *err);
+
 /* ---- decoding ---------------------------------------------------------------------------- */
 
 /* Decodes n ids to bytes, which may be incomplete UTF-8 at the ends. `out` receives at most `room`

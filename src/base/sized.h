@@ -40,6 +40,7 @@
     X(heft_text_batch, n)                                                                          \
     X(heft_id_batch, end_id)                                                                       \
     X(heft_encode_options, stride)                                                                 \
+    X(heft_join_options, written_ctx)                                                              \
     X(heft_decode_options, width)                                                                  \
     X(heft_train_options, n_specials)                                                              \
     X(heft_sampler_options, width)
@@ -75,6 +76,7 @@
     X(heft_split_file, n)                                                                          \
     X(heft_special_token, id)                                                                      \
     X(heft_encode_summary, dropped)                                                                \
+    X(heft_join_summary, format)                                                                   \
     X(heft_train_report, ids)
 
 /* Sizes in version 0.1, padding included: new members begin behind it (HACKING.md). */

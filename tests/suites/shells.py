@@ -15,7 +15,7 @@ ONLY_PLAIN = True
 
 PATIENCE = 60  # seconds for one answer on a busy machine
 FILES = ("weights.pth", "web page.html", "other.npz")
-VERBS = ("info ls tree explain get verify stats digest scan diff convert encode decode count train help "
+VERBS = ("info ls tree explain get verify stats digest scan diff convert encode join decode count train help "
          "completion").split()
 # Command line, whose last word is completed; the words that it must become, or None: those of `dtypes`.
 CASES = [

@@ -420,6 +420,8 @@ static void a_missing_vocabulary_is_refused(void **state)
     assert_refused(heft_decode_file(NULL, "text", take_text, NULL, &err), &err, "a vocabulary");
     assert_refused(heft_decode_files_with(NULL, paths, 1, NULL, take_text, NULL, &err), &err,
                    "a vocabulary");
+    assert_refused(heft_join(NULL, 1, "all.bin", NULL, NULL, &err), &err, "a list of paths");
+    assert_refused(heft_join(paths, 1, NULL, NULL, NULL, &err), &err, "an output");
     assert_null(heft_encode_format(NULL));
     assert_int_equal(heft_encode_width(NULL), 0);
     heft_sampler_close(NULL);

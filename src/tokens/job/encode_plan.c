@@ -15,45 +15,15 @@ static bool is_folder(const char *path)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Whether the path is below /dev, but not in the file system in memory at /dev/shm. */
-static bool is_below_dev(const char *path)
-{
-    return strncmp(path, "/dev/", 5) == 0 && strncmp(path, "/dev/shm/", 9) != 0;
-}
-
-/* Refuses a device: temporary files cannot be created beside it. */
-static bool check_device(const char *path, struct heft_error *err)
-{
-    const enum heft_path_kind kind = heft_path_kind(path);
-
-    if (kind != HEFT_PATH_OTHER && !is_below_dev(path))
-        return true;
-    heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-              "not a regular file; output is written to a temporary file beside it and renamed");
-    return heft_error_file(err, path);
-}
-
 static bool choose_output(struct heft_encoding *e, struct heft_error *err)
 {
     const char *path = e->options.output;
 
     if (!*path)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "the output path is empty");
-    if (!check_device(path, err))
+    if (!heft_token_check_device(path, err))
         return false;
     e->output = is_folder(path) ? heft_arena_printf(&e->mem, err, "%s/", path) : path;
-    return e->output != NULL;
-}
-
-/* IndexedDataset takes PREFIX for PREFIX.bin and PREFIX.idx. So .bin is kept, and any other
- * extension is part of the prefix, except .idx and .megatron. */
-static bool name_megatron(struct heft_encoding *e, const char *extension, struct heft_error *err)
-{
-    const bool is_own = strcmp(extension, ".idx") == 0 || strcmp(extension, ".megatron") == 0;
-    const size_t n = strlen(e->output) - (is_own ? strlen(extension) : 0);
-
-    if (strcmp(extension, ".bin") != 0 && e->output[strlen(e->output) - 1] != '/')
-        e->output = heft_arena_printf(&e->mem, err, "%.*s.bin", (int)n, e->output);
     return e->output != NULL;
 }
 
@@ -99,8 +69,8 @@ static bool choose_format(struct heft_encoding *e, struct heft_error *err)
     if (!*extension && e->output[n - 1] != '/')
         e->output =
             heft_arena_printf(&e->mem, err, "%s%s", e->output, heft_token_extension(e->format));
-    else if (e->format == &heft_tokens_megatron)
-        return name_megatron(e, extension, err);
+    else if (e->format == &heft_tokens_megatron && e->output[n - 1] != '/')
+        e->output = heft_token_megatron_path(&e->mem, e->output, err);
     return e->output != NULL;
 }
 
@@ -138,7 +108,7 @@ static bool check_lengths_path(const struct heft_encoding *e, struct heft_error 
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "option lengths: %s is not a file name",
                          path);
     if (heft_encode_streams(e))
-        return check_device(path, err);
+        return heft_token_check_device(path, err);
     if (strcmp(path, e->output) == 0 || !heft_str_eq(folder, folder_of(e->output)))
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "option lengths: %s: expected another file in the directory of the output",

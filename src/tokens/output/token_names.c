@@ -18,6 +18,36 @@ bool heft_token_out_is_folder(const struct heft_token_out *out)
     return slash && !slash[1];
 }
 
+/* ---- paths of outputs ----------------------------------------------------------------------- */
+
+/* Whether the path is below /dev, but not in the file system in memory at /dev/shm. */
+static bool is_below_dev(const char *path)
+{
+    return strncmp(path, "/dev/", 5) == 0 && strncmp(path, "/dev/shm/", 9) != 0;
+}
+
+bool heft_token_check_device(const char *path, struct heft_error *err)
+{
+    const enum heft_path_kind kind = heft_path_kind(path);
+
+    if (kind != HEFT_PATH_OTHER && !is_below_dev(path))
+        return true;
+    heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+              "not a regular file; output is written to a temporary file beside it and renamed");
+    return heft_error_file(err, path);
+}
+
+const char *heft_token_megatron_path(struct heft_arena *mem, const char *path,
+                                     struct heft_error *err)
+{
+    const char *extension = heft_token_extension_of(path);
+    const bool is_own = strcmp(extension, ".idx") == 0 || strcmp(extension, ".megatron") == 0;
+    const size_t n = strlen(path) - (is_own ? strlen(extension) : 0);
+
+    return strcmp(extension, ".bin") == 0 ? path
+                                          : heft_arena_printf(mem, err, "%.*s.bin", (int)n, path);
+}
+
 /* Bytes of the directory at the beginning of a stem, including its slash. */
 static size_t folder_of(struct heft_str stem)
 {

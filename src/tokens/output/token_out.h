@@ -106,6 +106,13 @@ const char *heft_token_extension_of(const char *path);
 /* Returns the extension that a path without one gets. */
 const char *heft_token_extension(const struct heft_token_format *format);
 
+/* IndexedDataset takes PREFIX for PREFIX.bin and PREFIX.idx. So .bin is kept, and any other extension
+ * is part of the prefix, except .idx and .megatron. */
+const char *heft_token_megatron_path(struct heft_arena *mem, const char *path,
+                                     struct heft_error *err);
+/* Refuses a device: temporary files cannot be created beside it. */
+HEFT_CHECKED bool heft_token_check_device(const char *path, struct heft_error *err);
+
 /* Appends bytes to the file; overwrites bytes written before. */
 HEFT_CHECKED bool heft_token_put(struct heft_token_file *f, const void *p, size_t n,
                                  struct heft_error *err);
