@@ -58,6 +58,7 @@ static const struct {
     {"option metadata", "--metadata"},
     {"option normalize", "--normalize"},
     {"option overwrite", "-f"},
+    {"option part", "--part"},
     {"option pattern", "--pattern"},
     {"option resume", "--resume"},
     {"option root", "--root"},

@@ -33,6 +33,7 @@ struct options {
     bool restore;                    /* explain --restore */
     /* encode and count */
     const char *vocab, *model, *format, *encoding, *errors, *eot, *jsonl_key;
+    const char *part;       /* encode --part: "k/N" */
     const char *files_from; /* list of more inputs; the texts are in `listed` */
     char *listed;
     const char *lengths, *rejects, *split_pattern, *normalize, *eot_token,

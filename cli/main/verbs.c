@@ -271,6 +271,8 @@ static const struct option_spec encode_own[] = {
     FLAG(0, "eot-each", eot_each, "npz with --eot id: also after a document that ends an array"),
     FLAG(0, "eot-before", eot_before, "with --eot id: before each document"),
     FLAG(0, "sort", sort_inputs, "sort files by name (default the order of the system)"),
+    TEXT(0, "part", part, "K/N", NULL,
+         "encode part K of N of the inputs, by bytes; heft join joins the parts"),
     KIND(0, "shard-tokens", OPTION_COUNT, shard_tokens, "N", "begin a new file after N tokens"),
     KIND(0, "window", OPTION_COUNT, window, "N",
          "bin, npy: windows of N tokens; those after the last window are dropped"),

@@ -37,6 +37,22 @@ static bool fraction_of(const struct options *options, double *fraction, struct 
                        options->val_fraction);
 }
 
+/* Parses the "K/N" of --part. */
+static bool part_of(const struct options *options, uint64_t *index, uint64_t *count,
+                    struct heft_error *err)
+{
+    const char *const text = options->part;
+    char *end = NULL;
+
+    if (!text)
+        return true;
+    *index = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+    if (end && *end == '/' && end[1] >= '0' && end[1] <= '9')
+        *count = strtoull(end + 1, &end, 10);
+    return (*index > 0 && *count > 0 && !*end) ||
+           usage_error(err, "--part %s: expected K/N, such as 1/4", text);
+}
+
 /* Writes one line of JSON for each skipped line. */
 static bool put_reject(void *ctx, const char *file, uint64_t line, const char *reason)
 {
@@ -114,7 +130,8 @@ static struct heft_encoding *make_plan(const struct options *options, struct out
         .stride = options->stride,
     };
 
-    if (!fraction_of(options, &how.val_fraction, err))
+    if (!fraction_of(options, &how.val_fraction, err) ||
+        !part_of(options, &how.part_index, &how.part_count, err))
         return NULL;
     return heft_encode_plan(v, options->inputs.items, options->inputs.n, &how, err);
 }
@@ -248,11 +265,33 @@ static void note_index(const struct options *options, const struct heft_encoding
     free(index);
 }
 
+/* Whether INPUT stands for several files. */
+static bool is_several(const char *input)
+{
+    struct stat status;
+
+    return stat(input, &status) != 0 || S_ISDIR(status.st_mode);
+}
+
+/* Notes a part of files in the order of the system, which may differ between machines. */
+static void note_order(const struct options *options)
+{
+    for (size_t i = 0; options->part && !options->sort_inputs && i < options->inputs.n; i++)
+        if (is_several(options->inputs.items[i])) {
+            report_note(options,
+                        "%s: the order of its files may differ between machines, and so may the "
+                        "parts (--sort)",
+                        options->inputs.items[i]);
+            return;
+        }
+}
+
 /* Notes on what a reader of the output may not expect. */
 static void note_plan(const struct options *options, const struct heft_encoding *e)
 {
     note_idle(options, e);
     note_index(options, e);
+    note_order(options);
     if (heft_encode_width(e) == 4 && !options->id_dtype)
         report_note(options, "ids are written as 4 bytes each: some may be above 65535");
 }

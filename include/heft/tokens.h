@@ -292,6 +292,12 @@ struct heft_encode_options {
      * tokens after the last complete window of a file, or of each set of shards, are dropped. A shard
      * has whole windows. At most 2^24; 0: the stream is not cut */
     uint64_t window, stride;
+    /* Part part_index of part_count, from 1 (at most 2^20): the documents that begin in the k-th of N
+     * equal ranges of the bytes of all inputs, in their order; uncompressed JSON lines in UTF-8 are cut
+     * between lines, other files belong to one part. heft_join of all parts gives the file of a run
+     * without parts. All parts need the same inputs in the same order (sort), and eot ID or NONE; not
+     * for npz. 0: all */
+    uint64_t part_index, part_count;
 };
 
 struct heft_encode_summary {

@@ -126,6 +126,13 @@ static void release_waiting(struct waiting *w)
     heft_free(w->items);
 }
 
+bool heft_input_list_put(struct heft_input_list *list, const struct heft_input_item *item,
+                         struct heft_error *err)
+{
+    list->bytes += item->bytes;
+    return put_row(list, item, err);
+}
+
 static bool put_item(const struct adding *a, const char *path, struct heft_error *err)
 {
     struct heft_input_list *list = a->list;
@@ -135,8 +142,8 @@ static bool put_item(const struct adding *a, const char *path, struct heft_error
         list->has_streams = true;
         st.size = 0;
     }
-    list->bytes += st.size;
-    return put_row(list, &(struct heft_input_item){path, a->word, st.size, st.changed}, err);
+    return heft_input_list_put(list, &(struct heft_input_item){path, a->word, st.size, st.changed},
+                               err);
 }
 
 static int by_path(const void *a, const void *b)

@@ -24,10 +24,25 @@ struct heft_input_how {
     bool allow_empty; /* an argument that matches nothing is no error */
 };
 
+/* Part k of N, from 1: the files, or lines of JSON lines, that begin in the k-th of N equal ranges of
+ * the bytes of all inputs. Only the first and the last file of a part can be cut. */
+struct heft_input_part {
+    uint64_t index, count; /* k and N; N = 0: all */
+    bool has_lines;        /* uncompressed files are cut at ends of lines */
+    uint64_t begin;        /* result: offset of the part's first line in its first file */
+    uint64_t end; /* result: where the part ends in its last file; UINT64_MAX: at the file's end */
+};
+
 struct heft_input_list;
 HEFT_CHECKED struct heft_input_list *heft_input_list_new(struct heft_error *err);
 HEFT_CHECKED bool heft_input_list_add(struct heft_input_list *list, const char *word,
                                       uint32_t number, const struct heft_input_how *how,
+                                      struct heft_error *err);
+/* Appends a file as it is. */
+HEFT_CHECKED bool heft_input_list_put(struct heft_input_list *list,
+                                      const struct heft_input_item *item, struct heft_error *err);
+/* Replaces the list by that of a part (input_part.c). Sizes are those of the ranges. */
+HEFT_CHECKED bool heft_input_list_cut(struct heft_input_list **list, struct heft_input_part *part,
                                       struct heft_error *err);
 size_t heft_input_list_count(const struct heft_input_list *list);
 uint64_t heft_input_list_bytes(const struct heft_input_list *list);

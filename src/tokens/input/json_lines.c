@@ -9,12 +9,20 @@
 #define READ    ((size_t)256 << 10)
 #define LONGEST ((size_t)64 << 20) /* limit of a line */
 
+uint64_t heft_json_lines_number(struct heft_json_lines *l)
+{
+    if (l->count_before)
+        l->before = l->count_before(l->ctx);
+    l->count_before = NULL;
+    return l->line + l->before;
+}
+
 bool heft_json_lines_room(struct heft_json_lines *l, uint8_t **to, size_t *room,
                           struct heft_error *err)
 {
     if (l->n > LONGEST)
         return heft_fail(err, HEFT_LIMIT, l->offset, "line %" PRIu64 " is longer than 64 MiB",
-                         l->line + 1);
+                         heft_json_lines_number(l) + 1);
     if (!heft_grow(&l->text, &l->cap, l->n, READ, 1, err))
         return false;
     *to = l->text + l->n;
@@ -63,10 +71,10 @@ static void replace_surrogates(uint8_t *p, size_t n)
 
 /* ---- parsing a line ------------------------------------------------------------------------- */
 
-static bool fail_line(const struct heft_json_lines *l, struct heft_error *err)
+static bool fail_line(struct heft_json_lines *l, struct heft_error *err)
 {
     char number[24];
-    const int n = snprintf(number, sizeof number, "%" PRIu64, l->line);
+    const int n = snprintf(number, sizeof number, "%" PRIu64, heft_json_lines_number(l));
 
     return heft_error_about(err, "line", (struct heft_str){number, (size_t)n});
 }

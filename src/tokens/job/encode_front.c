@@ -40,6 +40,20 @@ struct front {
     uint64_t at, line_number; /* offset of the first line to read; number of lines before it */
 };
 
+/* Offset at which the part begins in the current input. */
+static uint64_t begin_of(const struct front *f)
+{
+    return f->item == 0 ? f->plan->part.begin : 0;
+}
+
+/* Bytes of the part that have been read. */
+static uint64_t bytes_read(const struct front *f)
+{
+    const uint64_t read = f->in ? f->in->bytes.read : 0, begin = begin_of(f);
+
+    return f->before + (read > begin ? read - begin : 0);
+}
+
 static bool put_mark(struct front *f, enum heft_mark_kind kind, uint64_t value,
                      struct heft_error *err)
 {
@@ -55,7 +69,7 @@ static bool put_mark(struct front *f, enum heft_mark_kind kind, uint64_t value,
 static bool save_place(struct front *f, const char *text, struct heft_error *err)
 {
     const struct heft_text_place place = f->lines ? f->older.place : heft_text_place(f->in);
-    const uint64_t read = f->before + f->in->bytes.read;
+    const uint64_t read = bytes_read(f);
     struct heft_buf *to = &f->line->job->place;
 
     heft_journal_u64(to, f->item);
@@ -80,7 +94,7 @@ static bool save_place(struct front *f, const char *text, struct heft_error *err
 /* A resumed run begins to read before the checkpoint, where the block of text or the line begins. */
 static bool is_checkpoint_due(const struct front *f)
 {
-    const uint64_t read = f->before + f->in->bytes.read;
+    const uint64_t read = bytes_read(f);
 
     return read >= f->saved && read - f->saved >= f->plan->options.checkpoint;
 }
@@ -212,13 +226,13 @@ static bool end_document(struct front *f, struct heft_error *err)
 
 /* ---- reading inputs ------------------------------------------------------------------------- */
 
-static bool report_progress(struct front *f, uint64_t read, struct heft_error *err)
+static bool report_progress(struct front *f, uint64_t done, struct heft_error *err)
 {
     const struct heft_encode_options *o = &f->plan->options;
     const struct heft_input_list *list = f->plan->list;
     const uint64_t total = heft_input_list_streams(list) ? 0 : heft_input_list_bytes(list);
 
-    return !o->progress || o->progress(o->progress_ctx, f->before + read, total) ||
+    return !o->progress || o->progress(o->progress_ctx, done, total) ||
            heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
 }
 
@@ -237,7 +251,7 @@ static bool read_plain(struct front *f, struct heft_input_text *in, struct heft_
 
         if (!room_for(f, NULL, &to, &room, err) ||
             !heft_text_read(in, to, (size_t)heft_min_u64(room, READ), &n, err) ||
-            !report_progress(f, in->bytes.read, err))
+            !report_progress(f, bytes_read(f), err))
             return false;
         if (is_begin && done == 0 && !f->plan->sum.looks_like)
             f->plan->sum.looks_like = heft_text_lookalike((struct heft_bytes){to, n});
@@ -271,7 +285,8 @@ static bool reject_line(void *ctx, const struct heft_error *why, struct heft_err
     const struct heft_encode_options *o = &f->plan->options;
 
     f->plan->sum.rejected++;
-    return !o->rejected || o->rejected(o->rejected_ctx, f->path, f->lines->line, why->text) ||
+    return !o->rejected ||
+           o->rejected(o->rejected_ctx, f->path, heft_json_lines_number(f->lines), why->text) ||
            heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
 }
 
@@ -298,12 +313,35 @@ static size_t skip_lines(struct front *f, uint8_t *text, size_t n)
     return n - skip;
 }
 
+/* Number of lines before the part's first one in its file; 0 if the file cannot be read. */
+static uint64_t count_lines(void *ctx)
+{
+    const struct front *f = ctx;
+    uint8_t some[4096];
+    struct heft_input_bytes in;
+    struct heft_error unread = {0};
+    uint64_t lines = 0, left = begin_of(f);
+    size_t n = 1;
+
+    if (!heft_input_open(&in, f->path, (struct heft_input_asked){0}, &unread))
+        return 0;
+    for (; left > 0 && n > 0; left -= n) {
+        if (!heft_input_read(&in, some, (size_t)heft_min_u64(sizeof some, left), &n, &unread))
+            break;
+        for (size_t i = 0; i < n; i++)
+            lines += some[i] == '\n';
+    }
+    heft_input_close(&in);
+    return lines;
+}
+
 static bool read_lines(struct front *f, struct heft_input_text *in, struct heft_error *err)
 {
     struct heft_json_lines lines = {.key = heft_str_of(f->plan->options.jsonl_key),
                                     .replace = f->plan->options.replace,
                                     .document = put_document,
                                     .reject = f->plan->options.skip ? reject_line : NULL,
+                                    .count_before = begin_of(f) > 0 ? count_lines : NULL,
                                     .ctx = f,
                                     .offset = f->at,
                                     .line = f->line_number};
@@ -318,7 +356,7 @@ static bool read_lines(struct front *f, struct heft_input_text *in, struct heft_
 
         note_place(f);
         ok = heft_json_lines_room(&lines, &to, &room, err) &&
-             heft_text_read(in, to, room, &n, err) && report_progress(f, in->bytes.read, err);
+             heft_text_read(in, to, room, &n, err) && report_progress(f, bytes_read(f), err);
         kept = ok ? skip_lines(f, to, n) : 0;
         ok = ok && ((n > 0 && kept == 0) || heft_json_lines_put(&lines, kept, err));
     }
@@ -331,7 +369,23 @@ static bool go_on(void *ctx, struct heft_error *err)
 {
     struct front *f = ctx;
 
-    return report_progress(f, f->in ? f->in->bytes.read : 0, err);
+    return report_progress(f, bytes_read(f), err);
+}
+
+/* Goes to where the earlier run or the part begins, and ends the input where the part does. */
+static bool seek_begin(struct front *f, struct heft_input_text *in, struct heft_error *err)
+{
+    const bool is_last = f->item + 1 == heft_input_list_count(f->plan->list);
+    const uint64_t begin = begin_of(f), end = is_last ? f->plan->part.end : UINT64_MAX;
+
+    in->bytes.size = heft_min_u64(in->bytes.size, end);
+    if (!f->goes_on && (begin > 0 || end < UINT64_MAX)) {
+        f->older = (struct base){heft_text_place(in), begin};
+        f->older.place.offset = f->at = begin;
+        f->older.place.begun |= begin > 0;
+        return heft_text_seek(in, &f->older.place, err);
+    }
+    return !f->goes_on || heft_text_seek(in, &f->older.place, err);
 }
 
 static bool read_text(struct front *f, struct heft_error *err)
@@ -342,12 +396,12 @@ static bool read_text(struct front *f, struct heft_error *err)
     if (!heft_text_open(&in, f->path, &f->plan->text, (struct heft_input_asked){go_on, f}, err))
         return false;
     f->in = &in;
-    ok = (!f->goes_on || heft_text_seek(&in, &f->older.place, err)) &&
+    ok = seek_begin(f, &in, err) &&
          (f->plan->options.jsonl_key ? read_lines(f, &in, err) : read_plain(f, &in, err));
+    f->before = bytes_read(f);
     f->in = NULL;
     f->older = (struct base){0};
     f->at = f->line_number = 0;
-    f->before += in.bytes.read;
     heft_text_close(&in);
     return ok;
 }
@@ -412,7 +466,7 @@ bool heft_encode_inputs(struct heft_encoding *plan, struct heft_encode_pipeline 
 
     if (plan->resume.place.n > 0 && !load_place(&f, err))
         return heft_error_file(err, plan->resume.path);
-    ok = report_progress(&f, f.saved - f.before, err) && take_inputs(&f, err) &&
+    ok = report_progress(&f, f.saved, err) && take_inputs(&f, err) &&
          (!plan->accumulates || f.characters == 0 || end_unit(&f, err));
     plan->sum.bytes = f.before;
     heft_buf_release(&f.kept);

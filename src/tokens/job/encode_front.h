@@ -37,6 +37,7 @@ struct heft_encoding {
     struct heft_arena mem;
     const char *output; /* path of the output, with its extension */
     struct heft_input_list *list;
+    struct heft_input_part part; /* of the inputs in the list */
     size_t n_words;
     uint64_t *word_tokens;
     unsigned width;   /* bytes of an id: 2 or 4 */

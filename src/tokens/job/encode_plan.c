@@ -5,6 +5,7 @@
 #include "base/sized.h"
 
 #define CHECKPOINT ((uint64_t)256 << 20)
+#define PARTS      ((uint64_t)1 << 20) /* most parts of a run */
 #define WINDOW     ((uint64_t)1 << 24) /* most ids of a window, which is in memory */
 
 /* "." and ".." are directories without a trailing slash, too. */
@@ -201,6 +202,38 @@ static bool check_window(struct heft_encoding *e, struct heft_error *err)
                      o->window, o->stride, WINDOW);
 }
 
+/* A part must not depend on the documents of others. */
+static bool check_part(struct heft_encoding *e, struct heft_error *err)
+{
+    const struct heft_encode_options *o = &e->options;
+
+    if (o->part_count == 0 && o->part_index == 0)
+        return true;
+    if (o->part_index < 1 || o->part_index > o->part_count || o->part_count > PARTS)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "part %" PRIu64 " of %" PRIu64 ": expected 1 to %" PRIu64, o->part_index,
+                         o->part_count,
+                         o->part_count && o->part_count < PARTS ? o->part_count : PARTS);
+    if (e->format == &heft_tokens_npz)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "option part: npz has arrays of option combine characters, which continue "
+                         "in the next part; use another format");
+    if (e->accumulates)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "option part requires option eot id or none: as text, " HEFT_END_OF_TEXT
+                         " is encoded together with the documents");
+    if (o->shard_tokens > 0 || o->val_fraction > 0 || o->window > 0)
+        return heft_fail(
+            err, HEFT_USAGE, HEFT_NO_OFFSET,
+            "option part cannot be combined with option shard_tokens, option "
+            "val_fraction or option window: they count tokens or documents of all parts");
+    e->part = (struct heft_input_part){.index = o->part_index,
+                                       .count = o->part_count,
+                                       .has_lines = o->jsonl_key &&
+                                                    e->text.encoding.charset == HEFT_CHARSET_UTF8};
+    return true;
+}
+
 static bool check_tokenizer(struct heft_encoding *e, struct heft_error *err)
 {
     const char *name = e->options.tokenizer;
@@ -229,8 +262,8 @@ static bool check_options(struct heft_encoding *e, struct heft_error *err)
     if (o->encoding && !heft_charset_of(o->encoding, &e->text.encoding, err))
         return false;
     return (!o->output || choose_format(e, err)) && choose_separator(e, err) &&
-           check_lengths(e, err) && check_window(e, err) && check_tokenizer(e, err) &&
-           choose_width(e, err);
+           check_lengths(e, err) && check_window(e, err) && check_part(e, err) &&
+           check_tokenizer(e, err) && choose_width(e, err);
 }
 
 static bool find_arrays(struct heft_encoding *e, struct heft_error *err)
@@ -248,6 +281,15 @@ static bool find_arrays(struct heft_encoding *e, struct heft_error *err)
     return ok;
 }
 
+static bool cut_inputs(struct heft_encoding *e, struct heft_error *err)
+{
+    if (heft_input_list_streams(e->list))
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "option part: an input that can only be read once cannot be cut; use "
+                         "regular files");
+    return heft_input_list_cut(&e->list, &e->part, err);
+}
+
 static bool find_inputs(struct heft_encoding *e, const char *const *inputs, size_t n,
                         struct heft_error *err)
 {
@@ -261,6 +303,8 @@ static bool find_inputs(struct heft_encoding *e, const char *const *inputs, size
     for (size_t i = 0; i < n; i++)
         if (!heft_input_list_add(e->list, inputs[i], (uint32_t)i, &how, err))
             return false;
+    if (e->part.count > 0 && !cut_inputs(e, err))
+        return false;
     e->sum.inputs = heft_input_list_count(e->list);
     return find_arrays(e, err);
 }
@@ -278,6 +322,7 @@ struct heft_encoding *heft_encode_plan(const struct heft_vocab *v, const char *c
     if (!e)
         return NULL;
     e->v = v;
+    e->part.end = UINT64_MAX;
     if (!HEFT_TAKE(heft_encode_options, &e->options, options, err)) {
         heft_encode_free(e);
         return NULL;

@@ -73,6 +73,8 @@ static void put_options(const struct heft_encoding *e, struct heft_buf *to)
                     e->v->end, o->special, lengths_slash ? lengths_slash + 1 : lengths,
                     o->tokenizer ? o->tokenizer : "");
     heft_buf_printf(to, " window %" PRIu64 " %" PRIu64, o->window, o->stride);
+    heft_buf_printf(to, " part %" PRIu64 "/%" PRIu64 " %" PRIu64 " %" PRIu64, e->part.index,
+                    e->part.count, e->part.begin, e->part.end);
     heft_buf_printf(to, " encoding %d shard %" PRIu64 " share %s vocabulary %" PRIx64 " words %zu",
                     (int)e->text.encoding.charset, o->shard_tokens, share, mark_of_vocab(e->v),
                     e->n_words);
