@@ -3,6 +3,7 @@ are skipped."""
 
 import json
 import pathlib
+import random
 
 import numpy
 
@@ -79,9 +80,61 @@ def lengths(suite, folder):
             suite.equal(int(ran.out), len(ids), f"lengths: {text[:20]!r}")
 
 
+def plant(rng, folder):
+    """Files of JSON lines of very different sizes; some lines are long, some files end without a newline."""
+    paths = []
+    for number in range(rng.randrange(1, 7)):
+        lines = [json.dumps({"t": "word \u4e2d " * rng.choice((0, 1, 3, 400)) + str(at)}, ensure_ascii=rng.random() < 0.5)
+                 for at in range(rng.choice((0, 1, 5, 60)))]
+        paths.append(folder / f"{number}.jsonl")
+        paths[-1].write_text("\n".join(lines) + rng.choice(("", "\n", "\r\n")), "utf-8", newline="")
+    return paths
+
+
+def parts(suite, folder):
+    """The parts of a run, joined, are the run."""
+    rng = random.Random(11)
+    for turn in range(24):
+        here = folder / str(turn)
+        here.mkdir()
+        paths, count = plant(rng, here), rng.choice((1, 2, 3, 7, 30))
+        form, eot = rng.choice(("bin", "npy", "llmc", "ids", "megatron", "ds")), rng.choice(("id", "none"))
+        words = ["--format", form, "--eot", eot, *paths]
+        if not all(encode(suite, f"parts {turn}", *words, "--part", f"{k + 1}/{count}", "-o", here / f"p{k}.bin")
+                   for k in range(count)) or not encode(suite, f"whole {turn}", *words, "-o", here / "whole.bin"):
+            continue
+        ran = heft("join", *(here / f"p{k}.bin" for k in range(count)), "--format", form, "-o", here / "all.bin")
+        suite.check(ran.status == 0, f"join {turn}", ran.line)
+        for whole in here.glob("whole.*"):
+            joined = here / whole.name.replace("whole", "all")
+            suite.check(joined.exists() and joined.read_bytes() == whole.read_bytes(), f"{turn}: {whole.name} of {form}")
+
+
+def megatron_reads(suite, folder):
+    """A joined pair, read by IndexedDataset."""
+    try:
+        from megatron.core.datasets.indexed_dataset import IndexedDataset
+    except ImportError:
+        suite.skip("megatron-core: not installed")
+        return
+    texts = [text for text in TEXTS if text]
+    lines = lines_of(folder, texts)
+    for k in 1, 2, 3:
+        encode(suite, f"part {k}", lines, "--format", "megatron", "--part", f"{k}/3", "-o", folder / f"m{k}")
+    ran = heft("join", *(folder / f"m{k}.idx" for k in (1, 2, 3)), "--format", "megatron", "-o", folder / "all")
+    encode(suite, "ds", lines, "--eot", "none", "-o", folder / "all.ds")
+    if suite.check(ran.status == 0, "join", ran.line):
+        documents = documents_of(folder / "all.ds", folder / "all.ds.index", "<u2")
+        dataset = IndexedDataset(str(folder / "all"))
+        suite.equal(len(dataset), len(texts), "IndexedDataset: sequences")
+        suite.equal(dataset.document_indices.tolist(), list(range(len(texts) + 1)), "IndexedDataset: documents")
+        for at, ids in enumerate(documents):
+            suite.equal(dataset[at].tolist(), ids.tolist(), f"IndexedDataset: sequence {at}")
+
+
 def run(folder):
     suite = Suite("token files of other programs")
-    for part in datatrove_writes, datatrove_reads, lengths:
+    for part in datatrove_writes, datatrove_reads, lengths, parts, megatron_reads:
         here = folder / part.__name__
         here.mkdir()
         part(suite, here)

@@ -13,6 +13,8 @@ import pickle
 import random
 import resource
 import shutil
+import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -501,6 +503,20 @@ class Arrow(unittest.TestCase):
         for wrong in (pa.array([1, 2]), pa.array(["a"]).dictionary_encode(), pa.array([["a"]])):
             with self.assertRaises(TypeError):
                 self.enc.encode_arrow(wrong)
+
+    def test_parquet(self):
+        """examples/encode_parquet.py: row groups, nulls, types of the column; the other columns stay."""
+        import pyarrow.parquet
+        example = pathlib.Path(__file__).resolve().parents[2] / "examples" / "encode_parquet.py"
+        with tempfile.TemporaryDirectory() as folder:
+            work = pathlib.Path(folder)
+            for kind in (self.pa.string(), self.pa.large_string()):
+                table = self.pa.table({"n": range(150), "text": self.pa.array(self.texts, kind)})
+                pyarrow.parquet.write_table(table, work / "in.parquet", row_group_size=40)
+                subprocess.run([sys.executable, example, work / "in.parquet", work / "out"], check=True)
+                found = pyarrow.parquet.read_table(work / "out" / "in.parquet")
+                self.assertEqual(found["ids"].to_pylist(), self.ids)
+                self.assertEqual(found.drop_columns("ids"), table)
 
     def test_memory_is_released(self):
         array = self.pa.array(["some text " * 20] * 2000)

@@ -82,8 +82,11 @@ static bool check_stranger(struct heft_input_bytes *in, struct heft_bytes head,
     in->is_known = true;
     return !stranger ||
            heft_fail(err, HEFT_UNSUPPORTED, 0,
-                     "%s; expected text, JSON lines or .npz, uncompressed or as .gz or .zst",
-                     stranger);
+                     "%s; expected text, JSON lines or .npz, uncompressed or as .gz or .zst%s",
+                     stranger,
+                     heft_stranger_is_table(stranger)
+                         ? "; pyarrow turns it into JSON lines (heft-encode(1), PARQUET)"
+                         : "");
 }
 
 /* Whether a .gz or .zst file is shorter than the four bytes that identify it. */

@@ -38,6 +38,11 @@ const char *heft_stranger(struct heft_bytes head)
     return is_sentencepiece(head) ? "a SentencePiece model" : NULL;
 }
 
+bool heft_stranger_is_table(const char *stranger)
+{
+    return strstr(stranger, "Parquet") || strstr(stranger, "Arrow");
+}
+
 /* Whether the first line and, if there is one, the second begin with {"key": … */
 static bool is_json_lines(struct heft_bytes head)
 {
