@@ -141,6 +141,8 @@ static void test_damaged_merges(void **unused)
 
 static const struct damaged IDS[] = {
     {"\"ab\":255", HEFT_MALFORMED, 0, "id 255 belongs to another token"},
+    {"\"\xE2\x82\xAC\":256,\"\xE2\x82\xAC\":257", HEFT_MALFORMED, 10,
+     "a token has id 256 and id 257"},
     {"\"a\":256", HEFT_MALFORMED, 0, "a token has id 64 and id 256"},
     {"\"ab\":-1", HEFT_MALFORMED, 5, "not a non-negative integer"},
     {"\"ab\":1.5", HEFT_MALFORMED, 5, "not a non-negative integer"},
@@ -593,7 +595,7 @@ static struct heft_vocab *make_pickle(struct heft_error *err)
 }
 static struct heft_vocab *make_pipeline(struct heft_error *err)
 {
-    return heft_vocab_open(FAMILIES "deepseek-coder.tokenizer.json", err);
+    return heft_vocab_open(FAMILIES "gpt-neox.tokenizer.json", err);
 }
 static struct heft_vocab *make_stated(struct heft_error *err)
 {

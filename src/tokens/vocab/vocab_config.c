@@ -94,7 +94,7 @@ static bool is_followed(const struct config *c, size_t class)
     const char *const family = class < HEFT_COUNT(CLASSES) ? CLASSES[class].family : NULL;
 
     return class < HEFT_COUNT(CLASSES) &&
-           (!c->is_pair || !family || !c->r->v->family || strcmp(family, c->r->v->family) == 0);
+           (!family || !c->r->v->family || strcmp(family, c->r->v->family) == 0);
 }
 
 static bool read_class(struct config *c, enum heft_json_token token)

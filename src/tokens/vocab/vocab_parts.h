@@ -38,6 +38,7 @@ struct heft_vocab_reading {
     const struct heft_vocab_options *how; /* options of the caller; NULL: defaults */
     enum heft_vocab_form form;            /* form of a list of merges */
     struct heft_vocab_ids ids;            /* token → id */
+    struct heft_strmap foreign;           /* tokens that no merge makes → id */
     struct heft_strmap added;             /* added_tokens of a tokenizer.json */
     uint32_t least_special;               /* lowest id of a special token */
     bool is_unproven;                     /* texts are refused only for want of a pattern */

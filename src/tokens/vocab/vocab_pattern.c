@@ -191,8 +191,9 @@ bool heft_vocab_judge(struct heft_vocab_reading *r, enum heft_vocab_form form,
     r->v->unicode = "16.0";
     if (r->how && r->how->pattern)
         return judge_stated(r, form);
-    if (known)
-        return heft_vocab_take_family(r, heft_family_named(known->family));
+    if (known) /* merges of GPT-2 are a file of tokenizers, ranks one of tiktoken */
+        return heft_vocab_take_family(
+            r, heft_family_named(form == HEFT_FORM_MERGES ? "gpt2" : known->family));
     if (form == HEFT_FORM_ORIGINAL)
         return judge_original(r);
     r->is_unproven = true;

@@ -127,13 +127,12 @@ static bool place_token(struct heft_vocab_reading *r, struct heft_listed *item, 
         r->least_special = item->id < r->least_special ? item->id : r->least_special;
         if (heft_str_is(token, HEFT_END_OF_TEXT))
             v->end = item->id;
-        return true;
     }
-    if (!heft_vocab_ids_add(&r->ids, item->id, &found, r->err))
-        return false;
-    return found == HEFT_MAP_NONE ||
-           heft_fail(r->err, HEFT_MALFORMED, item->where,
-                     "a token has id %" PRIu32 " and id %" PRIu32, found, item->id);
+    return (item->is_special ? heft_strmap_add(&r->foreign, token, item->id, &found, r->err)
+                             : heft_vocab_ids_add(&r->ids, item->id, &found, r->err)) &&
+           (found == HEFT_MAP_NONE ||
+            heft_fail(r->err, HEFT_MALFORMED, item->where,
+                      "a token has id %" PRIu32 " and id %" PRIu32, found, item->id));
 }
 
 bool heft_vocab_place_bytes(struct heft_vocab_reading *r)
