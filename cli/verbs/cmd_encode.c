@@ -9,6 +9,7 @@
 
 #include <heft/tokens.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +54,8 @@ static bool part_of(const struct options *options, uint64_t *index, uint64_t *co
            usage_error(err, "--part %s: expected K/N, such as 1/4", text);
 }
 
-/* Writes one line of JSON for each skipped line. */
+/* Writes one line of JSON for each skipped line, at once: the output must not get its name if the list
+ * cannot be written. */
 static bool put_reject(void *ctx, const char *file, uint64_t line, const char *reason)
 {
     struct out *const out = ctx;
@@ -65,7 +67,20 @@ static bool put_reject(void *ctx, const char *file, uint64_t line, const char *r
     json_member_text(out, "reason", reason);
     json_close(out, '}');
     out_char(out, '\n');
+    out_flush(out);
     return out->error == 0;
+}
+
+/* Reports why the list of rejected lines could not be written, instead of the stop that follows. */
+static bool fail_rejects(const struct options *options, const struct out *rejects,
+                         struct heft_error *err)
+{
+    if (rejects && rejects->error) {
+        *err = (struct heft_error){0};
+        errno = rejects->error;
+        system_error(err, options->rejects, "cannot write");
+    }
+    return false;
 }
 
 /* Whether tokens go to standard output; then nothing else may be printed there. */
@@ -398,7 +413,7 @@ static bool encode_to(const struct options *options, struct out *out, const stru
             print_written(options, out, e, progress);
     }
     heft_encode_free(e);
-    return fine;
+    return fine || fail_rejects(options, rejects, err);
 }
 
 static bool check_rejects(const struct options *options, struct heft_error *err)

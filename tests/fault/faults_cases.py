@@ -190,7 +190,7 @@ def tokens(build, work):
     with_vocabulary = ["--vocab", VOCABULARY]
     yield Case("count", "text", ["count", text, *with_vocabulary])
     yield Case("count", "pipe", ["count", "-", *with_vocabulary], stdin=text)
-    for form in ("npz", "npy", "bin", "llmc", "megatron", "ids"):
+    for form in ("npz", "npy", "bin", "llmc", "megatron", "ids", "ds"):
         place = {"megatron": "out.bin", "ids": "out.ids", "llmc": "out.bin"}.get(form, f"out.{form}")
         words = ["encode", text, "-o", place, "--format", form, *with_vocabulary, "-q"]
         files = written(build, work, ["encode", lines, *words[2:]])
@@ -201,14 +201,17 @@ def tokens(build, work):
         for name, data in files.items():
             (work / f"ids-{form}" / name).write_bytes(data)
         ids = work / f"ids-{form}" / place
+        if form != "npz":
+            yield Case("join", form, ["join", ids, ids, "-o", place, "--format", form, "-q"], writes=True)
+            yield Case("join", form, ["join", ids, ids, "-o", place, "--format", form, "-q", "-f"], files, writes=True)
         yield Case("decode", form, ["decode", ids, *with_vocabulary])
         yield Case("decode", form, ["decode", ids, "-o", "text", "-f", "-q", *with_vocabulary], {"text": b"old"}, writes=True)
         yield Case("info", form, ["info", ids, "-q"])
         yield Case("explain", form, ["explain", ids, "-q"])
-    more = ["--jsonl", "t", "--eot", "id", "--errors", "skip", "--rejects", "rejects", "--lengths", "lengths"]
+    more = ["--jsonl", "t", "--eot", "id", "--errors", "skip", "--lengths", "lengths"]
     yield Case("encode", "jsonl", ["encode", lines, "-o", "out.bin", *more, *with_vocabulary, "-q"], writes=True)
     yield Case("encode", "jsonl", ["encode", lines, "-o", "out.bin", *more, *with_vocabulary, "-q", "-f"],
-               {"out.bin": b"old", "rejects": b"old", "lengths": b"old"}, writes=True)
+               {"out.bin": b"old", "lengths": b"old"}, writes=True)
     yield Case("encode", "pipe", ["encode", "-", "-o", "-", "--format", "bin", *with_vocabulary, "-q"], stdin=text)
     trained = ["train", text, "-o", "vocabulary", "--vocab-size", "270", "-q"]
     yield Case("train", "new", trained, writes=True)
