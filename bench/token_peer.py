@@ -5,6 +5,7 @@ Answers with seconds and the number of ids (tests/interop/answer.py). Runs insid
 tests/interop/requirements-tokens.txt.
 """
 
+import base64
 import ctypes
 import functools
 import json
@@ -34,12 +35,21 @@ def setup(library, vocab, store):
     lib.heft_vocab_open.argtypes = [ctypes.c_char_p, ctypes.c_void_p]
     lib.heft_encoder_new.argtypes = [ctypes.c_void_p] * 3
     lib.heft_encoder_free.argtypes = [ctypes.c_void_p]
+    lib.heft_vocab_close.argtypes = [ctypes.c_void_p]
     lib.heft_encode.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p,
                                 ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p]
     lib.heft_encode.restype = ctypes.c_bool
     HOME.update(lib=lib, folder=pathlib.Path(vocab), store=pathlib.Path(store), error=HeftError())
     HOME["vocab"] = lib.heft_vocab_open(str(HOME["folder"] / "vocab.bpe").encode(),
                                         ctypes.byref(HOME["error"]))
+    return {"ok": bool(HOME["vocab"])}
+
+
+def family(path, scheme, pattern):
+    """The vocabulary of a rank file in place of GPT-2's, until `setup` is called again."""
+    old, HOME["vocab"] = HOME["vocab"], HOME["lib"].heft_vocab_open(path.encode(), ctypes.byref(HOME["error"]))
+    HOME["lib"].heft_vocab_close(old)
+    HOME.update(ranks=path, scheme=scheme, pattern=pattern)
     return {"ok": bool(HOME["vocab"])}
 
 
@@ -110,7 +120,8 @@ class Heft:
 class Gigatoken:
     def __init__(self):
         import gigatoken
-        self.coder = gigatoken.Tokenizer(tokenizer_json())
+        self.coder = (gigatoken.Tokenizer.from_tiktoken(HOME["ranks"], pretokenizer=HOME["scheme"])
+                      if "ranks" in HOME else gigatoken.Tokenizer(tokenizer_json()))
 
     def encode(self, text):
         return len(self.coder.encode(text))
@@ -119,6 +130,11 @@ class Gigatoken:
 class Tiktoken:
     def __init__(self):
         import tiktoken
+        if "ranks" in HOME:
+            lines = pathlib.Path(HOME["ranks"]).read_bytes().splitlines()
+            ranks = {base64.b64decode(token): int(rank) for token, rank in map(bytes.split, lines)}
+            self.coder = tiktoken.Encoding("ranks", pat_str=HOME["pattern"], mergeable_ranks=ranks, special_tokens={})
+            return
         to_byte = alphabet()
         ranks = {bytes(to_byte[c] for c in token): number for token, number in names().items()}
         self.coder = tiktoken.Encoding("gpt2", pat_str=PATTERN, mergeable_ranks=ranks,
@@ -230,6 +246,16 @@ def script(path, out):
     return {"seconds": time.perf_counter() - start}
 
 
+def load(path):
+    """Opens a vocabulary and makes an encoder."""
+    lib, error = HOME["lib"], ctypes.byref(HOME["error"])
+    start = time.perf_counter()
+    vocab = lib.heft_vocab_open(path.encode(), error)
+    seconds = time.perf_counter() - start
+    lib.heft_vocab_close(vocab)
+    return {"seconds": seconds, "ok": bool(vocab)}
+
+
 def has(who):
     try:
         KINDS[who]()
@@ -238,7 +264,7 @@ def has(who):
     return {"ok": True}
 
 
-TASKS = {task.__name__: task for task in (setup, first, warm, batch, script, has, baseline)}
+TASKS = {task.__name__: task for task in (setup, family, first, warm, batch, script, load, has, baseline)}
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import texts
 import views
 from measure import (HEFT, LIBRARY, ROOT, STORE, Pace, Peer, alternate, bytes_of, command, environment,
-                     median)
+                     median, text_of)
 
 
 def vocabulary():
@@ -68,6 +68,50 @@ def part_tokens(table, quick):
             if has(table, peer, "gigatoken"):
                 both(table, peer, kind, path, 3 if quick else 7)
         slow_peers(table, peer, quick)
+
+
+CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+REST = r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+CL100K = rf"{CONTRACTION}|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}{{1,3}}|{REST}"
+UPPER, LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+O200K = (rf"[^\r\n\p{{L}}\p{{N}}]?{UPPER}*{LOWER}+{CONTRACTION}?|[^\r\n\p{{L}}\p{{N}}]?{UPPER}+{LOWER}*{CONTRACTION}?|"
+         r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+# name: package of scripts/samples, file, gigatoken's name of the pattern, the pattern
+FAMILIES = {"cl100k": ("bpe-openai", "cl100k_base.tiktoken", "cl100k", CL100K),
+            "o200k": ("bpe-openai", "o200k_base.tiktoken", "o200k", O200K),
+            "Llama 3": ("llama-models", "llama3.tiktoken", "cl100k", CL100K),
+            "Qwen": ("dashscope", "qwen.tiktoken", "qwen2", CL100K.replace("{1,3}", ""))}
+
+
+def part_families(table, quick):
+    """encode: cl100k, o200k, Llama 3, Qwen on English, code, Chinese and Japanese: first pass, against its peers"""
+    for name, (package, file, scheme, pattern) in FAMILIES.items():
+        path = ROOT / "build" / "samples" / package / file
+        if not path.exists():
+            table.skip(f"encode, {name}", f"it is not there; scripts/samples {package}")
+            continue
+        with ready() as peer:
+            if not peer.ask("family", path=str(path), scheme=scheme, pattern=pattern)["ok"]:
+                raise RuntimeError(f"heft cannot open {path}")
+            one_family(table, peer, name, path, quick)
+
+
+def one_family(table, peer, name, vocabulary_path, quick):
+    for kind, make in texts.ALL.items():
+        try:
+            text = make(16 * 10**6)
+        except texts.Missing as reason:
+            table.skip(f"encode, {name}, {kind}", reason)
+            continue
+        for who, wanted, rounds in (("gigatoken", 1.2, 3 if quick else 7), ("tiktoken", 5, 1 if quick else 2)):
+            if not has(table, peer, who):
+                continue
+            mine, theirs = alternate(rounds, lambda: peer.ask("first", who="heft", path=str(text)),
+                                     lambda who=who: peer.ask("first", who=who, path=str(text)))
+            compare(table, f"encode 16 MB, {kind}, {name}, first pass, in process", who, text.stat().st_size, mine,
+                    theirs, wanted)
+    seconds = median([peer.ask("load", path=str(vocabulary_path))["seconds"] for _ in range(7)])
+    table.below(f"open {vocabulary_path.name}", seconds, 0.030, text_of)
 
 
 def part_documents(table, quick):

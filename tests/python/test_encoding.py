@@ -366,7 +366,7 @@ class Files(unittest.TestCase):
 
     def test_wrong_pattern(self):
         with self.assertRaises(ValueError):
-            heft.from_file(SMALL, pattern="cl100k")
+            heft.from_file(SMALL, pattern="gpt5")
 
     def test_notes_are_warnings(self):
         shutil.copy(SMALL / "tokenizer.json", self.folder)

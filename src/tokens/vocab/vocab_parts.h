@@ -31,6 +31,7 @@ enum heft_vocab_form {
 struct heft_vocab_known {
     const char *family;    /* name of its split pattern */
     bool ends_behind_last; /* <|endoftext|> has the lowest free id */
+    const char *same_ids;  /* family whose pattern gives the same ids, and is faster; NULL: none */
 };
 
 struct heft_vocab_reading {

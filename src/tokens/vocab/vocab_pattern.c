@@ -185,15 +185,27 @@ static bool judge_stated(struct heft_vocab_reading *r, enum heft_vocab_form form
     return true;
 }
 
+/* Merges of GPT-2 are a file of tokenizers, ranks one of tiktoken. */
+static bool take_known(struct heft_vocab_reading *r, enum heft_vocab_form form,
+                       const struct heft_vocab_known *known)
+{
+    const char *const family = form == HEFT_FORM_MERGES ? "gpt2" : known->family;
+
+    if (!heft_vocab_take_family(r, heft_family_named(known->same_ids ? known->same_ids : family)))
+        return false;
+    if (known->same_ids)
+        r->v->family = known->family;
+    return true;
+}
+
 bool heft_vocab_judge(struct heft_vocab_reading *r, enum heft_vocab_form form,
                       const struct heft_vocab_known *known)
 {
     r->v->unicode = "16.0";
     if (r->how && r->how->pattern)
         return judge_stated(r, form);
-    if (known) /* merges of GPT-2 are a file of tokenizers, ranks one of tiktoken */
-        return heft_vocab_take_family(
-            r, heft_family_named(form == HEFT_FORM_MERGES ? "gpt2" : known->family));
+    if (known)
+        return take_known(r, form, known);
     if (form == HEFT_FORM_ORIGINAL)
         return judge_original(r);
     r->is_unproven = true;
