@@ -1,8 +1,8 @@
 /* pretokens.c: chains of pre-tokenizers.
  *
- * The usual chain is one pattern that matches everywhere: its words are found by word_rows.c. For
- * all others, division descends: each piece of a step is divided by the next one, and the pieces of
- * the last step are the pre-tokens. */
+ * The usual chain is one pattern: its words are found by word_rows.c. For others, division descends:
+ * each piece of a step is divided by the next one, and the pieces of the last step are the
+ * pre-tokens. */
 #include "tokens/split/pretokens.h"
 
 #include "tokens/split/pretoken_pieces.h"
@@ -45,11 +45,12 @@ static bool compile_step(struct heft_piece_step *out, const struct heft_pretoken
     return out->splitter;
 }
 
-static bool is_plain_step(const struct heft_piece_step *step)
+/* Whether the pieces of a step are the words of its rows. */
+static bool has_rows(const struct heft_piece_step *step)
 {
     return step->splitter->rows.ascii &&
            (step->behavior == HEFT_BEHAVIOR_ISOLATED ||
-            (step->behavior == HEFT_BEHAVIOR_REMOVED && step->invert));
+            (step->behavior == HEFT_BEHAVIOR_REMOVED && step->invert && step->splitter->is_total));
 }
 
 struct heft_pretokens *heft_pretokens_new(const struct heft_pretokens_step *steps, size_t n,
@@ -65,7 +66,7 @@ struct heft_pretokens *heft_pretokens_new(const struct heft_pretokens_step *step
     for (; ok && p->n < n; p->n++)
         ok = compile_step(&p->steps[p->n], &steps[p->n], unicode, err);
     if (ok) {
-        p->is_plain = n == 1 && is_plain_step(&p->steps[0]);
+        p->is_plain = n == 1 && has_rows(&p->steps[0]);
         return p;
     }
     heft_pretokens_free(p);
@@ -98,6 +99,17 @@ static bool emit(struct division *d, size_t end, bool is_dropped)
     return true;
 }
 
+/* Divides text[at, end) by the last step, whose words are those of its rows. is_last as below. */
+static bool divide_by_rows(struct division *d, size_t at, size_t end, bool is_last)
+{
+    uint32_t *const starts = d->starts + d->n_starts - 1;
+
+    d->n_starts += heft_word_rows_scan(d->p->steps[d->p->n - 1].splitter, d->text, end, at, is_last,
+                                       starts, d->room - d->n_starts + 1) -
+                   1;
+    return d->starts[d->n_starts - 1] == end;
+}
+
 /* Divides text[at, end) by the steps from `step` on. is_last: the stretch ends at `end`. Returns
  * false if more text or more room is needed. */
 static bool divide(struct division *d, size_t step, size_t at, size_t end, bool is_last)
@@ -107,6 +119,8 @@ static bool divide(struct division *d, size_t step, size_t at, size_t end, bool 
 
     if (step == d->p->n)
         return is_last && emit(d, end, false);
+    if (step == d->p->n - 1 && has_rows(&d->p->steps[step]))
+        return divide_by_rows(d, at, end, is_last);
     while (at < end) {
         const struct heft_piece piece = d->ends[step] > at
                                             ? (struct heft_piece){.end = d->ends[step]}

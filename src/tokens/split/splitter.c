@@ -87,8 +87,7 @@ static bool finish_tables(struct heft_splitter *s, struct heft_error *err)
         find_strangers(s, begins_match, visited, stack);
     ok = ok && heft_linear_time_check(&s->automaton, &s->needs_runs, err) &&
          heft_cut_points_init(&s->cuts, &s->automaton, begins_match, err) &&
-         (!s->is_total || s->needs_runs ||
-          heft_word_rows_init(&s->rows, &s->automaton, &s->symbols, err));
+         (s->needs_runs || heft_word_rows_init(&s->rows, &s->automaton, &s->symbols, err));
     heft_free(visited);
     heft_free(stack);
     return ok;

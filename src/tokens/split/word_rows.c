@@ -1,15 +1,16 @@
-/* word_rows.c: tables and scanner of patterns that match everywhere. */
+/* word_rows.c: tables and scanner of words. */
 #include "tokens/split/word_rows.h"
 
 #include "base/endian.h"
+#include "tokens/split/splitter.h"
 #include "tokens/split/splitter_tables.h"
 
 #define ROW   128 /* entries */
 #define START (HEFT_AUTOMATON_START * ROW)
 
-#define SHORT  512  /* bytes that are worth being read in two parts */
-#define LONG   8192 /* bytes that are read in two parts at a time */
-#define WIDEST 4    /* bytes of a character */
+#define SHORT 128  /* bytes that are worth being read in two parts */
+#define LONG  8192 /* bytes that are read in two parts at a time */
+#define SLACK 8    /* entries beyond one a byte: the last character, a gap */
 
 static struct heft_row_entry entry_of(const struct heft_automaton *automaton, unsigned state,
                                       unsigned symbol)
@@ -21,8 +22,8 @@ static struct heft_row_entry entry_of(const struct heft_automaton *automaton, un
     if (HEFT_STEP_TO(step) != HEFT_AUTOMATON_DEAD)
         return (struct heft_row_entry){(uint16_t)(HEFT_STEP_TO(step) * ROW),
                                        ends ? HEFT_ROWS_MARK : 0};
-    if (!ends)
-        return (struct heft_row_entry){0};
+    if (!ends || HEFT_STEP_TO(begin) == HEFT_AUTOMATON_DEAD)
+        return (struct heft_row_entry){0, ends ? HEFT_ROWS_MARK : 0};
     return (struct heft_row_entry){(uint16_t)(HEFT_STEP_TO(begin) * ROW),
                                    HEFT_ROWS_MARK | HEFT_ROWS_WORD};
 }
@@ -63,6 +64,9 @@ struct scan {
     size_t n_starts;
     size_t at, last; /* reading position; latest end of a match that began at the last start */
     size_t row;      /* that of the state */
+    size_t n;        /* of the text */
+    bool is_last;
+    bool is_open; /* text that follows decides whether a match begins */
 };
 
 /* Notes the word that ends before the character at `at`, if one does, and goes to the next row.
@@ -72,9 +76,9 @@ HEFT_INLINE bool take_entry(struct scan *s, const struct heft_row_entry *entry, 
     const unsigned flags = entry->flags;
 
     s->row = entry->row;
+    s->last = flags & HEFT_ROWS_MARK ? at : s->last;
     if (HEFT_UNLIKELY(s->row == 0))
         return false;
-    s->last = flags & HEFT_ROWS_MARK ? at : s->last;
     s->starts[s->n_starts] = (uint32_t)at;
     s->n_starts += flags & HEFT_ROWS_WORD;
     return true;
@@ -123,18 +127,40 @@ static bool read_words(struct scan *scan, size_t stop)
     return is_live;
 }
 
-/* Ends a word where its match ended last, and continues there. */
+/* Finds the end of a gap: where the next match begins. */
+static HEFT_NOINLINE size_t gap_end(struct scan *s, size_t at)
+{
+    enum heft_splitter_result result = HEFT_SPLITTER_NONE;
+
+    while (result == HEFT_SPLITTER_NONE) {
+        size_t unused;
+
+        at += heft_utf8_width(s->text[at]);
+        if (at >= s->n) {
+            s->is_open = !s->is_last;
+            return s->n;
+        }
+        result = heft_splitter_match(s->splitter, s->text, s->n, at, s->is_last, &unused);
+    }
+    s->is_open = result == HEFT_SPLITTER_OPEN;
+    return at;
+}
+
+/* Ends a word where its match ended last, and continues there; without a match, after the gap. */
 HEFT_INLINE void go_back(struct scan *s)
 {
-    s->starts[s->n_starts++] = (uint32_t)s->last;
+    if (HEFT_UNLIKELY(s->last == s->starts[s->n_starts - 1]))
+        s->last = gap_end(s, s->last);
     s->at = s->last;
     s->row = START;
+    if (HEFT_LIKELY(!s->is_open))
+        s->starts[s->n_starts++] = (uint32_t)s->last;
 }
 
 /* Reads text up to `stop`, which it may pass by a part of a character. */
 static void read_until(struct scan *s, size_t stop)
 {
-    while (s->at < stop)
+    while (s->at < stop && !s->is_open)
         if (!read_words(s, stop))
             go_back(s);
 }
@@ -143,7 +169,7 @@ static void read_until(struct scan *s, size_t stop)
  * them follow. */
 static void read_with_room(struct scan *s, size_t stop, size_t room)
 {
-    while (s->at < stop && s->n_starts < room)
+    while (s->at < stop && s->n_starts < room && !s->is_open)
         if (!read_words(s, s->at + heft_min_size(room - s->n_starts, stop - s->at)))
             go_back(s);
 }
@@ -171,7 +197,7 @@ static void read_in_turns(struct scan *one, size_t stop_one, struct scan *two, s
     const struct heft_row_entry *const ascii = one->splitter->rows.ascii;
     struct scan a = *one, b = *two;
 
-    while (a.at + 4 <= stop_one && b.at + 4 <= stop_two) {
+    while (a.at + 4 <= stop_one && b.at + 4 <= stop_two && !b.is_open) {
         if (read_wide(&a) || read_wide(&b))
             continue;
         if (read_one_of_each(&a, &b, ascii) && read_one_of_each(&a, &b, ascii) &&
@@ -210,29 +236,34 @@ static void read_in_halves(struct scan *s, size_t stop)
 {
     const size_t length = stop - s->at;
     const size_t cut = find_cut(s->splitter, s->text, s->at + length / 4, s->at + length / 2);
-    struct scan second = {.splitter = s->splitter, .text = s->text, .n_starts = 1, .row = START};
+    struct scan second = *s;
 
     if (cut) {
         second.starts = s->starts + s->n_starts + (cut - s->starts[s->n_starts - 1]);
         second.at = second.last = cut;
+        second.starts[0] = (uint32_t)cut;
+        second.n_starts = 1;
+        second.row = START;
         read_in_turns(s, cut, &second, stop);
         read_until(s, cut);
-        s->starts[s->n_starts++] = (uint32_t)cut;
+        if (s->starts[s->n_starts - 1] < cut) /* otherwise a gap ended there */
+            s->starts[s->n_starts++] = (uint32_t)cut;
         memmove(s->starts + s->n_starts, second.starts + 1,
                 (second.n_starts - 1) * sizeof *s->starts);
         s->n_starts += second.n_starts - 1;
         s->at = second.at;
         s->last = second.last;
         s->row = second.row;
+        s->is_open = second.is_open;
     }
     read_until(s, stop);
 }
 
 /* Ends the last word of the text. */
-static void end_text(struct scan *s, size_t n)
+static void end_text(struct scan *s)
 {
     if (s->splitter->automaton.ends[s->row / ROW])
-        s->last = n;
+        s->last = s->n;
     go_back(s);
 }
 
@@ -243,27 +274,27 @@ static size_t halves_end(const struct scan *s, size_t n, size_t room)
     const size_t most = room - s->n_starts;
     size_t stop = s->at + heft_min_size(n - s->at, LONG);
 
-    if (most < WIDEST || s->at - begin > most - WIDEST)
+    if (most < SLACK || s->at - begin > most - SLACK)
         return 0;
-    stop = heft_min_size(stop, begin + most - WIDEST);
+    stop = heft_min_size(stop, begin + most - SLACK);
     return stop - s->at < SHORT ? 0 : stop;
 }
 
 size_t heft_word_rows_scan(const struct heft_splitter *splitter, const uint8_t *text, size_t n,
                            size_t at, bool is_last, uint32_t *starts, size_t room)
 {
-    struct scan s = {splitter, text, starts, 1, at, at, START};
+    struct scan s = {splitter, text, starts, 1, at, at, START, n, is_last, false};
 
     starts[0] = (uint32_t)at;
-    while (s.at < n && s.n_starts < room) {
+    while (s.at < n && s.n_starts < room && !s.is_open) {
         const size_t stop = halves_end(&s, n, room);
 
         if (stop)
             read_in_halves(&s, stop);
         else
             read_with_room(&s, n, room);
-        if (s.at == n && s.n_starts < room && is_last)
-            end_text(&s, n);
+        if (s.at == n && s.n_starts < room && is_last && s.starts[s.n_starts - 1] < n)
+            end_text(&s);
     }
     return s.n_starts;
 }

@@ -1,10 +1,11 @@
-/* word_rows.h: the automaton of a pattern that matches everywhere, arranged for speed: the matches,
- * one after the other, are the words.
+/* word_rows.h: the automaton arranged for speed: words are the matches, and the gaps between them,
+ * one after the other.
  *
  * Where a match ends for certain, the symbol after it begins the next one: such a transition leads
  * at once to where the start state goes on that symbol, and says that a word ends. So the scanner
  * reads each character once, and for ASCII one entry of a table depends on the entry before. A match
- * that ended earlier than where the automaton died is rare; there the scanner goes back. */
+ * that ended earlier than where the automaton died, and a gap, are rare; there the scanner stops and
+ * looks. */
 #ifndef HEFT_WORD_ROWS_H
 #define HEFT_WORD_ROWS_H
 
@@ -27,7 +28,7 @@ struct heft_word_rows {
     struct heft_row_entry *wide;  /* states × symbols */
 };
 
-/* Makes the rows of a total pattern of at most HEFT_ROWS_STATES states. */
+/* Makes the rows of an automaton of at most HEFT_ROWS_STATES states. */
 HEFT_CHECKED bool heft_word_rows_init(struct heft_word_rows *rows,
                                       const struct heft_automaton *automaton,
                                       const struct heft_symbol_table *symbols,
