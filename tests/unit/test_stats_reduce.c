@@ -69,6 +69,25 @@ static struct heft_tensor_stats stats_of(enum heft_dtype dtype, size_t n)
 
 /* ---- against a simple calculation -------------------------------------------------------- */
 
+/* A sum and the rounding errors of its additions: exact enough also where long double is double, as on
+ * 32-bit ARM. */
+struct total {
+    long double sum, lost;
+};
+
+static void add(struct total *t, long double x)
+{
+    const long double sum = t->sum + x;
+
+    t->lost += fabsl(t->sum) >= fabsl(x) ? t->sum - sum + x : x - sum + t->sum;
+    t->sum = sum;
+}
+
+static long double mean_of(const struct total *t, uint64_t n)
+{
+    return n ? (t->sum + t->lost) / (long double)n : 0;
+}
+
 struct simple {
     uint64_t zeros, nan, inf, finite;
     long double min, max, mean, std;
@@ -77,7 +96,8 @@ struct simple {
 static struct simple simple_of(const double *x, size_t n)
 {
     struct simple s = {.min = INFINITY, .max = -INFINITY};
-    long double sum = 0, rest = 0, squares = 0;
+    struct total sum = {0}, rest = {0}, squares = {0};
+    long double shift;
 
     for (size_t i = 0; i < n; i++) {
         s.nan += isnan(x[i]) != 0;
@@ -88,16 +108,17 @@ static struct simple simple_of(const double *x, size_t n)
         s.zeros += x[i] == 0;
         s.min = x[i] < s.min ? x[i] : s.min;
         s.max = x[i] > s.max ? x[i] : s.max;
-        sum += x[i];
+        add(&sum, x[i]);
     }
-    s.mean = s.finite ? sum / (long double)s.finite : 0;
+    s.mean = mean_of(&sum, s.finite);
     for (size_t i = 0; i < n; i++)
-        rest += isfinite(x[i]) ? x[i] - s.mean : 0;
-    s.mean += s.finite ? rest / (long double)s.finite : 0;
+        add(&rest, isfinite(x[i]) ? x[i] - s.mean : 0);
+    shift = mean_of(&rest, s.finite); /* from the rounded mean to the mean */
     for (size_t i = 0; i < n; i++)
         if (isfinite(x[i]))
-            squares += (x[i] - s.mean) * (x[i] - s.mean);
-    s.std = s.finite ? sqrtl(squares / (long double)s.finite) : 0;
+            add(&squares, (x[i] - s.mean - shift) * (x[i] - s.mean - shift));
+    s.mean += shift;
+    s.std = sqrtl(mean_of(&squares, s.finite));
     return s;
 }
 
