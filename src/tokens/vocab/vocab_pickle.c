@@ -382,7 +382,9 @@ static bool list_ranks(struct machine *m, const struct dict *ranks, struct heft_
             key[1].kind != INTEGER)
             return heft_vocab_fail(m->r, HEFT_NO_OFFSET,
                                    "mergeable_ranks: expected 1 to 128 bytes and their rank");
-        total += key->n; /* no overflow: in the file at most 2^21 times */
+        total += key->n;
+        if (total > m->text.n) /* memoized bytes, again and again */
+            return heft_vocab_fail(m->r, HEFT_NO_OFFSET, "mergeable_ranks: a token occurs twice");
     }
     to = heft_vocab_bytes(m->r, total);
     for (size_t i = 0; to && i < ranks->n; i += 2) {

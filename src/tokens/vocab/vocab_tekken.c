@@ -90,17 +90,16 @@ static bool read_config(struct tekken *t)
 static bool read_bytes(struct tekken *t, struct heft_listed *item)
 {
     const struct heft_str text = t->json.text;
-    uint8_t *const bytes = text.n <= HEFT_LONGEST_RANKED / 3 * 4 + 4
-                               ? heft_vocab_bytes(t->r, HEFT_LONGEST_RANKED + 4)
-                               : NULL;
+    uint8_t bytes[HEFT_LONGEST_RANKED + 4], *copy;
     size_t n;
 
-    if (t->r->err->code)
-        return false;
-    if (!bytes || !heft_vocab_base64(text, bytes, &n) || n == 0 || n > HEFT_LONGEST_RANKED)
+    if (text.n > HEFT_LONGEST_RANKED / 3 * 4 + 4 || !heft_vocab_base64(text, bytes, &n) || n == 0 ||
+        n > HEFT_LONGEST_RANKED)
         return fail_at(t, "vocab: expected token_bytes of 1 to 128 bytes in base64");
-    item->word = (struct heft_str){(const char *)bytes, n};
-    return true;
+    copy = heft_vocab_bytes(t->r, n);
+    if (copy)
+        item->word = (struct heft_str){memcpy(copy, bytes, n), n};
+    return copy != NULL;
 }
 
 static bool read_name(struct tekken *t, struct heft_listed *item)

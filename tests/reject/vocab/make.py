@@ -357,6 +357,9 @@ def pickle_samples():
     pickled("long-key", text="expected 1 to 128 bytes and their rank", mergeable_ranks=ranks | {b"a" * 129: 258})
     pickled("rank-twice", text="rank 257 belongs to another token", mergeable_ranks=ranks | {b"abcd": 257})
     pickled("no-byte", text="no token for the single byte 0x41", mergeable_ranks={k: v for k, v in ranks.items() if k != b"A"})
+    put_pickle("repeated", pickle.dumps(Encoding(whole(mergeable_ranks={})), 4).replace(
+        b"mergeable_ranks\x94}\x94", b"mergeable_ranks\x94}\x94(C\x78" + b"a" * 120 + b"\x94K\x00" + b"h\x0bK\x01" * 9 + b"u"),
+        text="a token occurs twice")
     pickled("special-id", text="id 257 belongs to another token", special_tokens={"<|bos|>": 257})
     pickled("special-empty", text="a text of 1 to 4096 bytes and its id", special_tokens={"": 258})
     pickled("special-bytes", text="a text of 1 to 4096 bytes and its id", special_tokens={b"x": 258})
