@@ -48,6 +48,18 @@ def real(suite, peer, folder):
             compare(suite, peer, ROOT / name, "subword-nmt", 3000, 2, folder / "codes", memory, whole=False)
 
 
+def families(suite, peer, folder):
+    """With the patterns of other vocabularies, and NFC."""
+    for pattern in ("llama3", "qwen2", "nanochat", "o200k", "tekken", "kimi", "deepseek", "starcoder"):
+        for name in TEXTS:
+            out, label = folder / f"of-{pattern}", f"{pattern} {name}"
+            ran = heft("train", ROOT / name, "-o", out, "-f", "-q", "--no-sync", "--vocab-size", 1500, "--pattern", pattern)
+            if suite.check(ran.status == 0, label, ran.line):
+                mine = json.loads((out / "tokenizer.json").read_text("utf-8"))["model"]["merges"]
+                theirs = peer.ask("again", pipeline=str(out / "tokenizer.json"), path=str(ROOT / name), size=1500, least=2)
+                suite.equal(mine, theirs, label)
+
+
 def loaded(suite, peer):
     """tokenizer.json in the package gives the ids of vectors.jsonl."""
     small = ROOT / "tests/golden/tokens/small"
@@ -65,6 +77,7 @@ def run(folder):
         return suite
     real(suite, peer, folder)
     generated(suite, peer, folder)
+    families(suite, peer, folder)
     loaded(suite, peer)
     peer.close()
     return suite

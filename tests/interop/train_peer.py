@@ -27,6 +27,20 @@ def learn_bytes(path, size, least):
     return "#version: 0.2\n" + "".join(f"{left} {right}\n" for left, right in merges)
 
 
+def learn_again(pipeline, path, size, least):
+    """The merges that the pipeline of a tokenizer.json learns from a text."""
+    model = Tokenizer.from_file(pipeline)
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = model.pre_tokenizer
+    if model.normalizer:
+        tokenizer.normalizer = model.normalizer
+    trainer = trainers.BpeTrainer(vocab_size=size - 1, min_frequency=least, show_progress=False,
+                                  initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+    with open(path, encoding="utf-8", newline="") as file:
+        tokenizer.train_from_iterator([file.read()], trainer)
+    return json.loads(tokenizer.to_str())["model"]["merges"]
+
+
 def replace_whole(pair, vocab, indices):
     """replace_pair of subword-nmt, except that white space inside a symbol does not end it."""
     changes = []
@@ -60,4 +74,4 @@ def encode(path, texts):
 
 
 if __name__ == "__main__":
-    serve({"bytes": learn_bytes, "subword-nmt": learn_subword, "encode": encode})
+    serve({"bytes": learn_bytes, "subword-nmt": learn_subword, "again": learn_again, "encode": encode})
