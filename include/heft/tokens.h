@@ -139,7 +139,7 @@ HEFT_API struct heft_encoder *heft_encoder_new(const struct heft_vocab *v,
 HEFT_API void heft_encoder_free(struct heft_encoder *e);
 
 /* Encodes a whole text of n bytes. `ids` has room for `room` ids; *count is their number, which is
- * at most n. HEFT_MALFORMED with the offset if the text is not UTF-8; HEFT_USAGE if `room` is too
+ * at most n, or 3 n if the vocabulary normalizes texts. HEFT_MALFORMED with the offset if the text is not UTF-8; HEFT_USAGE if `room` is too
  * small. An unfinished text of heft_encoder_feed is dropped. */
 HEFT_API bool heft_encode(struct heft_encoder *e, const void *text, size_t n, uint32_t *ids,
                           size_t room, size_t *count, struct heft_error *err);
