@@ -136,11 +136,14 @@ static size_t make_text(uint32_t *seed, uint8_t *text)
     return n;
 }
 
-static const char *const SPLITS[] = {
-    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+",
+static const char CL100K[] =
     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
     "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*"
-    "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+    "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+
+static const char *const SPLITS[] = {
+    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+",
+    CL100K,
     "\\p{N}{1,3}",
     "[\\p{Han}\\x{3040}-\\x{30FF}]+",
     "[\\r\\n]",
