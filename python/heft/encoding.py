@@ -312,14 +312,15 @@ def list_encoding_names() -> list[str]:
 
 def from_file(path: str | os.PathLike[str], pattern: str | None = None, *, eot_token: str | int | None = None,
               unicode: str | None = None) -> Encoding:
-    """Vocabulary in files: a directory with vocab.bpe and encoder.json, a tokenizer.json, ranks as X.tiktoken, and
-    whatever else `heft encode --vocab` takes.
+    """Vocabulary in files: a directory with vocab.bpe and encoder.json, a tokenizer.json, ranks as X.tiktoken, a
+    tekken.json, and whatever else `heft encode --vocab` takes.
 
-    pattern: split pattern, "gpt2", if the files do not state one; only some published vocabularies need none.
+    pattern: split pattern, if the files do not state one: the name of a family ("gpt4", "llama3", "qwen2", "o200k", …)
+        or a regular expression as tiktoken reads it; published vocabularies need none.
     eot_token: end of text: the text of a token, or an id.
     unicode: as in `get_encoding`; None: that of the format's library.
     What the files ask for and is ignored is a UserWarning. Raises UnsupportedError, on encoding, if it is not known
-    that the vocabulary splits texts with GPT-2's pattern; MalformedError for invalid files.
+    how the vocabulary splits texts; MalformedError for invalid files.
     """
     place = os.path.abspath(os.fsdecode(path))
     encoding = Encoding(place, pattern, None if eot_token is None else str(eot_token), unicode)

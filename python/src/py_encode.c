@@ -59,8 +59,9 @@ static bool encode_part(struct py_worker *w, const char *p, size_t n, struct hef
 {
     size_t count;
 
-    if (!py_ids_room(&w->ids, n, err) || !heft_encode(w->encoder, p, n, w->ids.items + w->ids.n,
-                                                      w->ids.room - w->ids.n, &count, err))
+    if (!py_ids_room(&w->ids, w->most_ids * n, err) ||
+        !heft_encode(w->encoder, p, n, w->ids.items + w->ids.n, w->ids.room - w->ids.n, &count,
+                     err))
         return false;
     w->ids.n += count;
     return true;

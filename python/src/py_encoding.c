@@ -25,7 +25,8 @@ bool py_worker_take(struct py_encoding *e, struct py_worker *worker, struct heft
         *worker = e->idle[--e->n_idle];
         return true;
     }
-    *worker = (struct py_worker){.encoder = heft_encoder_new(e->vocab, &options, err)};
+    *worker = (struct py_worker){.encoder = heft_encoder_new(e->vocab, &options, err),
+                                 .most_ids = e->is_normalizing ? 3 : 1};
     return worker->encoder != NULL;
 }
 
@@ -125,10 +126,13 @@ static bool open_vocabulary(struct py_encoding *e, const char *path, const char 
 {
     const struct heft_vocab_options options = {
         .size = sizeof options, .pattern = pattern, .eot_token = eot_token};
+    struct heft_vocab_info info = {.size = sizeof info};
 
     Py_BEGIN_ALLOW_THREADS e->vocab = heft_vocab_open_with(path, &options, err);
     Py_END_ALLOW_THREADS if (!e->vocab) return false;
-    e->size = heft_vocab_size(e->vocab);
+    heft_vocab_describe(e->vocab, &info);
+    e->size = info.ids;
+    e->is_normalizing = info.normalizer != NULL;
     e->numbers = calloc(e->size ? e->size : 1, sizeof(PyObject *));
     err->code = e->numbers ? err->code : HEFT_NOMEM;
     return e->numbers != NULL;

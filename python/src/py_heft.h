@@ -73,6 +73,7 @@ struct py_specials {
 struct py_worker {
     struct heft_encoder *encoder;
     struct py_ids ids;
+    size_t most_ids; /* ids that a byte of text may have: 3 if texts are normalized */
 };
 
 enum { PY_IDLE_WORKERS = 16 };
@@ -84,6 +85,7 @@ struct py_encoding {
     uint32_t size;      /* of the vocabulary: number of `numbers` */
     struct py_worker idle[PY_IDLE_WORKERS];
     size_t n_idle;
+    bool is_normalizing; /* the vocabulary normalizes texts */
 };
 /* Takes an idle worker, or makes one: false with *err filled. Both need the GIL. */
 bool py_worker_take(struct py_encoding *e, struct py_worker *worker, struct heft_error *err);

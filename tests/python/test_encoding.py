@@ -364,6 +364,20 @@ class Files(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "<pad>"):
             enc.encode("a<pad>")
 
+    def test_families(self):
+        """Vocabularies with other patterns, added tokens and normalization: a text may have more ids than bytes."""
+        families = SMALL.parent / "families"
+        known = json.loads((families / "ids.json").read_text())
+        texts = json.loads((families / "texts.json").read_text())
+        for name in ("gpt-neox", "qwen2", "o200k", "deepseek3", "tekken-file", "starcoder2"):
+            encoding = heft.from_file(families / known[name]["file"])
+            self.assertEqual([encoding.encode_ordinary(text) for text in texts], known[name]["ids_plain"])
+        encoding = heft.from_file(families / known["gpt4"]["file"], pattern="gpt4")
+        self.assertEqual([encoding.encode_ordinary(text) for text in texts], known["gpt4"]["ids_plain"])
+        long = "\u0958" * 1000  # NFC makes two characters of it
+        self.assertEqual(heft.from_file(families / known["qwen2"]["file"]).decode_bytes(
+            heft.from_file(families / known["qwen2"]["file"]).encode_ordinary(long)).decode(), "\u0915\u093c" * 1000)
+
     def test_wrong_pattern(self):
         with self.assertRaises(ValueError):
             heft.from_file(SMALL, pattern="gpt5")

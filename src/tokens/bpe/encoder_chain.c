@@ -4,7 +4,7 @@
  * it is tried again when the text has twice the length. */
 #include "tokens/bpe/encoder_parts.h"
 
-#define BATCH     1024 /* pre-tokens found at a time: their text stays in the CPU's cache */
+#define BATCH     4096 /* pre-tokens found at a time: their text stays in the CPU's cache */
 #define MOST_KEPT ((size_t)64 << 20) /* bytes of a pre-token */
 #define REFINED   16 /* longer pre-tokens may be split where no token joins two characters */
 
