@@ -14,7 +14,12 @@ static bool refuse_texts(struct heft_vocab *v, struct heft_error *err)
 {
     if (err->code != HEFT_UNSUPPORTED && err->code != HEFT_LIMIT)
         return false;
-    if (v->refusal.code == HEFT_OK)
+    if (v->refusal.code == HEFT_OK && err->offset != HEFT_NO_OFFSET)
+        heft_fail(&v->refusal, err->code, HEFT_NO_OFFSET,
+                  "%s, at byte %" PRIu64 " of the pattern: its ids can be decoded, texts cannot be "
+                  "encoded",
+                  err->text, err->offset);
+    else if (v->refusal.code == HEFT_OK)
         v->refusal = *err;
     heft_error_begin(err);
     return true;

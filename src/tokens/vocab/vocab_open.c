@@ -115,8 +115,11 @@ struct heft_vocab *heft_vocab_open_with(const char *path, const struct heft_voca
     v = HEFT_TAKE(heft_vocab_options, &o, options, err) && check_options(&o, err)
             ? heft_calloc(1, sizeof *v, err)
             : NULL;
-    return finish_opening(
+    v = finish_opening(
         v, v && (path ? heft_vocab_read(v, path, &o, err) : open_builtin(v, &o, err)), &o, err);
+    if (v && path && v->refusal.code && v->refusal.file[0] == '\0')
+        heft_error_file(&v->refusal, path);
+    return v;
 }
 
 struct heft_vocab *heft_vocab_open(const char *path, struct heft_error *err)
