@@ -76,10 +76,10 @@ CL100K = rf"{CONTRACTION}|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}{{1,3}}|{REST}"
 UPPER, LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 O200K = (rf"[^\r\n\p{{L}}\p{{N}}]?{UPPER}*{LOWER}+{CONTRACTION}?|[^\r\n\p{{L}}\p{{N}}]?{UPPER}+{LOWER}*{CONTRACTION}?|"
          r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
-# name: package of scripts/samples, file, gigatoken's name of the pattern, the pattern
+# name: package of scripts/samples, file, gigatoken's name of the pattern (None: it panics), the pattern
 FAMILIES = {"cl100k": ("bpe-openai", "cl100k_base.tiktoken", "cl100k", CL100K),
             "o200k": ("bpe-openai", "o200k_base.tiktoken", "o200k", O200K),
-            "Llama 3": ("llama-models", "llama3.tiktoken", "cl100k", CL100K),
+            "Llama 3": ("llama-models", "llama3.tiktoken", None, CL100K),
             "Qwen": ("dashscope", "qwen.tiktoken", "qwen2", CL100K.replace("{1,3}", ""))}
 
 
@@ -93,17 +93,18 @@ def part_families(table, quick):
         with ready() as peer:
             if not peer.ask("family", path=str(path), scheme=scheme, pattern=pattern)["ok"]:
                 raise RuntimeError(f"heft cannot open {path}")
-            one_family(table, peer, name, path, quick)
+            one_family(table, peer, name, path, ("gigatoken", "tiktoken") if scheme else ("tiktoken",), quick)
 
 
-def one_family(table, peer, name, vocabulary_path, quick):
+def one_family(table, peer, name, vocabulary_path, peers, quick):
     for kind, make in texts.ALL.items():
         try:
             text = make(16 * 10**6)
         except texts.Missing as reason:
             table.skip(f"encode, {name}, {kind}", reason)
             continue
-        for who, wanted, rounds in (("gigatoken", 1.2, 3 if quick else 7), ("tiktoken", 5, 1 if quick else 2)):
+        for who in peers:
+            wanted, rounds = (1.2, 3 if quick else 7) if who == "gigatoken" else (5, 1 if quick else 2)
             if not has(table, peer, who):
                 continue
             mine, theirs = alternate(rounds, lambda: peer.ask("first", who="heft", path=str(text)),
