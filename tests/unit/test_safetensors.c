@@ -178,6 +178,42 @@ static void entries_that_begin_alike_are_read_as_others(void **state)
     close_file(&f);
 }
 
+/* Writes an entry with its fields in one of the six orders. */
+static size_t put_entry(char *to, size_t room, const char *name, unsigned order, int begin)
+{
+    static const uint8_t orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                         {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    char fields[3][64];
+
+    snprintf(fields[0], sizeof fields[0], "\"dtype\":\"U8\"");
+    snprintf(fields[1], sizeof fields[1], "\"shape\":[2]");
+    snprintf(fields[2], sizeof fields[2], "\"data_offsets\":[%d,%d]", begin, begin + 2);
+    return (size_t)snprintf(to, room, "\"%s\":{%s,%s,%s}", name, fields[orders[order][0]],
+                            fields[orders[order][1]], fields[orders[order][2]]);
+}
+
+static void fields_may_have_any_order(void **state)
+{
+    (void)state;
+    for (unsigned orders = 0; orders < 216; orders++) {
+        char header[1024] = "{";
+        size_t n = 1;
+        struct file f;
+
+        n += put_entry(header + n, sizeof header - n, "a", orders % 6, 0);
+        header[n++] = ',';
+        n += put_entry(header + n, sizeof header - n, "b", orders / 6 % 6, 2);
+        header[n++] = ',';
+        n += put_entry(header + n, sizeof header - n, "c", orders / 36, 4);
+        snprintf(header + n, sizeof header - n, "}%s", SPACES);
+        expect_open(&f, header, 6);
+        assert_int_equal(f.model.n_rows, 3);
+        for (size_t i = 0; i < 3; i++)
+            assert_int_equal(f.model.rows[i].shape[0], 2);
+        close_file(&f);
+    }
+}
+
 static void expect_second_refused(const char *rest, size_t at, const char *says)
 {
     static const char first[] = "{\"a\":" LEAD "[0,2]},\"b\":";
@@ -646,6 +682,7 @@ int main(void)
         cmocka_unit_test(disorder_is_put_right),
         cmocka_unit_test(offsets_of_all_lengths_are_read_as_written),
         cmocka_unit_test(entries_that_begin_alike_are_read_as_others),
+        cmocka_unit_test(fields_may_have_any_order),
         cmocka_unit_test(entries_that_begin_alike_are_checked_as_others),
         cmocka_unit_test(names_are_decoded_and_terminated),
         cmocka_unit_test(every_byte_is_claimed_once),

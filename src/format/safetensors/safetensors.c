@@ -322,10 +322,12 @@ static enum heft_json_token next_field(struct reader *r, unsigned seen, enum fie
     return token;
 }
 
-/* The fields of most entries are in this order: a key that comes in it ends a lead. */
+/* The fields of most entries are in this order: a key that comes in it ends a lead, "shape" the first
+ * and "data_offsets" the second. If the shape came before the dtype there is no first one. */
 static void keep_lead(struct reader *r, enum field field, unsigned seen)
 {
-    if (field != UNKNOWN && field != DTYPE && seen == (1U << field) - 1)
+    if (field != UNKNOWN && field != DTYPE && seen == (1U << field) - 1 &&
+        r->lead.n == (unsigned)field - SHAPE)
         heft_json_lead_key(&r->json, &r->lead);
 }
 
