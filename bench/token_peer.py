@@ -28,11 +28,18 @@ class HeftError(ctypes.Structure):
     _fields_ = [("room", ctypes.c_char * 4096)]
 
 
+class VocabOptions(ctypes.Structure):
+    """struct heft_vocab_options"""
+    _fields_ = [("size", ctypes.c_size_t), ("pattern", ctypes.c_char_p), ("eot_token", ctypes.c_char_p),
+                ("normalize", ctypes.c_char_p)]
+
+
 def setup(library, vocab, store):
     lib = ctypes.CDLL(library)
-    for name in ("heft_vocab_open", "heft_encoder_new"):
+    for name in ("heft_vocab_open", "heft_vocab_open_with", "heft_encoder_new"):
         getattr(lib, name).restype = ctypes.c_void_p
     lib.heft_vocab_open.argtypes = [ctypes.c_char_p, ctypes.c_void_p]
+    lib.heft_vocab_open_with.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p]
     lib.heft_encoder_new.argtypes = [ctypes.c_void_p] * 3
     lib.heft_encoder_free.argtypes = [ctypes.c_void_p]
     lib.heft_vocab_close.argtypes = [ctypes.c_void_p]
@@ -46,9 +53,10 @@ def setup(library, vocab, store):
 
 
 def family(path, scheme, pattern):
-    """The vocabulary of a rank file in place of GPT-2's, until `setup` is called again."""
-    old, HOME["vocab"] = HOME["vocab"], HOME["lib"].heft_vocab_open(path.encode(), ctypes.byref(HOME["error"]))
-    HOME["lib"].heft_vocab_close(old)
+    """The vocabulary of a rank file in place of GPT-2's, until `setup` is called again. The peers do not normalize."""
+    how = VocabOptions(ctypes.sizeof(VocabOptions), None, None, b"none")
+    HOME["lib"].heft_vocab_close(HOME["vocab"])
+    HOME["vocab"] = HOME["lib"].heft_vocab_open_with(path.encode(), ctypes.byref(how), ctypes.byref(HOME["error"]))
     HOME.update(ranks=path, scheme=scheme, pattern=pattern)
     return {"ok": bool(HOME["vocab"])}
 
