@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "expect.h"
+#include "put_pieces.h"
 #include "base/text.h"
 #include "tokens/prepare/added_tokens.h"
 #include "tokens/prepare/word_chars.h"
@@ -167,24 +167,6 @@ static bool search_slowly(const struct input *in, struct kept *kept)
     return done == in->n || keep_text(kept, in->text + done, in->n - done, &err);
 }
 
-static void put_pieces(struct heft_text_sink sink, const uint8_t *text, size_t n, unsigned most)
-{
-    struct heft_error err = {0};
-
-    for (size_t at = 0, end; at < n; at = end) {
-        uint8_t *piece;
-
-        for (end = at; end < n && end - at < most;)
-            end += heft_utf8_width(text[end]);
-        piece = malloc(end - at);
-        expect(piece != NULL);
-        memcpy(piece, text + at, end - at);
-        expect_success(sink.put(sink.ctx, piece, end - at, &err), &err);
-        free(piece);
-    }
-    expect_success(sink.cut(sink.ctx, HEFT_NO_TOKEN, &err), &err);
-}
-
 static void expect_parts(const struct input *in, const struct heft_added_search *search, size_t cut,
                          unsigned most, const struct kept *wanted)
 {
@@ -194,8 +176,8 @@ static void expect_parts(const struct input *in, const struct heft_added_search 
         heft_added_stage_new(search, (struct heft_text_sink){&kept, keep_text, keep_cut}, &err);
 
     expect(stage != NULL);
-    put_pieces(heft_added_stage_sink(stage), in->text, cut, most);
-    put_pieces(heft_added_stage_sink(stage), in->text + cut, in->n - cut, most);
+    put_pieces(heft_added_stage_sink(stage), in->text, cut, most, HEFT_NO_TOKEN);
+    put_pieces(heft_added_stage_sink(stage), in->text + cut, in->n - cut, most, HEFT_NO_TOKEN);
     expect(kept.out.n == wanted->out.n);
     expect(kept.out.n == 0 || memcmp(kept.out.p, wanted->out.p, kept.out.n) == 0);
     heft_added_stage_free(stage);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "expect.h"
+#include "put_pieces.h"
 #include "base/text.h"
 #include "tokens/prepare/nfc.h"
 #include "tokens/prepare/nfc_tables.h"
@@ -139,20 +139,8 @@ static void normalize_pieces(const uint8_t *text, size_t n, unsigned most, struc
     struct heft_error err = {0};
     struct heft_nfc_stage *s =
         heft_nfc_stage_new((struct heft_text_sink){out, keep, keep_cut}, &err);
-    const struct heft_text_sink sink = heft_nfc_stage_sink(s);
 
-    for (size_t at = 0, end; at < n; at = end) {
-        uint8_t *piece;
-
-        for (end = at; end < n && end - at < most;)
-            end += heft_utf8_width(text[end]);
-        piece = malloc(end - at);
-        expect(piece != NULL);
-        memcpy(piece, text + at, end - at);
-        expect_success(sink.put(sink.ctx, piece, end - at, &err), &err);
-        free(piece);
-    }
-    expect_success(sink.cut(sink.ctx, 5, &err), &err);
+    put_pieces(heft_nfc_stage_sink(s), text, n, most, 5);
     heft_nfc_stage_free(s);
 }
 

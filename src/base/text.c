@@ -418,3 +418,13 @@ size_t heft_double_text(double number, char out[HEFT_DOUBLE_MAX])
     out[n] = '\0';
     return n;
 }
+
+void heft_base64_group(const uint8_t *p, size_t n, char out[4])
+{
+    static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const uint32_t bits =
+        (uint32_t)p[0] << 16 | (uint32_t)(n > 1 ? p[1] : 0) << 8 | (n > 2 ? p[2] : 0);
+
+    for (size_t k = 0; k < 4; k++)
+        out[k] = k <= n ? DIGITS[bits >> (18 - 6 * k) & 63] : '=';
+}

@@ -40,4 +40,7 @@ HEFT_CHECKED bool heft_parse_size(struct heft_str text, uint64_t *out, struct he
 /* "100", "1.5K" = 1500, "2M", "1e6", "4Ki" = 4096: a whole number. Else HEFT_USAGE. */
 HEFT_CHECKED bool heft_parse_number(struct heft_str text, uint64_t *out, struct heft_error *err);
 
+/* Writes the four base64 characters of 1 to 3 bytes, with padding. */
+void heft_base64_group(const uint8_t *p, size_t n, char out[4]);
+
 #endif

@@ -11,6 +11,9 @@
 #include "tokens/unicode/classes.h"
 #include "tokens/bpe/kernels.h"
 
+#define HEFT_GPT2_PATTERN                                                                          \
+    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
+
 /* readable bytes that must follow the text */
 #define HEFT_SPLIT_PAD 8
 

@@ -17,7 +17,8 @@
 size_t heft_safe_split_before(const struct heft_classes *classes, const uint8_t *text, size_t n,
                               size_t at);
 
-/* The same for a vocabulary: its split pattern, added tokens and normalization. */
+/* Safe positions for a vocabulary: its split pattern, its added tokens and its normalization must all
+ * allow them. */
 struct heft_safe_split {
     struct heft_classes classes;            /* for GPT-2's pattern */
     const struct heft_pretokens *pretokens; /* NULL: GPT-2's pattern */

@@ -2,25 +2,31 @@
 #include "tokens/bpe/vocab_text.h"
 
 #include "base/sized.h"
+#include "tokens/bpe/pattern.h"
 #include "tokens/prepare/nfc.h"
 
-#define GPT2_PATTERN                                                                               \
-    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
-
 /* ---- pre-tokenizers ---------------------------------------------------------------------- */
+
+bool heft_vocab_fail_in_pattern(struct heft_error *err)
+{
+    const struct heft_error why = *err;
+
+    if (why.offset == HEFT_NO_OFFSET)
+        return false;
+    heft_error_begin(err);
+    return heft_fail(err, why.code, HEFT_NO_OFFSET, "%s, at byte %" PRIu64 " of the pattern",
+                     why.text, why.offset);
+}
 
 /* What keeps texts from being encoded must not keep ids from being decoded. */
 static bool refuse_texts(struct heft_vocab *v, struct heft_error *err)
 {
     if (err->code != HEFT_UNSUPPORTED && err->code != HEFT_LIMIT)
         return false;
-    if (v->refusal.code == HEFT_OK && err->offset != HEFT_NO_OFFSET)
+    (void)heft_vocab_fail_in_pattern(err);
+    if (v->refusal.code == HEFT_OK)
         heft_fail(&v->refusal, err->code, HEFT_NO_OFFSET,
-                  "%s, at byte %" PRIu64 " of the pattern: its ids can be decoded, texts cannot be "
-                  "encoded",
-                  err->text, err->offset);
-    else if (v->refusal.code == HEFT_OK)
-        v->refusal = *err;
+                  "%s: its ids can be decoded, texts cannot be encoded", err->text);
     heft_error_begin(err);
     return true;
 }
@@ -183,7 +189,7 @@ const char *heft_vocab_pattern(const struct heft_vocab *v, size_t i, size_t *n)
     if (!v || !n || v->refusal.code)
         return NULL;
     if (v->n_steps == 0 && i == 0)
-        pattern = HEFT_STR(GPT2_PATTERN);
+        pattern = HEFT_STR(HEFT_GPT2_PATTERN);
     else if (i < v->n_steps)
         pattern = v->steps[i].pattern;
     *n = pattern.n;

@@ -8,6 +8,9 @@
 /* Compiles v->steps and the searches for v->added. Call once, when the vocabulary is read. A pattern
  * that has no automaton, or drops text, becomes v->refusal: ids can still be decoded. */
 HEFT_CHECKED bool heft_vocab_settle_text(struct heft_vocab *v, struct heft_error *err);
+/* Writes the offset of an error, which is one in a split pattern and not in a file, into its text.
+ * Always false. */
+bool heft_vocab_fail_in_pattern(struct heft_error *err);
 void heft_vocab_release_text(struct heft_vocab *v);
 /* Pre-tokenizers for a version of Unicode; NULL: the default one. *own is what the caller has to
  * free, or NULL. *pretokens is NULL for GPT-2's pattern. */

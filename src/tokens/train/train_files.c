@@ -132,15 +132,11 @@ static bool put_ids(struct heft_train_out *out, struct heft_error *err)
 
 static void put_base64(struct heft_buf *out, const uint8_t *p, size_t n)
 {
-    static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char group[4];
 
     for (size_t i = 0; i < n; i += 3) {
-        const size_t some = heft_min_size(n - i, 3);
-        const uint32_t bits = (uint32_t)p[i] << 16 | (uint32_t)(some > 1 ? p[i + 1] : 0) << 8 |
-                              (some > 2 ? p[i + 2] : 0);
-
-        for (size_t k = 0; k < 4; k++)
-            heft_buf_char(out, k <= some ? DIGITS[bits >> (18 - 6 * k) & 63] : '=');
+        heft_base64_group(p + i, heft_min_size(n - i, 3), group);
+        heft_buf_put(out, group, sizeof group);
     }
 }
 

@@ -3,6 +3,7 @@
 #include "tokens/vocab/families.h"
 
 #include "base/text.h"
+#include "tokens/bpe/vocab_text.h"
 #include "tokens/vocab/vocab_parts.h"
 
 #define CASED  "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
@@ -166,18 +167,6 @@ bool heft_family_check(const char *pattern, struct heft_error *err)
     return false;
 }
 
-/* The offset of the error is one in the pattern, not in a file. Always false. */
-static bool fail_in_pattern(struct heft_error *err)
-{
-    const struct heft_error why = *err;
-
-    if (why.offset == HEFT_NO_OFFSET)
-        return false;
-    heft_error_begin(err);
-    return heft_fail(err, why.code, HEFT_NO_OFFSET, "%s, at byte %" PRIu64 " of the pattern",
-                     why.text, why.offset);
-}
-
 bool heft_family_check_total(struct heft_str pattern, struct heft_error *err)
 {
     struct heft_splitter *const splitter =
@@ -186,7 +175,7 @@ bool heft_family_check_total(struct heft_str pattern, struct heft_error *err)
     bool ok;
 
     if (!splitter)
-        return fail_in_pattern(err);
+        return heft_vocab_fail_in_pattern(err);
     ok = heft_splitter_is_total(splitter, &stranger) ||
          heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
                    "the split pattern matches no U+%04" PRIX32

@@ -4,6 +4,7 @@
 #ifndef HEFT_FAMILIES_H
 #define HEFT_FAMILIES_H
 
+#include "tokens/bpe/pattern.h"
 #include "tokens/bpe/vocab.h"
 
 struct heft_family {
@@ -30,10 +31,8 @@ HEFT_CHECKED bool heft_family_check_total(struct heft_str pattern, struct heft_e
 /* Appends the names of all families, separated by ", ". */
 void heft_family_list(struct heft_buf *out);
 
-/* Pattern of the pre-tokenizers ByteLevel (with use_regex) and Digits of tokenizers. Its numeric
- * characters are those of Unicode 17.0, which the pattern adds to those of 16.0. */
-#define HEFT_GPT2_PATTERN                                                                          \
-    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
+/* Pattern of the pre-tokenizer Digits of tokenizers. Its numeric characters are those of Unicode 17.0,
+ * which the pattern adds to those of 16.0. */
 #define HEFT_DIGITS_PATTERN "[\\p{N}\U00011DE0-\U00011DE9\U00016FF4-\U00016FF6]"
 
 #endif

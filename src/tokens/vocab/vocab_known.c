@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/sha256.h"
+#include "base/text.h"
 #include "tokens/vocab/vocab_parts.h"
 
 /* n special tokens with ids from `id` on. # in their text is a number, counted up from `first`. */
@@ -150,16 +151,12 @@ static void flush_lines(struct lines *lines)
 
 static void put_base64(struct lines *lines, struct heft_str token)
 {
-    static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const uint8_t *p = (const uint8_t *)token.p;
+    char group[4];
 
     for (size_t i = 0; i < token.n; i += 3) {
-        const size_t n = heft_min_size(token.n - i, 3);
-        const uint32_t bits =
-            (uint32_t)p[i] << 16 | (uint32_t)(n > 1 ? p[i + 1] : 0) << 8 | (n > 2 ? p[i + 2] : 0);
-
-        for (size_t k = 0; k < 4; k++)
-            lines->text[lines->n++] = k <= n ? (uint8_t)DIGITS[bits >> (18 - 6 * k) & 63] : '=';
+        heft_base64_group((const uint8_t *)token.p + i, heft_min_size(token.n - i, 3), group);
+        memcpy(lines->text + lines->n, group, sizeof group);
+        lines->n += sizeof group;
     }
 }
 
