@@ -4,12 +4,10 @@
 #include "output/progress.h"
 #include "output/reject_list.h"
 #include "output/report.h"
-#include "main/target.h"
 #include "main/vocabulary.h"
 
 #include <heft/tokens.h>
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,46 +52,19 @@ static bool part_of(const struct options *options, uint64_t *index, uint64_t *co
            usage_error(err, "--part %s: expected K/N, such as 1/4", text);
 }
 
-/* Writes one line of JSON for each skipped line, at once: the output must not get its name if the list
- * cannot be written. */
-static bool put_reject(void *ctx, const char *file, uint64_t line, const char *reason)
-{
-    struct out *const out = ctx;
-
-    out->separate = false;
-    json_open(out, '{');
-    json_member_text(out, "file", file);
-    json_member_u64(out, "line", line);
-    json_member_text(out, "reason", reason);
-    json_close(out, '}');
-    out_char(out, '\n');
-    out_flush(out);
-    return out->error == 0;
-}
-
-/* Reports why the list of rejected lines could not be written, instead of the stop that follows. */
-static bool fail_rejects(const struct options *options, const struct out *rejects,
-                         struct heft_error *err)
-{
-    if (rejects && rejects->error) {
-        *err = (struct heft_error){0};
-        errno = rejects->error;
-        system_error(err, options->rejects, "cannot write");
-    }
-    return false;
-}
-
 /* Whether tokens go to standard output; then nothing else may be printed there. */
 static bool is_stream(const struct options *options)
 {
     return options->output && strcmp(options->output, "-") == 0;
 }
 
+/* Writes at once: the list of rejected lines appears only after all tokens are written. */
 static bool put_tokens(void *ctx, const void *bytes, size_t n)
 {
     struct out *const out = ctx;
 
     out_bytes(out, bytes, n);
+    out_flush(out);
     return out->error == 0;
 }
 
@@ -103,10 +74,9 @@ static const char *tokenizer_of(const struct options *options)
     return options->vocab ? options->vocab : options->model ? options->model : "gpt2";
 }
 
-/* Counts skipped lines; writes them to `rejects` unless it is NULL. */
 static struct heft_encoding *make_plan(const struct options *options, struct out *out,
                                        const struct heft_vocab *v, struct progress *progress,
-                                       struct out *rejects, struct heft_error *err)
+                                       struct heft_error *err)
 {
     struct heft_encode_options how = {
         .size = sizeof how,
@@ -121,8 +91,6 @@ static struct heft_encoding *make_plan(const struct options *options, struct out
         .eot_before = options->eot_before,
         .replace = options->errors && !strcmp(options->errors, "replace"),
         .skip = options->errors && !strcmp(options->errors, "skip"),
-        .rejected = rejects ? put_reject : NULL,
-        .rejected_ctx = rejects,
         .sort = options->sort_inputs,
         .allow_empty = options->allow_empty,
         .overwrite = options->overwrite,
@@ -143,6 +111,7 @@ static struct heft_encoding *make_plan(const struct options *options, struct out
         .tokenizer = tokenizer_of(options),
         .window = options->window,
         .stride = options->stride,
+        .rejects = options->rejects,
     };
 
     if (!fraction_of(options, &how.val_fraction, err) ||
@@ -391,9 +360,9 @@ static void print_written(const struct options *options, struct out *out,
 }
 
 static bool encode_to(const struct options *options, struct out *out, const struct heft_vocab *v,
-                      struct progress *progress, struct out *rejects, struct heft_error *err)
+                      struct progress *progress, struct heft_error *err)
 {
-    struct heft_encoding *const e = make_plan(options, out, v, progress, rejects, err);
+    struct heft_encoding *const e = make_plan(options, out, v, progress, err);
     bool fine = e != NULL;
 
     note_inputs(options);
@@ -413,11 +382,13 @@ static bool encode_to(const struct options *options, struct out *out, const stru
             print_written(options, out, e, progress);
     }
     heft_encode_free(e);
-    return fine || fail_rejects(options, rejects, err);
+    return fine;
 }
 
 static bool check_rejects(const struct options *options, struct heft_error *err)
 {
+    if (!options->rejects)
+        return true;
     if (strcmp(options->rejects, "-") == 0)
         return usage_error(
             err,
@@ -427,23 +398,6 @@ static bool check_rejects(const struct options *options, struct heft_error *err)
                            "--rejects lists the lines that --errors skip skips; add --errors skip");
     return !options->resume ||
            usage_error(err, "--rejects and --resume cannot be combined: the list is of one run");
-}
-
-/* Closes the list of rejected lines after the output is complete. */
-static bool encode_inputs(const struct options *options, struct out *out,
-                          const struct heft_vocab *v, struct progress *progress,
-                          struct heft_error *err)
-{
-    struct options beside = *options;
-    struct target list;
-
-    if (options->rejects && !check_rejects(options, err))
-        return false;
-    if (!options->rejects || options->dry_run)
-        return encode_to(options, out, v, progress, NULL, err);
-    beside.output = options->rejects;
-    return target_open(&list, &beside, err) &&
-           target_close(&list, encode_to(options, out, v, progress, &list.out, err), err);
 }
 
 int cmd_encode(const struct options *options, struct out *out)
@@ -458,8 +412,9 @@ int cmd_encode(const struct options *options, struct out *out)
     if (fine && is_stream(options) && options->json && !options->dry_run)
         fine =
             usage_error(&err, "--json cannot be combined with -o -: both write to standard output");
+    fine = fine && check_rejects(options, &err);
     v = fine ? vocabulary_open(options, false, &err) : NULL;
-    fine = v && encode_inputs(options, out, v, &progress, &err);
+    fine = v && encode_to(options, out, v, &progress, &err);
     progress_end(&progress);
     heft_vocab_close(v);
     return fine ? EXIT_SOUND : report_error(&err);
@@ -508,7 +463,7 @@ static void print_count_json(const struct options *options, struct out *out,
 static bool count_inputs(const struct options *options, struct out *out, const struct heft_vocab *v,
                          struct progress *progress, struct heft_error *err)
 {
-    struct heft_encoding *const e = make_plan(options, out, v, progress, NULL, err);
+    struct heft_encoding *const e = make_plan(options, out, v, progress, err);
     struct heft_encode_summary sum = HEFT_INIT(struct heft_encode_summary);
     bool fine;
 

@@ -298,6 +298,10 @@ struct heft_encode_options {
      * without parts. All parts need the same inputs in the same order (sort), and eot ID or NONE; not
      * for npz. 0: all */
     uint64_t part_index, part_count;
+    /* File of the lines that `skip` skips, JSON lines with the keys "file", "line" and "reason". It
+     * gets its name together with the output: both or neither. Its path must not be that of an
+     * input or of a file of the output. Requires an output; not with `resume`. NULL: none */
+    const char *rejects;
 };
 
 struct heft_encode_summary {

@@ -39,7 +39,7 @@
     X(heft_encoder_options, special)                                                               \
     X(heft_text_batch, n)                                                                          \
     X(heft_id_batch, end_id)                                                                       \
-    X(heft_encode_options, part_count)                                                             \
+    X(heft_encode_options, rejects)                                                                \
     X(heft_join_options, written_ctx)                                                              \
     X(heft_decode_options, width)                                                                  \
     X(heft_train_options, n_specials)                                                              \

@@ -208,10 +208,12 @@ def tokens(build, work):
         yield Case("decode", form, ["decode", ids, "-o", "text", "-f", "-q", *with_vocabulary], {"text": b"old"}, writes=True)
         yield Case("info", form, ["info", ids, "-q"])
         yield Case("explain", form, ["explain", ids, "-q"])
-    more = ["--jsonl", "t", "--eot", "id", "--errors", "skip", "--lengths", "lengths"]
+    listing = ["--jsonl", "t", "--eot", "id", "--errors", "skip", "--rejects", "rejects"]
+    more = [*listing, "--lengths", "lengths"]
     yield Case("encode", "jsonl", ["encode", lines, "-o", "out.bin", *more, *with_vocabulary, "-q"], writes=True)
     yield Case("encode", "jsonl", ["encode", lines, "-o", "out.bin", *more, *with_vocabulary, "-q", "-f"],
-               {"out.bin": b"old", "lengths": b"old"}, writes=True)
+               {"out.bin": b"old", "lengths": b"old", "rejects": b"old"}, writes=True)
+    yield Case("encode", "jsonl", ["encode", lines, "-o", "-", "--format", "ids", *listing, *with_vocabulary, "-q"], writes=True)
     yield Case("encode", "pipe", ["encode", "-", "-o", "-", "--format", "bin", *with_vocabulary, "-q"], stdin=text)
     trained = ["train", text, "-o", "vocabulary", "--vocab-size", "270", "-q"]
     yield Case("train", "new", trained, writes=True)

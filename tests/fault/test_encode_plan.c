@@ -256,13 +256,47 @@ static void test_devices(void **state)
     heft_scratch_free(folder);
 }
 
+/* A list of rejected lines requires lines that may be rejected, an output and a single run. */
+static void test_rejects(void **state)
+{
+    static const char vocab[] = "#version: 0.2\n> .\n";
+    const struct heft_encode_options refused[] = {
+        {.size = sizeof *refused, .output = "out.bin", .rejects = "list"},
+        {.size = sizeof *refused, .jsonl_key = "t", .skip = true, .rejects = "list"},
+        {.size = sizeof *refused,
+         .output = "out.bin",
+         .jsonl_key = "t",
+         .skip = true,
+         .rejects = "list",
+         .resume = true}};
+    struct heft_error err = {0};
+    char *const folder = heft_scratch_new(), *const merges = heft_scratch_path(folder, "vocab.bpe");
+    char *const input = heft_scratch_path(folder, "in");
+    struct heft_vocab *v;
+
+    (void)state;
+    heft_scratch_write(folder, "vocab.bpe", vocab, sizeof vocab - 1);
+    heft_scratch_write(folder, "in", ".", 1);
+    v = heft_vocab_open(merges, &err);
+    assert_non_null(v);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        err = (struct heft_error){0};
+        assert_null(heft_encode_plan(v, (const char *const *)&input, 1, &refused[i], &err));
+        assert_int_equal(err.code, HEFT_USAGE);
+        assert_non_null(strstr(err.text, "option rejects"));
+    }
+    heft_vocab_close(v);
+    free(merges);
+    free(input);
+    heft_scratch_free(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_long_words),
-        cmocka_unit_test(test_many_inputs),
-        cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_failures),    cmocka_unit_test(test_long_words),
+        cmocka_unit_test(test_many_inputs), cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_rejects),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -283,11 +283,12 @@ static bool reject_line(void *ctx, const struct heft_error *why, struct heft_err
 {
     struct front *f = ctx;
     const struct heft_encode_options *o = &f->plan->options;
+    const uint64_t line = heft_json_lines_number(f->lines);
 
     f->plan->sum.rejected++;
-    return !o->rejected ||
-           o->rejected(o->rejected_ctx, f->path, heft_json_lines_number(f->lines), why->text) ||
-           heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
+    if (o->rejected && !o->rejected(o->rejected_ctx, f->path, line, why->text))
+        return heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
+    return !f->plan->out || heft_token_out_reject(f->plan->out, f->path, line, why->text, err);
 }
 
 /* Called before each read: whichever line is returned next, the older position is before it. */

@@ -245,6 +245,18 @@ static bool check_tokenizer(struct heft_encoding *e, struct heft_error *err)
                      "the name of the tokenizer has several lines; the metadata of ds has one");
 }
 
+static bool check_rejects(const struct heft_encode_options *o, struct heft_error *err)
+{
+    if (!o->rejects)
+        return true;
+    if (!o->skip || !o->output)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "option rejects requires option skip and an output");
+    return !o->resume || heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                                   "option rejects and option resume cannot be combined: the list "
+                                   "is of one run");
+}
+
 static bool check_options(struct heft_encoding *e, struct heft_error *err)
 {
     const struct heft_encode_options *o = &e->options;
@@ -262,8 +274,8 @@ static bool check_options(struct heft_encoding *e, struct heft_error *err)
     if (o->encoding && !heft_charset_of(o->encoding, &e->text.encoding, err))
         return false;
     return (!o->output || choose_format(e, err)) && choose_separator(e, err) &&
-           check_lengths(e, err) && check_window(e, err) && check_part(e, err) &&
-           check_tokenizer(e, err) && choose_width(e, err);
+           check_rejects(o, err) && check_lengths(e, err) && check_window(e, err) &&
+           check_part(e, err) && check_tokenizer(e, err) && choose_width(e, err);
 }
 
 static bool find_arrays(struct heft_encoding *e, struct heft_error *err)

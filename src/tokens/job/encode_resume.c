@@ -301,6 +301,7 @@ static bool open_output(struct heft_encoding *e, struct heft_error *err)
         .sink = {o->overwrite, o->no_sync},
         .lengths = o->lengths,
         .tokenizer = o->tokenizer,
+        .rejects = o->rejects,
         .window = o->window,
         .stride = o->stride,
         .written = heft_encode_streams(e) ? o->written : NULL,

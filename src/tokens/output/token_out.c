@@ -287,7 +287,7 @@ bool heft_token_out_end(struct heft_token_out *out, struct heft_error *err)
 bool heft_token_out_commit(struct heft_token_out *out, struct heft_error *err)
 {
     return (!out->how.sink.overwrite || heft_token_out_stale(out, err)) &&
-           heft_sink_commit(out->sink, err);
+           heft_token_out_add_rejects(out, err) && heft_sink_commit(out->sink, err);
 }
 
 uint64_t heft_token_out_dropped(const struct heft_token_out *out)
@@ -304,7 +304,7 @@ uint64_t heft_token_out_val(const struct heft_token_out *out)
 
 const char *heft_token_out_path(const struct heft_token_out *out, size_t i)
 {
-    return heft_sink_path(out->sink, i);
+    return out->rejects.is_added && i >= out->rejects.file ? NULL : heft_sink_path(out->sink, i);
 }
 
 bool heft_token_out_flush(struct heft_token_out *out, struct heft_error *err)
@@ -350,8 +350,10 @@ struct heft_token_out *heft_token_out_new(const struct heft_token_out_how *how,
         out->tracks[i].file.rows =
             (struct heft_row_store){.width = how->format->row, .what = how->format->rows_are};
     }
+    out->rejects.bytes = (struct heft_row_store){.width = 1, .what = "rejected lines"};
     heft_token_out_name(out);
-    if (out->sink && (!heft_token_out_is_folder(out) || make_folder(out, err)))
+    if (out->sink && (!heft_token_out_is_folder(out) || make_folder(out, err)) &&
+        heft_token_out_check_rejects(out, err))
         return out;
     heft_token_out_free(out);
     return NULL;
@@ -369,6 +371,7 @@ void heft_token_out_free(struct heft_token_out *out)
         heft_free(out->tracks[i].file.ends);
         heft_free(out->tracks[i].window.ids);
     }
+    heft_row_store_release(&out->rejects.bytes);
     heft_sink_free(out->sink);
     heft_job_release(&out->spare);
     heft_arena_release(&out->mem);

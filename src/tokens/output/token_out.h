@@ -36,6 +36,7 @@ struct heft_token_out_how {
     const char *lengths;     /* path of a file with the ends of documents; NULL: none */
     uint64_t window, stride; /* ids of a window, and from one begin to the next; 0: none */
     const char *tokenizer;   /* name of the vocabulary in the metadata of ds; NULL: unknown */
+    const char *rejects;     /* path of the list of rejected lines; NULL: none */
     struct heft_sink_options sink;
     bool (*written)(void *ctx, const void *bytes,
                     size_t n); /* receives the bytes; NULL: they go to files of the sink */
@@ -136,6 +137,10 @@ HEFT_CHECKED bool heft_token_out_piece(struct heft_token_out *out, const struct 
 HEFT_CHECKED bool heft_token_out_unit(struct heft_token_out *out, struct heft_error *err);
 HEFT_CHECKED bool heft_token_out_arrays(struct heft_token_out *out, const char *path,
                                         uint64_t *tokens, struct heft_error *err);
+/* Appends a line to the list of rejected lines, if there is one. Not thread-safe, but independent of
+ * the functions above. */
+HEFT_CHECKED bool heft_token_out_reject(struct heft_token_out *out, const char *file, uint64_t line,
+                                        const char *reason, struct heft_error *err);
 /* Ends the last file; then, as a separate step, gives all files their final names. */
 HEFT_CHECKED bool heft_token_out_end(struct heft_token_out *out, struct heft_error *err);
 HEFT_CHECKED bool heft_token_out_commit(struct heft_token_out *out, struct heft_error *err);
@@ -143,7 +148,7 @@ HEFT_CHECKED bool heft_token_out_commit(struct heft_token_out *out, struct heft_
 uint64_t heft_token_out_dropped(const struct heft_token_out *out);
 /* Number of ids for validation. */
 uint64_t heft_token_out_val(const struct heft_token_out *out);
-/* Path of the i-th file written, NULL past the last. */
+/* Path of the i-th file written, without the list of rejected lines; NULL past the last. */
 const char *heft_token_out_path(const struct heft_token_out *out, size_t i);
 void heft_token_out_free(struct heft_token_out *out);
 

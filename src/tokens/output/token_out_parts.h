@@ -31,6 +31,14 @@ struct heft_token_series {
     bool is_apart; /* its stem is not that of the ids */
 };
 
+/* The list of rejected lines (token_rejects.c). */
+struct heft_token_rejects {
+    struct heft_row_store bytes; /* rows of one byte */
+    uint64_t n;                  /* bytes in it */
+    uint32_t file;               /* index in the sink, once it is added */
+    bool is_added;
+};
+
 struct heft_token_out {
     struct heft_token_out_how how;
     struct heft_sink *sink;
@@ -40,6 +48,7 @@ struct heft_token_out {
     struct heft_token_track tracks[2];
     uint64_t units;
     struct heft_job spare; /* for ids of an .npz */
+    struct heft_token_rejects rejects;
 };
 
 /* ---- token_file.c ------------------------------------------------------------------------ */
@@ -54,6 +63,15 @@ HEFT_CHECKED bool heft_token_flush_ends(struct heft_token_file *f, struct heft_e
 
 /* Writes out the buffers of all open files (token_out.c). */
 HEFT_CHECKED bool heft_token_out_flush(struct heft_token_out *out, struct heft_error *err);
+
+/* ---- token_rejects.c --------------------------------------------------------------------- */
+
+/* Whether the list can be created, by a temporary file that is deleted again: before any work is
+ * done. */
+HEFT_CHECKED bool heft_token_out_check_rejects(const struct heft_token_out *out,
+                                               struct heft_error *err);
+/* Adds the list to the sink, as its last file. */
+HEFT_CHECKED bool heft_token_out_add_rejects(struct heft_token_out *out, struct heft_error *err);
 
 /* ---- token_names.c ----------------------------------------------------------------------- */
 
