@@ -47,6 +47,8 @@ check-long: check bootstrap-python build/asan/Makefile ## check, then all tests 
 	@tests/run --build build/release --only fault --long
 	@scripts/python-wheel
 	@tests/python/run --long
+	@scripts/bootstrap spark
+	@tests/interop/run spark
 	$(call build,asan)
 	@tests/run --build build/asan --long
 	@$(MAKE) --no-print-directory integer LONG=--long
@@ -63,8 +65,9 @@ build/asan-32/Makefile: build/isal-i686/libisal.pc
 build/isal-i686/libisal.pc: | bootstrap-32
 	@scripts/isal-portable i686-linux-gnu-gcc build/isal-i686
 
-interop: release ## exchange files with the real frameworks (installed by pip, once)
+interop: release bootstrap-python ## exchange files with the real frameworks (installed by pip, once)
 	$(call build,release,--target heft-safetensors-pipe)
+	@scripts/python-wheel >/dev/null || echo "interop: without the wheel the suite engines fails" >&2
 	@tests/interop/run
 
 asan: bootstrap build/asan/Makefile ## build with AddressSanitizer and UBSan, and test with it
