@@ -57,9 +57,9 @@ check-long: check bootstrap-python build/asan/Makefile ## check, then all tests 
 	@if scripts/bootstrap cross; then scripts/cross; \
 	else echo "cross: skipped, the compilers for other processors cannot be installed here"; fi
 
-check-32: bootstrap-32 build/asan-32/Makefile ## damaged files (the suite mutate) on 32-bit x86, under sanitizers
-	$(call build,asan-32,--target heft-open --target heft_snappy --target heft_nettle)
-	@tests/run --build build/asan-32 --only mutate $(LONG)
+check-32: bootstrap-32 build/asan-32/Makefile ## unit tests, golden, rejected and damaged files on 32-bit x86, under sanitizers
+	$(call build,asan-32)
+	@tests/run --build build/asan-32 --only unit,golden,reject,mutate $(LONG)
 
 build/asan-32/Makefile: build/isal-i686/libisal.pc
 build/isal-i686/libisal.pc: | bootstrap-32

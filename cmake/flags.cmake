@@ -44,6 +44,15 @@ if(CMAKE_BUILD_TYPE STREQUAL Release)
 endif()
 target_link_options(heft_flags INTERFACE LINKER:--as-needed LINKER:-z,relro,-z,now LINKER:-O1)
 
+# 32-bit x86 computes in SSE registers: with the 80 bits of the x87, numbers, their texts and statistics would not
+# be those of other processors.
+if(CMAKE_SIZEOF_VOID_P EQUAL 4)
+    check_c_compiler_flag("-msse2 -mfpmath=sse" HEFT_HAS_FPMATH_SSE)
+    if(HEFT_HAS_FPMATH_SSE)
+        target_compile_options(heft_flags INTERFACE -msse2 -mfpmath=sse)
+    endif()
+endif()
+
 if(HEFT_SANITIZE)
     set(sanitize -fsanitize=${HEFT_SANITIZE})
     if(NOT HEFT_RECOVER)

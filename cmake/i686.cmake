@@ -9,3 +9,5 @@ set(CMAKE_INSTALL_LIBDIR lib/i386-linux-gnu CACHE PATH "Libraries")
 get_filename_component(heft_root ${CMAKE_CURRENT_LIST_DIR} DIRECTORY)
 set(ENV{PKG_CONFIG_LIBDIR}
     ${heft_root}/build/isal-i686:/usr/lib/i386-linux-gnu/pkgconfig:/usr/share/pkgconfig)
+# The kernel runs the programs as they are: env starts the program that it is given.
+set(CMAKE_CROSSCOMPILING_EMULATOR env CACHE STRING "Runs the programs")

@@ -45,7 +45,8 @@ foreach(source ${unit_sources})
     get_filename_component(name ${source} NAME_WE)
     add_executable(${name} ${source})
     target_link_libraries(${name} PRIVATE test_support PkgConfig::CMOCKA Threads::Threads m)
-    target_compile_definitions(${name} PRIVATE HEFT_TESTS="${PROJECT_SOURCE_DIR}/tests")
+    target_compile_definitions(${name} PRIVATE HEFT_TESTS="${PROJECT_SOURCE_DIR}/tests"
+        HEFT_HAS_HDF5=$<TARGET_EXISTS:heft_hdf5>)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY tests)
 endforeach()
 target_link_libraries(test_sstable PRIVATE PkgConfig::SNAPPY) # it compresses blocks

@@ -11,6 +11,8 @@
 
 #include <heft/heft.h>
 
+#include "skip_because.h"
+
 #define GOLDEN  HEFT_TESTS "/golden"
 #define TORCH   GOLDEN "/torch/linear.pt"
 #define OBJECTS GOLDEN "/tf-bundle/objects"
@@ -167,6 +169,7 @@ static void used_options_are_not_noted_by_a_conversion(void **state)
     struct heft_conversion *conversion;
 
     (void)state;
+    needs_hdf5();
     assert_non_null(c);
     conversion = heft_convert_plan(c, &how, &err);
     if (!conversion)

@@ -101,7 +101,7 @@ static void write_file(struct pair *p, const char *name, const char *header, con
 
     assert_non_null(bytes);
     for (unsigned i = 0; i < 8; i++)
-        bytes[i] = (uint8_t)(head >> 8 * i);
+        bytes[i] = (uint8_t)((uint64_t)head >> 8 * i);
     memcpy(bytes + 8, header, head);
     memcpy(bytes + 8 + head, data, n);
     heft_scratch_write(p->folder, name, bytes, 8 + head + n);

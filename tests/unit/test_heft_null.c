@@ -15,6 +15,7 @@
 #include "heft/heft.h"
 #include "heft/split.h"
 #include "heft/tokens.h"
+#include "skip_because.h"
 
 #define GOLDEN HEFT_TESTS "/golden/"
 
@@ -214,6 +215,7 @@ static void lists_without_an_output_argument(void **state)
     size_t n;
 
     (void)state;
+    needs_hdf5();
     assert_non_null(c);
     assert_true(heft_tensor_at(c, 0, &t));
     assert_false(heft_file_at(c, 0, NULL));
@@ -246,6 +248,7 @@ static void reads_without_an_output_argument(void **state)
     size_t n;
 
     (void)state;
+    needs_hdf5();
     assert_non_null(c);
     assert_true(heft_tensor_at(c, 0, &t));
     REFUSES(heft_tensor_strings(c, 0, NULL, NULL, &err));
@@ -282,6 +285,7 @@ static void plans_without_an_output_argument(void **state)
     struct heft_diff_result result = HEFT_INIT(struct heft_diff_result);
 
     (void)state;
+    needs_hdf5();
     assert_non_null(c);
     REFUSES(heft_select(c, NULL, NULL, 1, (bool[64]){false}, &err));
     REFUSES(heft_select(c, NULL, NULL, 0, NULL, &err));
