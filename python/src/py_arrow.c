@@ -266,7 +266,7 @@ static PyObject *new_capsule(size_t size, const char *name, PyCapsule_Destructor
     return capsule;
 }
 
-static PyObject *make_result(const struct py_batch *b, const struct ArrowArray *from)
+static PyObject *make_result(struct py_batch *b, const struct ArrowArray *from)
 {
     PyObject *const schema = new_capsule(sizeof(struct ArrowSchema), "arrow_schema", drop_schema);
     PyObject *const array = new_capsule(sizeof(struct ArrowArray), "arrow_array", drop_array);

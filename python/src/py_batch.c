@@ -116,7 +116,7 @@ static bool judge(const struct py_batch *b)
     return false;
 }
 
-static PyObject *make_lists(struct py_encoding *e, const struct py_batch *b)
+static PyObject *make_lists(struct py_encoding *e, struct py_batch *b)
 {
     const int collects = PyGC_Disable(); /* it would visit the lists made so far, again and again */
     PyObject *lists = PyList_New((Py_ssize_t)b->n);
@@ -220,37 +220,63 @@ void py_batch_free(struct py_batch *b, struct py_encoding *e)
     free(b);
 }
 
-bool py_batch_pack(const struct py_batch *b, struct py_ids *ids, int64_t **offsets)
+/* Takes the array of a single worker, which has the ids in the order of the texts, without its unused
+ * room. */
+static void take_array(struct py_ids *from, struct py_ids *to)
+{
+    uint32_t *const cut = from->n ? realloc(from->items, from->n * sizeof *cut) : NULL;
+
+    *to = *from;
+    if (cut) {
+        to->items = cut;
+        to->room = from->n;
+    }
+    *from = (struct py_ids){0};
+}
+
+/* Copies the ids of all workers in the order of the texts. */
+static bool copy_arrays(const struct py_batch *b, size_t total, struct py_ids *to)
 {
     struct heft_error err = {0};
+
+    if (!py_ids_room(to, total, &err))
+        return false;
+    for (size_t i = 0; i < b->n; i++) {
+        const struct py_place *const place = &b->places[i];
+
+        if (place->n)
+            memcpy(to->items + to->n, b->workers[place->worker].ids.items + place->start,
+                   place->n * sizeof *to->items);
+        to->n += place->n;
+    }
+    return true;
+}
+
+bool py_batch_pack(struct py_batch *b, struct py_ids *ids, int64_t **offsets)
+{
     size_t total = 0;
 
-    for (size_t i = 0; i < b->n; i++)
-        total += b->places[i].n;
     *ids = (struct py_ids){0};
     *offsets = malloc((b->n + 1) * sizeof **offsets);
-    if (!*offsets || !py_ids_room(ids, total, &err)) {
+    for (size_t i = 0; *offsets && i < b->n; i++) {
+        (*offsets)[i] = (int64_t)total;
+        total += b->places[i].n;
+    }
+    if (*offsets && b->n_workers == 1 && total > 0)
+        take_array(&b->workers[0].ids, ids);
+    else if (!*offsets || !copy_arrays(b, total, ids)) {
         free(*offsets);
         PyErr_NoMemory();
         return false;
     }
-    for (size_t i = 0; i < b->n; i++) {
-        const struct py_place *const place = &b->places[i];
-
-        (*offsets)[i] = (int64_t)ids->n;
-        if (place->n)
-            memcpy(ids->items + ids->n, b->workers[place->worker].ids.items + place->start,
-                   place->n * sizeof *ids->items);
-        ids->n += place->n;
-    }
-    (*offsets)[b->n] = (int64_t)ids->n;
+    (*offsets)[b->n] = (int64_t)total;
     return true;
 }
 
 /* ---- methods ------------------------------------------------------------------------------- */
 
 /* (ids, offsets) as memoryviews. */
-static PyObject *make_packed(struct py_encoding *e, const struct py_batch *b)
+static PyObject *make_packed(struct py_encoding *e, struct py_batch *b)
 {
     struct py_ids ids;
     int64_t *offsets;
@@ -270,7 +296,7 @@ static PyObject *make_packed(struct py_encoding *e, const struct py_batch *b)
 
 /* Encodes (texts, allowed, refused, threads); `make` turns the batch into the result. */
 static PyObject *encode_list(PyObject *self, PyObject *const *args, Py_ssize_t n,
-                             PyObject *(*make)(struct py_encoding *e, const struct py_batch *b))
+                             PyObject *(*make)(struct py_encoding *e, struct py_batch *b))
 {
     struct py_encoding *const e = (struct py_encoding *)self;
     struct py_batch *b;

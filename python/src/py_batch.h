@@ -1,4 +1,4 @@
-/* py_batch.h: many texts encoded at once: by lists, packed arrays (py_batch.c, py_packed.c), and arrays of
+/* py_batch.h: many texts encoded at once: by lists, packed arrays (py_batch.c), and arrays of
  * Arrow (py_arrow.c). */
 #ifndef HEFT_PY_BATCH_H
 #define HEFT_PY_BATCH_H
@@ -41,8 +41,8 @@ bool py_batch_run(struct py_batch *b, struct py_encoding *e, PyObject *threads);
 /* Accepts NULL. */
 void py_batch_free(struct py_batch *b, struct py_encoding *e);
 
-/* The ids of all texts one after the other, and where each text's begin: offsets[n] is the end. The
- * caller frees both. False with MemoryError set. */
-bool py_batch_pack(const struct py_batch *b, struct py_ids *ids, int64_t **offsets);
+/* The ids of all texts one after the other, and where each text's begin: offsets[n] is the end. Takes them
+ * out of the batch. The caller frees both. False with MemoryError set. */
+bool py_batch_pack(struct py_batch *b, struct py_ids *ids, int64_t **offsets);
 
 #endif

@@ -27,5 +27,11 @@ HEFT_CHECKED bool heft_encoder_put(struct heft_encoder *e, const void *piece, si
                                    const struct heft_taker *taker, struct heft_error *err);
 HEFT_CHECKED bool heft_encoder_end(struct heft_encoder *e, const struct heft_taker *taker,
                                    struct heft_error *err);
+/* Encodes a text that is complete, after dropping an unfinished one: the same ids and errors as put and
+ * end. */
+HEFT_CHECKED bool heft_encoder_whole(struct heft_encoder *e, const void *text, size_t n,
+                                     const struct heft_taker *taker, struct heft_error *err);
+/* Writes n ids of `width` bytes, 2 or 4, as 4 bytes each. */
+void heft_encoder_widen(const uint8_t *from, size_t n, unsigned width, uint32_t *to);
 
 #endif

@@ -10,7 +10,7 @@
 /* ---- ids of 4 bytes ---------------------------------------------------------------------- */
 
 /* Sixteen at a time, which compilers turn into one or two instructions. */
-static void widen_ids(const uint8_t *from, size_t n, unsigned width, uint32_t *to)
+void heft_encoder_widen(const uint8_t *from, size_t n, unsigned width, uint32_t *to)
 {
     uint16_t narrow[16];
     size_t i = 0;
@@ -45,7 +45,7 @@ static bool give_widened(void *ctx, const void *ids, size_t count)
     for (size_t from = 0; from < count; from += HANDFUL) {
         const size_t n = heft_min_size(count - from, HANDFUL);
 
-        widen_ids(p + from * w->width, n, w->width, wide);
+        heft_encoder_widen(p + from * w->width, n, w->width, wide);
         if (!w->each(w->ctx, wide, n))
             return false;
     }
@@ -96,7 +96,7 @@ static bool collect_ids(void *ctx, const void *ids, size_t count)
     c->is_full = count > c->room - c->n;
     if (c->is_full)
         return false;
-    widen_ids(ids, count, c->width, c->ids + c->n);
+    heft_encoder_widen(ids, count, c->width, c->ids + c->n);
     c->n += count;
     return true;
 }
@@ -111,8 +111,7 @@ bool heft_encode(struct heft_encoder *e, const void *text, size_t n, uint32_t *i
         !heft_require_arg((ids || room == 0) && count, "a place for the answer", err))
         return false;
     c.width = heft_encoder_width(e);
-    heft_encoder_restart(e);
-    if (!heft_encoder_put(e, text, n, &taker, err) || !heft_encoder_end(e, &taker, err))
+    if (!heft_encoder_whole(e, text, n, &taker, err))
         return c.is_full ? heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                                      "the text has more ids than the room given, %zu", room)
                          : false;

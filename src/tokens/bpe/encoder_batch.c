@@ -5,6 +5,8 @@
 #include "base/sized.h"
 #include "tokens/bpe/encoder_parts.h"
 
+#define HANDFUL 256 /* ids that are widened to 32 bits at a time */
+
 /* Where the ids of a text go. */
 struct batch_room {
     uint8_t *ids;
@@ -13,22 +15,32 @@ struct batch_room {
     bool is_full;
 };
 
-static uint32_t id_at(const uint8_t *p, unsigned width)
+/* The array may be unaligned. */
+static void put_wide(const uint8_t *ids, size_t count, unsigned width, uint8_t *out)
 {
-    return width == 2 ? heft_le16(p) : heft_le32(p);
+    uint32_t wide[HANDFUL];
+
+    for (size_t from = 0; from < count; from += HANDFUL) {
+        const size_t n = heft_min_size(count - from, HANDFUL);
+
+        heft_encoder_widen(ids + from * width, n, width, wide);
+        memcpy(out + from * sizeof *wide, wide, n * sizeof *wide);
+    }
+}
+
+/* Ids of 4 bytes in the encoder are below 65536 here. */
+static void put_narrow(const uint8_t *ids, size_t count, unsigned width, uint8_t *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        const uint16_t id = width == 2 ? heft_le16(ids + 2 * i) : (uint16_t)heft_le32(ids + 4 * i);
+
+        memcpy(out + 2 * i, &id, sizeof id);
+    }
 }
 
 static void put_ids(struct batch_room *to, const uint8_t *ids, size_t count)
 {
-    uint8_t *const out = to->ids + to->n * to->width;
-    uint16_t narrow;
-    uint32_t wide;
-
-    for (size_t i = 0; i < count; i++) {
-        wide = id_at(ids + i * to->inside, to->inside);
-        narrow = (uint16_t)wide;
-        memcpy(out + i * to->width, to->width == 2 ? (const void *)&narrow : &wide, to->width);
-    }
+    (to->width == 2 ? put_narrow : put_wide)(ids, count, to->inside, to->ids + to->n * to->width);
     to->n += count;
 }
 
@@ -56,10 +68,8 @@ static bool encode_one(struct heft_encoder *e, const struct heft_text_batch *tex
         return true;
     if (up_to < from || up_to > INT64_MAX)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "the offsets of text %zu descend", i);
-    heft_encoder_restart(e);
-    if (!heft_encoder_put(e, (const uint8_t *)texts->data + from, (size_t)(up_to - from), &taker,
-                          err) ||
-        !heft_encoder_end(e, &taker, err))
+    if (!heft_encoder_whole(e, (const uint8_t *)texts->data + from, (size_t)(up_to - from), &taker,
+                            err))
         return false;
     if (end == HEFT_NO_TOKEN)
         return true;
