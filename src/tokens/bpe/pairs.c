@@ -15,10 +15,11 @@ static void put_of_bytes(struct heft_pairs *pairs, uint32_t rank)
         pairs->of_bytes[a << 8 | b] = rank;
 }
 
-bool heft_pairs_init(struct heft_pairs *pairs, const struct heft_vocab *v, struct heft_error *err)
+bool heft_pairs_begin(struct heft_pairs *pairs, const struct heft_vocab *v, size_t merges,
+                      struct heft_error *err)
 {
     *pairs = (struct heft_pairs){.v = v, .kernel = heft_scan_kernel(), .bits = 10};
-    while ((uint64_t)1 << pairs->bits < (uint64_t)v->n_merges * BITS_EACH)
+    while ((uint64_t)1 << pairs->bits < (uint64_t)merges * BITS_EACH)
         pairs->bits++;
     pairs->filter = heft_calloc((size_t)1 << (pairs->bits - 6), sizeof *pairs->filter, err);
     pairs->of_bytes = heft_alloc(256 * 256 * sizeof *pairs->of_bytes, err);
@@ -26,17 +27,31 @@ bool heft_pairs_init(struct heft_pairs *pairs, const struct heft_vocab *v, struc
     if (!pairs->filter || !pairs->of_bytes || !pairs->canonical)
         return false;
     memset(pairs->of_bytes, 0xFF, 256 * 256 * sizeof *pairs->of_bytes);
-    pairs->is_counted = v->n_merges > 0;
-    pairs->first_made = v->n_merges > 0 ? v->merges[0].id : 0;
-    for (uint32_t rank = 0; rank < v->n_merges; rank++) {
-        const uint32_t left = v->merges[rank].left, right = v->merges[rank].right;
-        const size_t bit = heft_pairs_bit(pairs, left, right);
+    return true;
+}
 
-        pairs->is_counted &= v->merges[rank].id == pairs->first_made + rank;
-        pairs->filter[bit / 64] |= UINT64_C(1) << bit % 64;
-        if (v->tokens[left].n == 1 && v->tokens[right].n == 1)
-            put_of_bytes(pairs, rank);
+void heft_pairs_add(struct heft_pairs *pairs, uint32_t rank)
+{
+    const struct heft_vocab *const v = pairs->v;
+    const struct heft_merge *const merge = &v->merges[rank];
+    const size_t bit = heft_pairs_bit(pairs, merge->left, merge->right);
+
+    if (rank == 0) {
+        pairs->first_made = merge->id;
+        pairs->is_counted = true;
     }
+    pairs->is_counted &= merge->id == pairs->first_made + rank;
+    pairs->filter[bit / 64] |= UINT64_C(1) << bit % 64;
+    if (v->tokens[merge->left].n == 1 && v->tokens[merge->right].n == 1)
+        put_of_bytes(pairs, rank);
+}
+
+bool heft_pairs_init(struct heft_pairs *pairs, const struct heft_vocab *v, struct heft_error *err)
+{
+    if (!heft_pairs_begin(pairs, v, v->n_merges, err))
+        return false;
+    for (uint32_t rank = 0; rank < v->n_merges; rank++)
+        heft_pairs_add(pairs, rank);
     return true;
 }
 

@@ -22,8 +22,13 @@ struct heft_pairs {
     struct heft_canonical_lazy *canonical;
 };
 
+/* Tables of all merges of the vocabulary. */
 HEFT_CHECKED bool heft_pairs_init(struct heft_pairs *pairs, const struct heft_vocab *v,
                                   struct heft_error *err);
+/* The same in steps: empty tables for at most `merges` merges, then each merge by its rank. */
+HEFT_CHECKED bool heft_pairs_begin(struct heft_pairs *pairs, const struct heft_vocab *v,
+                                   size_t merges, struct heft_error *err);
+void heft_pairs_add(struct heft_pairs *pairs, uint32_t rank);
 void heft_pairs_release(struct heft_pairs *pairs);
 
 HEFT_WRAPS static inline size_t heft_pairs_bit(const struct heft_pairs *pairs, uint32_t left,

@@ -11,82 +11,85 @@
 /* Merges that are checked, from the first one: each takes 40 ns, and the first third of GPT-2's
  * makes most pre-tokens. Merging the others when they occur costs no more than checking them here.
  */
-#define MOST     16384
-#define NOT_MADE UINT32_MAX /* no merge of self-encoding parts makes it */
-#define BYTE     0          /* a single byte: self-encoding */
+#define MOST 16384
+#define BYTE 0 /* a single byte: self-encoding */
 
-struct finding {
-    const struct heft_vocab *v;
-    uint32_t *made; /* by id: rank of its merge + 1, or one of the above */
-};
-
-static bool merges_before(const struct finding *f, uint32_t left, uint32_t right, uint32_t limit)
+/* Branch-free choice of the part to split: the branch is unpredictable and a misprediction costs
+ * more. */
+HEFT_WRAPS bool heft_self_encoding_stay_apart(const struct heft_self_encoding *s, uint32_t left,
+                                              uint32_t right)
 {
-    return heft_pairs_find(f->v->pairs, left, right) < limit;
-}
+    const struct heft_self_token *a = &s->tokens[left], *b = &s->tokens[right];
 
-/* Whether two self-encoding tokens stay intact until they merge. Branch-free choice of the part to
- * split: the branch is unpredictable and a misprediction costs more. */
-HEFT_WRAPS static bool stay_apart(const struct finding *f, uint32_t left, uint32_t right)
-{
-    const struct heft_merge *const merges = f->v->merges;
-    uint32_t by_left = f->made[left], by_right = f->made[right];
+    if (a->made == HEFT_NOT_MADE || b->made == HEFT_NOT_MADE)
+        return false;
+    while ((a->made | b->made) != BYTE) {
+        const bool is_left = a->made > b->made;
+        const struct heft_self_token *const split = is_left ? a : b;
+        const uint32_t limit = split->made - is_left; /* its rank, if the left token is split */
 
-    while ((by_left | by_right) != BYTE) {
-        const uint32_t is_left =
-            -(uint32_t)(by_left > by_right); /* mask: all ones if the left token is split, else 0 */
-        const uint32_t made = by_right ^ ((by_left ^ by_right) & is_left);
-        const struct heft_merge *const m = &merges[made - 1];
-
-        left ^= (left ^ m->right) & is_left;
-        right ^= (right ^ m->left) & ~is_left;
-        by_left = f->made[left];
-        by_right = f->made[right];
-        if (merges_before(f, left, right, made + is_left))
+        left = is_left ? split->right : left;
+        right = is_left ? right : split->left;
+        a = &s->tokens[left];
+        b = &s->tokens[right];
+        if (heft_pairs_find(s->pairs, left, right) < limit)
             return false;
     }
     return true;
 }
 
-static bool begin_finding(struct finding *f, struct heft_vocab *v, struct heft_error *err)
+bool heft_self_encoding_begin(struct heft_self_encoding *s, struct heft_vocab *v, size_t n_ids,
+                              struct heft_error *err)
 {
-    f->v = v;
-    f->made = heft_alloc(v->n_ids * sizeof *f->made, err);
-    v->self_encoding = heft_arena_zero(&v->mem, v->n_ids / 64 + 1, sizeof *v->self_encoding, err);
-    if (!f->made || !v->self_encoding)
+    *s = (struct heft_self_encoding){.pairs = v->pairs, .n_ids = n_ids};
+    s->tokens = heft_alloc(n_ids * sizeof *s->tokens, err);
+    v->self_encoding = heft_arena_zero(&v->mem, n_ids / 64 + 1, sizeof *v->self_encoding, err);
+    if (!s->tokens || !v->self_encoding)
         return false;
-    memset(f->made, 0xFF, v->n_ids * sizeof *f->made);
+    memset(s->tokens, 0xFF, n_ids * sizeof *s->tokens);
     for (unsigned byte = 0; byte < 256; byte++)
-        f->made[v->byte_ids[byte]] = BYTE;
+        s->tokens[v->byte_ids[byte]].made = BYTE;
     return true;
 }
 
+void heft_self_encoding_end(struct heft_self_encoding *s, struct heft_vocab *v, bool is_all)
+{
+    v->is_self_encoding = is_all;
+    for (size_t id = 0; id < s->n_ids; id++)
+        v->self_encoding[id / 64] |= (uint64_t)(s->tokens[id].made != HEFT_NOT_MADE) << id % 64;
+}
+
+void heft_self_encoding_release(struct heft_self_encoding *s)
+{
+    heft_free(s->tokens);
+    *s = (struct heft_self_encoding){0};
+}
+
 /* In the order of ranks, so that parts are known before the tokens made of them. */
-static void find_tokens(struct finding *f, struct heft_vocab *v)
+static void find_tokens(struct heft_self_encoding *s, struct heft_vocab *v)
 {
     const uint32_t most = (uint32_t)heft_min_u64(v->n_merges, MOST);
+    bool is_all = most == v->n_merges;
 
-    v->is_self_encoding = most == v->n_merges;
     for (uint32_t rank = 0; rank < most; rank++) {
         const struct heft_merge *const m = &v->merges[rank];
 
-        if (f->made[m->id] == NOT_MADE && f->made[m->left] != NOT_MADE &&
-            f->made[m->right] != NOT_MADE && stay_apart(f, m->left, m->right))
-            f->made[m->id] = rank + 1;
+        if (s->tokens[m->id].made == HEFT_NOT_MADE &&
+            heft_self_encoding_stay_apart(s, m->left, m->right))
+            heft_self_encoding_add(s, m, rank);
         else
-            v->is_self_encoding = false;
+            is_all = false;
     }
-    for (uint32_t id = 0; id < v->n_ids; id++)
-        v->self_encoding[id / 64] |= (uint64_t)(f->made[id] != NOT_MADE) << id % 64;
+    heft_self_encoding_end(s, v, is_all);
 }
 
 bool heft_self_encoding_find(struct heft_vocab *v, struct heft_error *err)
 {
-    struct finding f = {0};
-    const bool ok = begin_finding(&f, v, err);
+    struct heft_self_encoding s;
+    const bool ok = heft_self_encoding_begin(&s, v, v->n_ids, err);
 
     if (ok)
-        find_tokens(&f, v);
-    heft_free(f.made);
+        find_tokens(&s, v);
+    heft_self_encoding_release(&s);
     return ok;
 }

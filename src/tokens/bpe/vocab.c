@@ -77,17 +77,33 @@ bool heft_vocab_room(struct heft_vocab *v, size_t ids, size_t merges, size_t byt
                               err);
 }
 
-bool heft_vocab_pairs(struct heft_vocab *v, struct heft_vocab_spare spare, struct heft_error *err)
+/* Allocates empty slots, in the spare memory if they fit. */
+static bool make_slots(struct heft_vocab *v, size_t merges, struct heft_vocab_spare spare,
+                       struct heft_error *err)
 {
-    const uint32_t last = v->n_merges ? v->n_merges - 1 : 0;
-
-    v->slot_bits = slot_bits(v->n_merges);
+    v->slot_bits = slot_bits(merges);
     v->slots = sizeof *v->slots << v->slot_bits <= spare.n
                    ? spare.p
                    : heft_arena_alloc(&v->mem, sizeof *v->slots << v->slot_bits, err);
     if (!v->slots)
         return false;
     memset(v->slots, 0xFF, sizeof *v->slots << v->slot_bits);
+    return true;
+}
+
+static bool make_lookups(struct heft_vocab *v, struct heft_error *err)
+{
+    v->pairs = heft_arena_zero(&v->mem, 1, sizeof *v->pairs, err);
+    v->adjacency = heft_arena_alloc(&v->mem, sizeof *v->adjacency, err);
+    return v->adjacency && v->pairs;
+}
+
+bool heft_vocab_pairs(struct heft_vocab *v, struct heft_vocab_spare spare, struct heft_error *err)
+{
+    const uint32_t last = v->n_merges ? v->n_merges - 1 : 0;
+
+    if (!make_slots(v, v->n_merges, spare, err))
+        return false;
     for (uint32_t rank = 0; rank < v->n_merges; rank++) {
         const struct heft_merge *later = &v->merges[rank + heft_min_u64(AHEAD, last - rank)];
 
@@ -97,12 +113,31 @@ bool heft_vocab_pairs(struct heft_vocab *v, struct heft_vocab_spare spare, struc
             return false;
         }
     }
-    v->pairs = heft_arena_zero(&v->mem, 1, sizeof *v->pairs, err);
-    v->adjacency = heft_arena_alloc(&v->mem, sizeof *v->adjacency, err);
-    if (!v->adjacency || !v->pairs || !heft_pairs_init(v->pairs, v, err))
+    if (!make_lookups(v, err) || !heft_pairs_init(v->pairs, v, err))
         return false;
     heft_byte_adjacency_init(v->adjacency, v);
     return true;
+}
+
+bool heft_vocab_pairs_begin(struct heft_vocab *v, size_t merges, struct heft_error *err)
+{
+    return make_slots(v, merges, (struct heft_vocab_spare){0}, err) && make_lookups(v, err) &&
+           heft_pairs_begin(v->pairs, v, merges, err);
+}
+
+void heft_vocab_pairs_add(struct heft_vocab *v, struct heft_merge merge)
+{
+    const uint64_t pair = heft_pair_of(merge.left, merge.right);
+    const uint32_t rank = v->n_merges++;
+
+    v->merges[rank] = merge;
+    *heft_pair_slot(v, pair) = pair << HEFT_ID_BITS | rank;
+    heft_pairs_add(v->pairs, rank);
+}
+
+void heft_vocab_pairs_end(struct heft_vocab *v)
+{
+    heft_byte_adjacency_init(v->adjacency, v);
 }
 
 bool heft_vocab_add_whole(struct heft_vocab *v, uint32_t id, struct heft_error *err)

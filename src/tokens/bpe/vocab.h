@@ -112,7 +112,13 @@ struct heft_vocab_spare {
     void *p;
     size_t n;
 };
-/* Builds the tables of pairs. HEFT_MALFORMED if a pair occurs twice. */
+/* Builds the tables of pairs of merges as they are found: first empty tables for at most `merges`
+ * merges; then each merge is appended, whose pair does not occur yet; then the end. */
+HEFT_CHECKED bool heft_vocab_pairs_begin(struct heft_vocab *v, size_t merges,
+                                         struct heft_error *err);
+void heft_vocab_pairs_add(struct heft_vocab *v, struct heft_merge merge);
+void heft_vocab_pairs_end(struct heft_vocab *v);
+/* Builds the tables of pairs of all merges. HEFT_MALFORMED if a pair occurs twice. */
 HEFT_CHECKED bool heft_vocab_pairs(struct heft_vocab *v, struct heft_vocab_spare spare,
                                    struct heft_error *err);
 

@@ -9,8 +9,9 @@
 
 #include "base/endian.h"
 
-#define SHORT 8
-#define LONG  16
+#define SHORT       8
+#define LONG        16
+#define FILTER_BITS 2 /* log2 of the bits of the filter for each slot */
 #define MARK                                                                                       \
     UINT32_C(16) /* flag in the mark of a longer word; the mark of a short one is its length */
 
@@ -43,6 +44,14 @@ bool heft_vocab_ids_reserve(struct heft_vocab_ids *ids, struct heft_arena *mem,
     return ids->slots != NULL;
 }
 
+bool heft_vocab_ids_filter(struct heft_vocab_ids *ids, struct heft_arena *mem,
+                           struct heft_error *err)
+{
+    ids->filter =
+        heft_arena_zero(mem, (size_t)1 << (ids->bits + FILTER_BITS - 6), sizeof *ids->filter, err);
+    return ids->filter != NULL;
+}
+
 /* ---- hashing words ----------------------------------------------------------------------- */
 
 static inline size_t home_of(const struct heft_vocab_ids *ids, uint64_t hash)
@@ -69,6 +78,22 @@ HEFT_WRAPS static inline void hash_word(const struct heft_vocab_ids *ids, struct
 
         asked->hash += (high & UINT32_MAX) * k[3] + (high >> 32) * k[4];
     }
+}
+
+static inline size_t filter_bit(const struct heft_vocab_ids *ids,
+                                const struct heft_vocab_asked *asked)
+{
+    return (size_t)(asked->hash >> (64 - ids->bits - FILTER_BITS));
+}
+
+bool heft_vocab_ids_may_have(const struct heft_vocab_ids *ids, struct heft_str word)
+{
+    struct heft_vocab_asked asked;
+    size_t bit;
+
+    hash_word(ids, word, &asked);
+    bit = filter_bit(ids, &asked);
+    return ids->filter[bit / 64] >> bit % 64 & 1;
 }
 
 void heft_vocab_ids_ask(const struct heft_vocab_ids *ids, struct heft_str word,
@@ -118,6 +143,8 @@ bool heft_vocab_ids_put(struct heft_vocab_ids *ids, const struct heft_vocab_aske
 {
     struct heft_vocab_slot *slot;
 
+    if (ids->filter)
+        ids->filter[filter_bit(ids, asked) / 64] |= UINT64_C(1) << filter_bit(ids, asked) % 64;
     if (asked->word.n > LONG)
         return heft_strmap_add(&ids->longer, asked->word, id, found, err);
     slot = slot_of(ids, asked);

@@ -10,7 +10,8 @@ struct heft_vocab_slot;
 struct heft_vocab_ids {
     const struct heft_str *tokens; /* by id: the bytes that slots are compared with */
     struct heft_vocab_slot *slots;
-    unsigned bits; /* log2 of the number of slots */
+    unsigned bits;    /* log2 of the number of slots */
+    uint64_t *filter; /* Bloom filter with one hash: 4 bits a slot; NULL: none */
     uint64_t keys[6];
     struct heft_strmap longer; /* words of more than 16 bytes */
 };
@@ -25,6 +26,11 @@ struct heft_vocab_asked {
 HEFT_CHECKED bool heft_vocab_ids_reserve(struct heft_vocab_ids *ids, struct heft_arena *mem,
                                          const struct heft_str *tokens, size_t count,
                                          struct heft_error *err);
+/* Adds a filter to the empty table: most words that are not there need no lookup. */
+HEFT_CHECKED bool heft_vocab_ids_filter(struct heft_vocab_ids *ids, struct heft_arena *mem,
+                                        struct heft_error *err);
+/* Whether the filter has the word's bit; true of all words that are there. */
+bool heft_vocab_ids_may_have(const struct heft_vocab_ids *ids, struct heft_str word);
 /* Adds tokens[id] → id. *found is the id that has the same bytes already, else HEFT_MAP_NONE. */
 HEFT_CHECKED bool heft_vocab_ids_add(struct heft_vocab_ids *ids, uint32_t id, uint32_t *found,
                                      struct heft_error *err);

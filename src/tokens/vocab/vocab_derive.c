@@ -3,13 +3,20 @@
  * In tiktoken any two neighbours merge if their joined bytes are a token. Yet each token is made by
  * only one pair: its bytes merge as they would alone, since nothing outside takes part, and that
  * process has one last pair. This pair becomes the merge. A token that its own bytes do not merge
- * into is used only if it equals a pre-token. */
+ * into is used only if it equals a pre-token.
+ *
+ * The last pair of nearly every token is found without merging: of the places where two tokens of
+ * lower ranks meet, the one where both stay intact until they merge (self_encoding.h). Merges of lower
+ * ranks come first, so those of higher ranks need not be known yet. The others are merged: tokens
+ * whose parts have higher ranks, those with many such places, and those without a pair. */
+#include "io/pages.h"
+#include "tokens/bpe/self_encoding.h"
 #include "tokens/vocab/vocab_parts.h"
 
-#define LONGEST HEFT_LONGEST_RANKED
-#define NO_RANK UINT32_MAX
-#define AHEAD   8                 /* lookups that are prefetched */
-#define PAIRS   ((size_t)1 << 16) /* of bytes */
+#define LONGEST    HEFT_LONGEST_RANKED
+#define NO_RANK    HEFT_MAP_NONE
+#define AHEAD      8  /* lookups that are prefetched */
+#define BYTES_EACH 48 /* about those of the table of ids for a token */
 
 /* ---- tokens ------------------------------------------------------------------------------ */
 
@@ -32,16 +39,28 @@ static bool place_rank(struct heft_vocab_reading *r, const struct heft_listed *i
                      "a token has rank %" PRIu32 " and rank %" PRIu32, found, item->id);
 }
 
+/* The table of ids is in memory of its own, which is released after the derivation. */
+static bool reserve_ids(struct heft_vocab_reading *r, const struct heft_listing *list)
+{
+    struct heft_vocab *const v = r->v;
+
+    r->room = (size_t)heft_max_u64(v->n_ids, r->room);
+    if (!heft_vocab_room(v, r->room, list->n, 0, r->err) ||
+        !heft_pages_reserve(&r->scratch, list->n * BYTES_EACH, r->err))
+        return false;
+    v->tokens = heft_arena_zero(&v->mem, r->room, sizeof *v->tokens, r->err);
+    return v->tokens && heft_vocab_ids_reserve(&r->ids, &r->scratch, v->tokens, list->n, r->err) &&
+           heft_vocab_ids_filter(&r->ids, &r->scratch, r->err);
+}
+
 bool heft_vocab_place_ranks(struct heft_vocab_reading *r, const struct heft_listing *list,
                             size_t room)
 {
-    struct heft_vocab *v = r->v;
     struct heft_vocab_asked asked[AHEAD];
 
-    v->n_ids = list->most + 1;
-    v->tokens =
-        heft_arena_zero(&v->mem, (size_t)heft_max_u64(v->n_ids, room), sizeof *v->tokens, r->err);
-    if (!v->tokens || !heft_vocab_ids_reserve(&r->ids, &v->mem, v->tokens, list->n, r->err))
+    r->v->n_ids = list->most + 1;
+    r->room = room;
+    if (!reserve_ids(r, list))
         return false;
     for (size_t i = 0; i < heft_min_size(list->n, AHEAD); i++)
         heft_vocab_ids_ask(&r->ids, list->items[i].word, &asked[i]);
@@ -54,11 +73,7 @@ bool heft_vocab_place_ranks(struct heft_vocab_reading *r, const struct heft_list
     return heft_vocab_place_bytes(r);
 }
 
-/* ---- merges ------------------------------------------------------------------------------ */
-
-/* Lookups miss the cache, so that many tokens are merged by turns, each lookup one turn after its
- * prefetch. */
-#define TURNS 16
+/* ---- merging the bytes of a token -------------------------------------------------------- */
 
 /* Bytes of a token divided into parts: part i is bytes [at[i], at[i + 1]) and the token ids[i];
  * ranks[i] is that of merging it with the next. */
@@ -67,45 +82,26 @@ struct parting {
     uint32_t ids[LONGEST], ranks[LONGEST];
     uint16_t at[LONGEST + 1];
     uint16_t n;
-    uint16_t merged;                     /* the part that the last merge made … */
-    struct heft_vocab_asked left, right; /* … joined with its neighbours */
-    struct heft_merge *made;             /* where the last merge goes; NULL: no token */
 };
 
-struct derivation {
-    struct heft_vocab_reading *r;
-    uint32_t *pairs; /* two bytes → the rank of their token */
-    struct parting partings[TURNS];
-    uint32_t next; /* id of the next token */
-};
-
-static struct heft_str joined(const struct parting *t, size_t i)
+static uint32_t joined_rank(const struct heft_vocab_reading *r, const struct parting *t, size_t i)
 {
-    return (struct heft_str){t->p + t->at[i], (size_t)t->at[i + 2] - t->at[i]};
+    const struct heft_str joined = {t->p + t->at[i], (size_t)t->at[i + 2] - t->at[i]};
+
+    return heft_vocab_ids_get(&r->ids, joined);
 }
 
-static bool next_token(struct derivation *d, struct parting *t)
+static void begin_parting(const struct heft_vocab_reading *r, struct parting *t,
+                          struct heft_str token)
 {
-    struct heft_vocab *const v = d->r->v;
-
-    while (d->next < v->n_ids && !(v->tokens[d->next].p && v->tokens[d->next].n > 1))
-        d->next++;
-    t->made = d->next < v->n_ids ? &v->merges[v->n_merges++] : NULL;
-    if (!t->made)
-        return false;
-    t->made->id = d->next;
-    t->p = v->tokens[d->next].p;
-    t->n = (uint16_t)v->tokens[d->next++].n;
-    t->merged = UINT16_MAX;
-    for (uint16_t i = 0; i < t->n; i++) {
-        const uint8_t *const p = (const uint8_t *)t->p + i;
-
+    t->p = token.p;
+    t->n = (uint16_t)token.n;
+    for (uint16_t i = 0; i <= t->n; i++)
         t->at[i] = i;
-        t->ids[i] = v->byte_ids[*p];
-        t->ranks[i] = i + 1 < t->n ? d->pairs[p[0] << 8 | p[1]] : NO_RANK;
+    for (uint16_t i = 0; i < t->n; i++) {
+        t->ids[i] = r->v->byte_ids[(uint8_t)t->p[i]];
+        t->ranks[i] = i + 1 < t->n ? joined_rank(r, t, i) : NO_RANK;
     }
-    t->at[t->n] = t->n;
-    return true;
 }
 
 static size_t lowest_rank(const struct parting *t)
@@ -118,7 +114,7 @@ static size_t lowest_rank(const struct parting *t)
     return best;
 }
 
-/* Joins part i with the next one, and asks for the ranks of what it may merge with. */
+/* Joins part i with the next one. */
 static void merge_part(const struct heft_vocab_reading *r, struct parting *t, size_t i)
 {
     t->ids[i] = t->ranks[i];
@@ -129,99 +125,160 @@ static void merge_part(const struct heft_vocab_reading *r, struct parting *t, si
         t->at[k] = t->at[k + 1];
     }
     t->at[t->n] = t->at[t->n + 1];
-    t->merged = (uint16_t)i;
     if (i > 0)
-        heft_vocab_ids_ask(&r->ids, joined(t, i - 1), &t->left);
-    if (i + 1 < t->n)
-        heft_vocab_ids_ask(&r->ids, joined(t, i), &t->right);
+        t->ranks[i - 1] = joined_rank(r, t, i - 1);
+    t->ranks[i] = i + 1 < t->n ? joined_rank(r, t, i) : NO_RANK;
 }
 
-/* Takes the ranks that merge_part asked for. */
-static void take_ranks(const struct heft_vocab_reading *r, struct parting *t)
+/* Merges the bytes of a token until two parts are left. False: none can merge before. */
+static bool merge_bytes(const struct heft_vocab_reading *r, struct heft_str token, uint32_t *left,
+                        uint32_t *right)
 {
-    const size_t i = t->merged;
+    struct parting t;
 
-    if (i == UINT16_MAX)
-        return;
-    if (i > 0)
-        t->ranks[i - 1] = heft_vocab_ids_find(&r->ids, &t->left);
-    t->ranks[i] = i + 1 < t->n ? heft_vocab_ids_find(&r->ids, &t->right) : NO_RANK;
-}
+    begin_parting(r, &t, token);
+    while (t.n > 2) {
+        const size_t best = lowest_rank(&t);
 
-/* Merges once. If two parts are left or none can merge, ends the token and begins another; false:
- * there is none. */
-static bool take_turn(struct derivation *d, struct parting *t)
-{
-    size_t best;
-
-    take_ranks(d->r, t);
-    best = lowest_rank(t);
-    if (t->n > 2 && t->ranks[best] != NO_RANK) {
-        merge_part(d->r, t, best);
-        return true;
-    }
-    t->made->left = t->n == 2 ? t->ids[0] : NO_RANK;
-    t->made->right = t->ids[1];
-    return next_token(d, t);
-}
-
-static void merge_tokens(struct derivation *d)
-{
-    size_t n = 0; /* tokens under way */
-
-    while (n < TURNS && next_token(d, &d->partings[n]))
-        n++;
-    while (n > 0)
-        for (size_t i = 0; i < n; i++)
-            if (!take_turn(d, &d->partings[i])) {
-                d->partings[i] = d->partings[n - 1];
-                n--;
-            }
-}
-
-/* Keeps the merges; a token without one is used only as a whole. */
-static bool keep_merges(struct heft_vocab *v, struct heft_error *err)
-{
-    const uint32_t n = v->n_merges;
-
-    v->n_merges = 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (v->merges[i].left != NO_RANK)
-            v->merges[v->n_merges++] = v->merges[i];
-        else if (!heft_vocab_add_whole(v, v->merges[i].id, err))
+        if (t.ranks[best] == NO_RANK)
             return false;
+        merge_part(r, &t, best);
+    }
+    *left = t.ids[0];
+    *right = t.ids[1];
     return true;
 }
 
-static void list_pairs(struct derivation *d)
+/* ---- finding the last pair without merging ----------------------------------------------- */
+
+/* Tokens whose lookups are under way together: most of the time is spent waiting for memory. */
+#define BATCH  32
+#define SPLITS 6 /* places that are tried in a token; with more it is merged */
+
+struct split {
+    struct heft_vocab_asked left, right;
+    uint32_t left_id, right_id;
+};
+struct searched {
+    uint32_t id;
+    unsigned n; /* splits; SPLITS + 1: too many */
+    struct split splits[SPLITS];
+};
+struct derivation {
+    struct heft_vocab_reading *r;
+    struct heft_self_encoding self;
+    struct searched searched[BATCH];
+    uint32_t next; /* id of the next token */
+    bool is_all;   /* all tokens with a merge are self-encoding */
+};
+
+/* Lists the places in a token where two tokens may meet. */
+static void ask_splits(const struct heft_vocab_ids *ids, struct heft_str token, struct searched *s)
+{
+    s->n = 0;
+    for (size_t i = token.n - 1; i > 0 && s->n <= SPLITS; i--) {
+        const struct heft_str left = {token.p, i}, right = {token.p + i, token.n - i};
+
+        if (!heft_vocab_ids_may_have(ids, right) || !heft_vocab_ids_may_have(ids, left))
+            continue;
+        if (s->n < SPLITS) {
+            heft_vocab_ids_ask(ids, left, &s->splits[s->n].left);
+            heft_vocab_ids_ask(ids, right, &s->splits[s->n].right);
+        }
+        s->n++;
+    }
+}
+
+static size_t ask_batch(struct derivation *d)
 {
     const struct heft_vocab *const v = d->r->v;
+    size_t n = 0;
 
-    memset(d->pairs, 0xFF, PAIRS * sizeof *d->pairs);
-    for (uint32_t id = 0; id < v->n_ids; id++) {
-        const uint8_t *const p = (const uint8_t *)v->tokens[id].p;
+    for (; n < BATCH && d->next < v->n_ids; d->next++)
+        if (v->tokens[d->next].p && v->tokens[d->next].n > 1) {
+            d->searched[n].id = d->next;
+            ask_splits(&d->r->ids, v->tokens[d->next], &d->searched[n++]);
+        }
+    return n;
+}
 
-        if (v->tokens[id].n == 2)
-            d->pairs[p[0] << 8 | p[1]] = id;
+/* Keeps the places where two tokens of lower ranks meet; with too many, none. */
+static void take_splits(const struct derivation *d, struct searched *s)
+{
+    const unsigned n = s->n <= SPLITS ? s->n : 0;
+
+    s->n = 0;
+    for (unsigned i = 0; i < n; i++) {
+        const uint32_t left = heft_vocab_ids_find(&d->r->ids, &s->splits[i].left);
+        const uint32_t right = heft_vocab_ids_find(&d->r->ids, &s->splits[i].right);
+
+        if (left >= s->id || right >= s->id)
+            continue;
+        HEFT_PREFETCH(&d->self.tokens[left]);
+        HEFT_PREFETCH(&d->self.tokens[right]);
+        s->splits[s->n].left_id = left;
+        s->splits[s->n++].right_id = right;
     }
+}
+
+/* The pair of self-encoding tokens of lower ranks that stay intact until they merge: there is one at
+ * most. */
+static bool find_pair(const struct derivation *d, const struct searched *s,
+                      struct heft_merge *merge)
+{
+    for (unsigned i = 0; i < s->n; i++) {
+        merge->left = s->splits[i].left_id;
+        merge->right = s->splits[i].right_id;
+        if (heft_self_encoding_stay_apart(&d->self, merge->left, merge->right))
+            return true;
+    }
+    return false;
+}
+
+/* A token without a merge is used only as a whole. */
+static bool derive_merge(struct derivation *d, const struct searched *s)
+{
+    struct heft_vocab *const v = d->r->v;
+    struct heft_merge merge = {.id = s->id};
+    const bool is_found = find_pair(d, s, &merge);
+
+    if (!is_found && !merge_bytes(d->r, v->tokens[s->id], &merge.left, &merge.right))
+        return heft_vocab_add_whole(v, s->id, d->r->err);
+    if (is_found || heft_self_encoding_stay_apart(&d->self, merge.left, merge.right))
+        heft_self_encoding_add(&d->self, &merge, v->n_merges);
+    else
+        d->is_all = false;
+    heft_vocab_pairs_add(v, merge);
+    return true;
+}
+
+static bool derive_merges(struct derivation *d)
+{
+    for (size_t n; (n = ask_batch(d)) > 0;) {
+        for (size_t i = 0; i < n; i++)
+            take_splits(d, &d->searched[i]);
+        for (size_t i = 0; i < n; i++)
+            if (!derive_merge(d, &d->searched[i]))
+                return false;
+    }
+    heft_vocab_pairs_end(d->r->v);
+    heft_self_encoding_end(&d->self, d->r->v, d->is_all);
+    return true;
 }
 
 bool heft_vocab_derive(struct heft_vocab_reading *r, const struct heft_listing *list)
 {
     struct derivation *const d =
         heft_vocab_reserve(r, list->n) ? heft_calloc(1, sizeof *d, r->err) : NULL;
-    bool ok = false;
+    bool ok;
 
     if (!d)
         return false;
     d->r = r;
-    d->pairs = heft_alloc(PAIRS * sizeof *d->pairs, r->err);
-    if (d->pairs) {
-        list_pairs(d);
-        merge_tokens(d);
-        ok = keep_merges(r->v, r->err);
-    }
-    heft_free(d->pairs);
+    d->is_all = true;
+    ok = heft_vocab_pairs_begin(r->v, list->n, r->err) &&
+         heft_self_encoding_begin(&d->self, r->v, r->room, r->err) && derive_merges(d);
+    heft_self_encoding_release(&d->self);
     heft_free(d);
     return ok;
 }

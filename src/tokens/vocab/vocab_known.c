@@ -10,6 +10,7 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
+#include "measure/sha256_kernels.h"
 #include "tokens/vocab/vocab_parts.h"
 
 /* n special tokens with ids from `id` on. # in their text is a number, counted up from `first`. */
@@ -143,10 +144,19 @@ struct lines {
     bool has_longer; /* a token is longer than those of published vocabularies */
 };
 
-static void flush_lines(struct lines *lines)
+/* Hashes whole blocks with the instructions of the processor, if it has them. */
+static void flush_blocks(struct lines *lines)
 {
-    heft_sha256_put(&lines->sha, lines->text, lines->n);
-    lines->n = 0;
+    const struct heft_sha256_kernels *const kernels = heft_sha256_kernels();
+    const size_t blocks = lines->n / 64, used = 64 * blocks;
+
+    if (kernels)
+        kernels->one(lines->sha.state, lines->text, blocks);
+    else
+        heft_sha256_put(&lines->sha, lines->text, used);
+    lines->sha.n += kernels ? used : 0;
+    lines->n -= used;
+    memmove(lines->text, lines->text + used, lines->n);
 }
 
 static void put_base64(struct lines *lines, struct heft_str token)
@@ -169,7 +179,7 @@ static void put_line(struct lines *lines, struct heft_str token, uint32_t rank)
     if (token.n == 0 || lines->has_longer)
         return;
     if (token.n / 3 * 4 + 20 > sizeof lines->text - lines->n)
-        flush_lines(lines);
+        flush_blocks(lines);
     put_base64(lines, token);
     number[--at] = '\n';
     do
@@ -193,7 +203,8 @@ static const struct known *find_known(struct lines *lines)
     uint8_t digest[HEFT_SHA256_BYTES];
     char text[2 * HEFT_SHA256_BYTES + 1];
 
-    flush_lines(lines);
+    flush_blocks(lines);
+    heft_sha256_put(&lines->sha, lines->text, lines->n);
     heft_sha256_end(&lines->sha, digest);
     for (size_t i = 0; i < HEFT_SHA256_BYTES; i++)
         snprintf(text + 2 * i, 3, "%02x", digest[i]);

@@ -39,6 +39,8 @@ struct heft_vocab_reading {
     const struct heft_vocab_options *how; /* options of the caller; NULL: defaults */
     enum heft_vocab_form form;            /* form of a list of merges */
     struct heft_vocab_ids ids;            /* token → id */
+    struct heft_arena scratch;            /* memory of `ids` for tokens with ranks */
+    size_t room;                          /* tokens with ranks: ids that v->tokens has room for */
     struct heft_strmap foreign;           /* tokens that no merge makes → id */
     struct heft_strmap added;             /* added_tokens of a tokenizer.json */
     uint32_t least_special;               /* lowest id of a special token */
@@ -123,7 +125,7 @@ bool heft_vocab_base64(struct heft_str text, uint8_t *out, size_t *n);
  * HEFT_VOCAB_PAD readable ones, and live as long as it. v->tokens has room for `room` ids or more. */
 HEFT_CHECKED bool heft_vocab_place_ranks(struct heft_vocab_reading *r,
                                          const struct heft_listing *list, size_t room);
-/* Derives the merges of these tokens. */
+/* Derives the merges of these tokens and builds the tables of pairs. */
 HEFT_CHECKED bool heft_vocab_derive(struct heft_vocab_reading *r, const struct heft_listing *list);
 
 /* ---- vocab_known.c ----------------------------------------------------------------------- */

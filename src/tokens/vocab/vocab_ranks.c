@@ -12,38 +12,68 @@
 
 /* ---- parsing lines: base64 and rank ------------------------------------------------------ */
 
-static int base64_digit(uint8_t c)
+/* By character: its six bits; 64: it is none of base64. */
+#define NONE 64
+static const uint8_t DIGITS[256] = {
+    NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+    NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+    NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, 62,   NONE, NONE, NONE, 63,
+    52,   53,   54,   55,   56,   57,   58,   59,   60,   61,   NONE, NONE, NONE, NONE, NONE, NONE,
+    NONE, 0,    1,    2,    3,    4,    5,    6,    7,    8,    9,    10,   11,   12,   13,   14,
+    15,   16,   17,   18,   19,   20,   21,   22,   23,   24,   25,   NONE, NONE, NONE, NONE, NONE,
+    NONE, 26,   27,   28,   29,   30,   31,   32,   33,   34,   35,   36,   37,   38,   39,   40,
+    41,   42,   43,   44,   45,   46,   47,   48,   49,   50,   51,   NONE, NONE, NONE, NONE, NONE,
+    NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+    NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+    NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+    NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+    NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+    NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+    NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+    NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
+};
+
+/* Decodes n characters, a multiple of 4. Returns the OR of their digits: NONE or more if one is
+ * invalid. */
+static unsigned decode_groups(const uint8_t *text, size_t n, uint8_t *out)
 {
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
+    unsigned all = 0;
+
+    for (size_t i = 0; i < n; i += 4, out += 3) {
+        const unsigned a = DIGITS[text[i]], b = DIGITS[text[i + 1]];
+        const unsigned c = DIGITS[text[i + 2]], d = DIGITS[text[i + 3]];
+        const uint32_t bits = a << 18 | b << 12 | c << 6 | d;
+
+        all |= a | b | c | d;
+        out[0] = (uint8_t)(bits >> 16);
+        out[1] = (uint8_t)(bits >> 8);
+        out[2] = (uint8_t)bits;
+    }
+    return all;
 }
 
 bool heft_vocab_base64(struct heft_str text, uint8_t *out, size_t *n)
 {
     const size_t last = text.n > 1 && text.p[text.n - 1] == '=';
     const size_t pads = last + (last && text.p[text.n - 2] == '=');
-    uint32_t bits = 0;
+    uint8_t end[4] = {'A', 'A', 'A', 'A'}, bytes[3];
+    size_t whole;
 
     *n = 0;
     if (heft_str_is(text, "="))
         return true;
     if (text.n == 0 || text.n % 4)
         return false;
-    for (size_t i = 0; i < text.n - pads; i++) {
-        const int digit = base64_digit((uint8_t)text.p[i]);
-
-        if (digit < 0)
-            return false;
-        bits = i % 4 ? bits << 6 | (uint32_t)digit : (uint32_t)digit;
-        if (i % 4)
-            out[(*n)++] = (uint8_t)(bits >> (6 - 2 * (i % 4)));
-    }
-    return (bits & ((1U << 2 * pads) - 1)) == 0 && *n > 0;
+    whole = text.n - (pads ? 4 : 0);
+    memcpy(end, text.p + whole, text.n - whole - pads);
+    if ((decode_groups((const uint8_t *)text.p, whole, out) | decode_groups(end, 4, bytes)) >= NONE)
+        return false;
+    *n = whole / 4 * 3;
+    if (pads == 0)
+        return true;
+    memcpy(out + *n, bytes, 3 - pads);
+    *n += 3 - pads;
+    return bytes[2] == 0 && (pads == 1 || bytes[1] == 0);
 }
 
 static bool to_rank(struct heft_str text, uint32_t *rank)
@@ -61,12 +91,13 @@ static bool to_rank(struct heft_str text, uint32_t *rank)
 
 static bool read_line(struct heft_str line, uint8_t *bytes, size_t *n, uint32_t *rank)
 {
-    const char *space = memchr(line.p, ' ', line.n);
-    const size_t left = space ? (size_t)(space - line.p) : 0;
+    size_t right = line.n; /* where the rank begins */
 
-    return space && left <= LONGEST / 3 * 4 + 4 &&
-           heft_vocab_base64((struct heft_str){line.p, left}, bytes, n) &&
-           to_rank((struct heft_str){space + 1, line.n - left - 1}, rank);
+    while (right > 0 && line.p[right - 1] != ' ')
+        right--;
+    return right > 0 && right <= LONGEST / 3 * 4 + 5 &&
+           heft_vocab_base64((struct heft_str){line.p, right - 1}, bytes, n) &&
+           to_rank((struct heft_str){line.p + right, line.n - right}, rank);
 }
 
 bool heft_vocab_is_ranks(struct heft_bytes text)
@@ -85,9 +116,11 @@ static bool list_lines(struct heft_vocab_reading *r, struct heft_str text,
     const char *begin = text.p;
     uint8_t *bytes = heft_vocab_bytes(r, text.n);
     struct heft_str line;
-    size_t n;
+    size_t n = 1;
 
-    if (!bytes)
+    for (size_t i = 0; i < text.n; i++)
+        n += text.p[i] == '\n';
+    if (!bytes || !heft_grow(&list->items, &list->cap, 0, n, sizeof *list->items, r->err))
         return false;
     while (heft_vocab_line(&text, &line)) {
         struct heft_listed item = {.where = (uint64_t)(line.p - begin)};
@@ -127,7 +160,7 @@ static bool read_ranks(struct heft_vocab_reading *r, struct heft_bytes text,
         return false;
     known = heft_vocab_known_ranks(v);
     return heft_vocab_derive(r, list) && heft_vocab_place_special(r, known) &&
-           (!known || !known->ends_behind_last || place_end(r)) && heft_vocab_validate(r) &&
+           (!known || !known->ends_behind_last || place_end(r)) &&
            heft_vocab_judge(r, HEFT_FORM_RANKS, known);
 }
 

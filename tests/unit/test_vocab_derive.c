@@ -1,0 +1,177 @@
+/* test_vocab_derive.c: the merges derived from ranks, against the rule of tiktoken: of all two
+ * neighbours whose joined bytes are a token, those of the lowest rank merge. */
+#include <stdlib.h>
+
+#include "tokens/vocab/vocab_open.h"
+#include "tokens/bpe/encoder.h"
+#include "vocab_ranks.h"
+#include "text_pieces.h"
+
+#define TOKENS 300 /* and the single bytes */
+#define LONG   40  /* bytes of a token, at most */
+#define WORD   60  /* bytes of a pre-token */
+
+static struct drawn_token {
+    uint8_t bytes[LONG];
+    size_t n;
+} drawn[256 + TOKENS];
+static uint32_t n_drawn;
+
+/* Returns the rank, or HEFT_NO_TOKEN. */
+static uint32_t rank_of(const uint8_t *p, size_t n)
+{
+    for (uint32_t i = 0; i < n_drawn; i++)
+        if (drawn[i].n == n && memcmp(drawn[i].bytes, p, n) == 0)
+            return i;
+    return HEFT_NO_TOKEN;
+}
+
+static size_t encode_by_rule(const uint8_t *word, size_t n, uint32_t *ids)
+{
+    size_t at[WORD + 1], parts = n;
+
+    for (size_t i = 0; i <= n; i++)
+        at[i] = i;
+    for (;;) {
+        uint32_t best = HEFT_NO_TOKEN;
+        size_t place = 0;
+
+        for (size_t i = 0; i + 1 < parts; i++) {
+            const uint32_t rank = rank_of(word + at[i], at[i + 2] - at[i]);
+
+            place = rank < best ? i : place;
+            best = rank < best ? rank : best;
+        }
+        if (best == HEFT_NO_TOKEN)
+            break;
+        memmove(at + place + 1, at + place + 2, (parts - place - 1) * sizeof *at);
+        parts--;
+    }
+    for (size_t i = 0; i < parts; i++)
+        ids[i] = rank_of(word + at[i], at[i + 1] - at[i]);
+    return parts;
+}
+
+/* Adds a token of random letters, or of two earlier tokens joined. */
+static void draw_token(uint32_t *seed, uint32_t letters, bool is_joined)
+{
+    uint8_t bytes[2 * LONG];
+    size_t n = 0;
+
+    for (unsigned k = 0; is_joined && k < 2; k++) {
+        uint32_t i = next_random(seed, n_drawn - 256 + letters);
+
+        i = i < letters ? 'a' + i : 256 + i - letters;
+        memcpy(bytes + n, drawn[i].bytes, drawn[i].n);
+        n += drawn[i].n;
+    }
+    for (size_t wanted = n ? n : 2 + next_random(seed, 12); n < wanted; n++)
+        bytes[n] = (uint8_t)('a' + next_random(seed, letters));
+    if (n > LONG || rank_of(bytes, n) != HEFT_NO_TOKEN)
+        return;
+    memcpy(drawn[n_drawn].bytes, bytes, n);
+    drawn[n_drawn++].n = n;
+}
+
+/* Tokens of a few letters. `joined` of eight are two tokens joined; shuffled: a token may have a
+ * lower rank than its parts. */
+static void draw_tokens(uint32_t *seed, uint32_t joined, bool is_shuffled)
+{
+    const uint32_t letters = 2 + next_random(seed, 4);
+
+    for (n_drawn = 0; n_drawn < 256; n_drawn++) {
+        drawn[n_drawn].bytes[0] = (uint8_t)n_drawn;
+        drawn[n_drawn].n = 1;
+    }
+    for (uint32_t i = 0; i < TOKENS; i++)
+        draw_token(seed, letters, next_random(seed, 8) < joined);
+    for (uint32_t i = n_drawn - 1; is_shuffled && i > 256; i--) {
+        const uint32_t k = 256 + next_random(seed, i - 255);
+        const struct drawn_token kept = drawn[i];
+
+        drawn[i] = drawn[k];
+        drawn[k] = kept;
+    }
+}
+
+static struct heft_vocab *open_drawn(void)
+{
+    const struct heft_vocab_options how = {.size = sizeof how, .pattern = "\\S+|\\s+"};
+    struct heft_error err = {0};
+    struct heft_buf text = {0};
+    struct heft_vocab *v;
+
+    for (uint32_t i = 0; i < n_drawn; i++) {
+        put_base64(&text, drawn[i].bytes, drawn[i].n);
+        heft_buf_printf(&text, " %u\n", i);
+    }
+    v = heft_vocab_from((struct heft_bytes){(const uint8_t *)text.p, text.n},
+                        (struct heft_bytes){0}, &how, &err);
+    assert_non_null(v);
+    heft_buf_release(&text);
+    return v;
+}
+
+/* A pre-token that equals a token is that token, however its bytes merge. */
+static void expect_word(struct heft_encoder *e, uint32_t *seed)
+{
+    struct heft_error err = {0};
+    uint8_t word[WORD];
+    uint32_t ids[WORD], wanted[WORD];
+    const size_t n = 1 + next_random(seed, WORD);
+    size_t count, n_wanted;
+
+    for (size_t i = 0; i < n; i++)
+        word[i] = (uint8_t)('a' + next_random(seed, 5));
+    wanted[0] = rank_of(word, n);
+    n_wanted = wanted[0] != HEFT_NO_TOKEN ? 1 : encode_by_rule(word, n, wanted);
+    assert_true(heft_encode(e, word, n, ids, WORD, &count, &err));
+    assert_int_equal(count, n_wanted);
+    assert_memory_equal(ids, wanted, n_wanted * sizeof *ids);
+}
+
+/* Tokens that are marked encode to themselves. */
+static void expect_marks(const struct heft_vocab *v)
+{
+    uint32_t ids[LONG], n_marked = 0;
+
+    for (uint32_t id = 0; id < n_drawn; id++) {
+        const bool is_self = encode_by_rule(drawn[id].bytes, drawn[id].n, ids) == 1;
+        const bool is_marked = heft_vocab_is_self_encoding(v, id);
+
+        assert_true(is_self || !is_marked);
+        n_marked += is_marked;
+    }
+    assert_true(n_marked > 256);
+}
+
+static void test_at_random(void **unused)
+{
+    uint32_t seed = 1;
+
+    (void)unused;
+    for (uint32_t round = 0; round < 32; round++) {
+        struct heft_error err = {0};
+        struct heft_encoder *e;
+        struct heft_vocab *v;
+
+        draw_tokens(&seed, round % 9, round % 4 == 3);
+        v = open_drawn();
+        e = heft_encoder_new(v, NULL, &err);
+        assert_non_null(e);
+        expect_marks(v);
+        for (unsigned i = 0; i < 200; i++)
+            expect_word(e, &seed);
+        heft_encoder_free(e);
+        heft_vocab_close(v);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_at_random),
+    };
+
+    return cmocka_run_group_tests_name("vocab_derive", tests, NULL, NULL);
+}
