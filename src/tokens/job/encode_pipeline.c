@@ -181,10 +181,12 @@ static bool submit_job(struct heft_encode_pipeline *l, struct heft_error *err)
     return heft_pipeline_submit(l->line, job->is_next || job->is_open, err);
 }
 
-static bool turn_job(struct heft_encode_pipeline *l, size_t most_marks, struct heft_error *err)
+/* Submits the job and begins another one, if it has `most` bytes of text or more, or most_marks marks. */
+static bool turn_job(struct heft_encode_pipeline *l, size_t most, size_t most_marks,
+                     struct heft_error *err)
 {
     l->is_fresh = false;
-    while (l->job && (l->job->n >= FULL || l->job->n_marks >= most_marks)) {
+    while (l->job && (l->job->n >= most || l->job->n_marks >= most_marks)) {
         if (!submit_job(l, err) || !begin_job(l, err))
             return false;
         l->is_fresh = !l->goes_on;
@@ -195,7 +197,7 @@ static bool turn_job(struct heft_encode_pipeline *l, size_t most_marks, struct h
 bool heft_encode_room(struct heft_encode_pipeline *l, uint8_t **to, size_t *room,
                       struct heft_error *err)
 {
-    if (!turn_job(l, MARKS, err))
+    if (!turn_job(l, FULL, MARKS, err))
         return false;
     *to = l->job->text + l->job->n;
     /* the rest is moved to the next job: limits how much is read after the split */
@@ -206,8 +208,9 @@ bool heft_encode_room(struct heft_encode_pipeline *l, uint8_t **to, size_t *room
 bool heft_encode_mark(struct heft_encode_pipeline *l, enum heft_mark_kind kind, uint64_t value,
                       struct heft_error *err)
 {
-    /* a higher limit than in heft_encode_room, which should end most jobs: it saves checkpoints */
-    return turn_job(l, 2 * MARKS, err) && heft_job_mark(l->job, kind, value, err);
+    /* Checkpoints are saved after heft_encode_room, which should end most jobs: a mark needs no room
+     * for text, and more marks are allowed. */
+    return turn_job(l, SIZE_MAX, 2 * MARKS, err) && heft_job_mark(l->job, kind, value, err);
 }
 
 void heft_encode_save_rest(const struct heft_encode_pipeline *l, struct heft_buf *place)
