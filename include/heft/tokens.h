@@ -364,8 +364,10 @@ struct heft_join_summary {
 /* Joins files of one format to one file, in the order given: parts that heft_encode_run wrote with
  * consecutive inputs give what it writes with all of them. Megatron's part is X.bin, X.idx or X, that
  * of ds is X.ds; the files beside them are joined, too. Memory does not depend on the number and the
- * size of the parts. HEFT_MISMATCH if parts have ids of different types. The output appears when it is
- * complete. summary may be NULL. */
+ * size of the parts. HEFT_MISMATCH if parts have ids of different types. Parts with receipts (beside the
+ * ids of a part of heft_encode_run, with ".receipt" appended) must be all parts of one run, in order:
+ * HEFT_USAGE if not, HEFT_MISMATCH if one is of another run or has changed. The output appears when it
+ * is complete. summary may be NULL. */
 HEFT_API bool heft_join(const char *const *parts, size_t n, const char *output,
                         const struct heft_join_options *options, struct heft_join_summary *summary,
                         struct heft_error *err);

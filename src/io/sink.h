@@ -65,6 +65,10 @@ HEFT_CHECKED bool heft_sink_copy(struct heft_sink *sink, uint32_t file, uint64_t
 /* Descriptor of a file, or -1 if it is closed: it may be if there are many files, and is after commit.
  * Who writes to it does not call heft_sink_write. */
 int heft_sink_descriptor(const struct heft_sink *sink, uint32_t file);
+/* Bytes written to a file, up to its end, and their CRC-32C. Before commit, by the thread that adds
+ * files, while no other one writes. */
+HEFT_CHECKED bool heft_sink_checksum(struct heft_sink *sink, uint32_t file, uint64_t *bytes,
+                                     uint32_t *crc32c, struct heft_error *err);
 HEFT_CHECKED bool heft_sink_retire(struct heft_sink *sink, const char *path,
                                    struct heft_error *err);
 HEFT_CHECKED bool heft_sink_commit(struct heft_sink *sink, struct heft_error *err);

@@ -208,6 +208,13 @@ def tokens(build, work):
         yield Case("decode", form, ["decode", ids, "-o", "text", "-f", "-q", *with_vocabulary], {"text": b"old"}, writes=True)
         yield Case("info", form, ["info", ids, "-q"])
         yield Case("explain", form, ["explain", ids, "-q"])
+    part = ["encode", text, "-o", "part.ds", "--part", "1/1", "--eot", "id", *with_vocabulary, "-q"]
+    files = written(build, work, part)
+    yield Case("encode", "part", part, writes=True)
+    yield Case("encode", "part", [*part, "-f"], files, writes=True)
+    for name, data in files.items():
+        (work / name).write_bytes(data)
+    yield Case("join", "part", ["join", work / "part.ds", "-o", "out.ds", "-q"], writes=True)
     listing = ["--jsonl", "t", "--eot", "id", "--errors", "skip", "--rejects", "rejects"]
     more = [*listing, "--lengths", "lengths"]
     yield Case("encode", "jsonl", ["encode", lines, "-o", "out.bin", *more, *with_vocabulary, "-q"], writes=True)

@@ -1,9 +1,10 @@
-/* encode_front.h: encoding files, from inputs to outputs, in four parts.
+/* encode_front.h: encoding files, from inputs to outputs, in five parts.
  *
  *     encode_plan.c      options, inputs → a plan; public API
  *     encode_front.c     texts in order → jobs with marks: separators, ends of arrays
  *     encode_pipeline.c  jobs → worker threads → ids in order → the output
- *     encode_resume.c    progress in a journal, and resuming from it */
+ *     encode_resume.c    progress in a journal, and resuming from it
+ *     encode_receipt.c   what a part tells join about itself */
 #ifndef HEFT_ENCODE_FRONT_H
 #define HEFT_ENCODE_FRONT_H
 
@@ -12,6 +13,7 @@
 #include "tokens/bpe/safe_split.h"
 #include "tokens/input/input_list.h"
 #include "tokens/input/input_text.h"
+#include "tokens/output/part_receipt.h"
 #include "tokens/output/token_out.h"
 #include "tokens/bpe/vocab.h"
 
@@ -37,7 +39,8 @@ struct heft_encoding {
     struct heft_arena mem;
     const char *output; /* path of the output, with its extension */
     struct heft_input_list *list;
-    struct heft_input_part part; /* of the inputs in the list */
+    struct heft_input_part part;  /* of the inputs in the list */
+    struct heft_part_receipt run; /* of a part: what all parts have in common */
     size_t n_words;
     uint64_t *word_tokens;
     unsigned width;   /* bytes of an id: 2 or 4 */
@@ -89,6 +92,12 @@ HEFT_CHECKED bool heft_encode_load_rest(struct heft_encode_pipeline *l, struct h
                                         struct heft_error *err);
 HEFT_CHECKED bool heft_encode_finish(struct heft_encode_pipeline *l, struct heft_error *err);
 
+/* ---- encode_receipt.c ------------------------------------------------------------------------ */
+
+/* Notes the inputs of all parts, before those of this part are cut out. */
+HEFT_CHECKED bool heft_encode_note_inputs(struct heft_encoding *e, struct heft_error *err);
+HEFT_CHECKED bool heft_encode_put_receipt(struct heft_encoding *e, struct heft_error *err);
+
 /* ---- encode_resume.c ------------------------------------------------------------------------ */
 
 /* Opens the output; when resuming, in the state of the last record. */
@@ -97,6 +106,9 @@ HEFT_CHECKED bool heft_encode_begin(struct heft_encoding *e, struct heft_error *
 HEFT_CHECKED bool heft_encode_record(struct heft_encoding *e, const struct heft_buf *place,
                                      struct heft_error *err);
 HEFT_CHECKED bool heft_encode_commit(struct heft_encoding *e, struct heft_error *err);
+/* Appends the options that affect the bytes of any part, as text. */
+void heft_encode_put_options(const struct heft_encoding *e, struct heft_buf *to);
+uint64_t heft_encode_vocabulary_mark(const struct heft_vocab *v);
 void heft_encode_resume_release(struct heft_encode_resume *r, bool keep);
 
 /* ---- encode_front.c ------------------------------------------------------------------------- */

@@ -315,7 +315,7 @@ static bool find_inputs(struct heft_encoding *e, const char *const *inputs, size
     for (size_t i = 0; i < n; i++)
         if (!heft_input_list_add(e->list, inputs[i], (uint32_t)i, &how, err))
             return false;
-    if (e->part.count > 0 && !cut_inputs(e, err))
+    if (e->part.count > 0 && (!heft_encode_note_inputs(e, err) || !cut_inputs(e, err)))
         return false;
     e->sum.inputs = heft_input_list_count(e->list);
     return find_arrays(e, err);

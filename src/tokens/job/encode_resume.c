@@ -26,7 +26,7 @@ static void add_to(struct mark_of *m, const void *p, size_t n)
     m->b = heft_crc32c(m->b, p, n);
 }
 
-static uint64_t mark_of_vocab(const struct heft_vocab *v)
+uint64_t heft_encode_vocabulary_mark(const struct heft_vocab *v)
 {
     struct mark_of m = {0};
 
@@ -54,30 +54,43 @@ static uint64_t mark_of_input(const struct heft_input_item *item)
     return (uint64_t)m.a << 32 | m.b;
 }
 
+void heft_encode_put_options(const struct heft_encoding *e, struct heft_buf *to)
+{
+    const struct heft_encode_options *o = &e->options;
+
+    heft_buf_printf(to, "%s %s key %s unicode %s combine %" PRIu64 " eot %d%d%d replace %d",
+                    HEFT_VERSION, e->format->name, o->jsonl_key ? o->jsonl_key : "",
+                    o->unicode ? o->unicode : "", o->combine, (int)o->eot, o->eot_each,
+                    o->eot_before, o->replace + 2 * o->skip);
+    heft_buf_printf(to, " width %u end %" PRIu32 " special %d tokenizer %s encoding %d", e->width,
+                    e->v->end, o->special, o->tokenizer ? o->tokenizer : "",
+                    (int)e->text.encoding.charset);
+}
+
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
 /* All options that affect the bytes of the output. */
 static void put_options(const struct heft_encoding *e, struct heft_buf *to)
 {
     const struct heft_encode_options *o = &e->options;
-    const char *slash = strrchr(e->output, '/'), *lengths = o->lengths ? o->lengths : "";
-    const char *lengths_slash = strrchr(lengths, '/');
     char share[HEFT_DOUBLE_MAX];
 
     (void)heft_double_text(
         o->val_fraction,
         share); /* independent of the locale, as journals may be resumed in another */
-    heft_buf_printf(to, "%s %s %s key %s unicode %s combine %" PRIu64 " eot %d%d%d replace %d",
-                    HEFT_VERSION, slash ? slash + 1 : e->output, e->format->name,
-                    o->jsonl_key ? o->jsonl_key : "", o->unicode ? o->unicode : "", o->combine,
-                    (int)o->eot, o->eot_each, o->eot_before, o->replace + 2 * o->skip);
-    heft_buf_printf(to, " width %u end %" PRIu32 " special %d lengths %s tokenizer %s", e->width,
-                    e->v->end, o->special, lengths_slash ? lengths_slash + 1 : lengths,
-                    o->tokenizer ? o->tokenizer : "");
+    heft_encode_put_options(e, to);
+    heft_buf_printf(to, " output %s lengths %s", name_of(e->output),
+                    name_of(o->lengths ? o->lengths : ""));
     heft_buf_printf(to, " window %" PRIu64 " %" PRIu64, o->window, o->stride);
     heft_buf_printf(to, " part %" PRIu64 "/%" PRIu64 " %" PRIu64 " %" PRIu64, e->part.index,
                     e->part.count, e->part.begin, e->part.end);
-    heft_buf_printf(to, " encoding %d shard %" PRIu64 " share %s vocabulary %" PRIx64 " words %zu",
-                    (int)e->text.encoding.charset, o->shard_tokens, share, mark_of_vocab(e->v),
-                    e->n_words);
+    heft_buf_printf(to, " shard %" PRIu64 " share %s vocabulary %" PRIx64 " words %zu",
+                    o->shard_tokens, share, heft_encode_vocabulary_mark(e->v), e->n_words);
 }
 
 static bool make_who(struct heft_encoding *e, struct heft_error *err)
@@ -194,7 +207,7 @@ bool heft_encode_record(struct heft_encoding *e, const struct heft_buf *place,
 bool heft_encode_commit(struct heft_encoding *e, struct heft_error *err)
 {
     const struct heft_buf none = {0};
-    bool ok = heft_token_out_end(e->out, err) &&
+    bool ok = heft_token_out_end(e->out, err) && heft_encode_put_receipt(e, err) &&
               (!e->resume.journal || put_record(e, &none, true, err)) &&
               heft_token_out_commit(e->out, err);
 
@@ -300,6 +313,7 @@ static bool open_output(struct heft_encoding *e, struct heft_error *err)
         .has_arrays = e->has_arrays,
         .sink = {o->overwrite, o->no_sync},
         .lengths = o->lengths,
+        .has_receipt = e->part.count > 0 && !heft_encode_streams(e),
         .tokenizer = o->tokenizer,
         .rejects = o->rejects,
         .window = o->window,

@@ -1,6 +1,7 @@
 /* join.c: parts, in order → one file; public API. */
 #include "tokens/join/join.h"
 
+#include "base/checksum.h"
 #include "base/require_arg.h"
 #include "base/sized.h"
 #include "io/os.h"
@@ -52,6 +53,8 @@ static bool open_part(struct heft_join *j, size_t i, struct heft_join_part *part
     if (!path || !heft_source_open_file(&part->ids, path, err))
         return false;
     part->path = path;
+    if (!heft_join_read_receipt(part, err))
+        return false;
     return j->format->read(j, part, err) || heft_error_file(err, path);
 }
 
@@ -184,7 +187,8 @@ static bool survey_part(struct heft_join *j, size_t i, struct heft_error *err)
 {
     struct heft_join_part part;
     const bool ok = open_part(j, i, &part, err) &&
-                    (check_part(j, &part, i, err) || heft_error_file(err, part.path)) &&
+                    ((heft_join_check_receipt(j, &part, i, err) && check_part(j, &part, i, err)) ||
+                     heft_error_file(err, part.path)) &&
                     (add_sums(&j->all, &part.sums) ||
                      heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "the parts exceed 2^64 bytes"));
 
@@ -210,17 +214,24 @@ static bool report_progress(const struct heft_join *j, uint64_t done, struct hef
 
 static bool copy_ids(struct heft_join *j, const struct heft_join_part *part, struct heft_error *err)
 {
+    uint32_t crc32c = 0;
+
+    if (part->has_receipt && !heft_join_sum(j, &part->ids, part->begin, &crc32c, err))
+        return false;
     for (uint64_t at = 0; at < part->size;) {
         const size_t n = (size_t)heft_min_u64(COPY, part->size - at);
 
         if (!heft_source_read(&part->ids, part->begin + at, j->buffer, n, err) ||
             !heft_join_put(j, j->buffer, n, err))
             return false;
+        if (part->has_receipt)
+            crc32c = heft_crc32c(crc32c, j->buffer, n);
         at += n;
         if (!report_progress(j, j->done.bytes + at, err))
             return false;
     }
-    return true;
+    return !part->has_receipt || heft_join_check_file(part, 0, part->ids.size, crc32c, err) ||
+           heft_error_file(err, part->path);
 }
 
 static bool copy_part(struct heft_join *j, size_t i, struct heft_error *err)
@@ -230,6 +241,7 @@ static bool copy_part(struct heft_join *j, size_t i, struct heft_error *err)
                     (check_part(j, &part, i, err) || heft_error_file(err, part.path)) &&
                     copy_ids(j, &part, err) &&
                     (!j->format->copy || j->format->copy(j, &part, err)) &&
+                    (!part.has_receipt || heft_join_check_beside(j, &part, err)) &&
                     add_sums(&j->done, &part.sums);
 
     close_part(&part);
@@ -267,6 +279,8 @@ static bool join_parts(struct heft_join *j, struct heft_error *err)
     for (size_t i = 0; i < j->n; i++)
         if (!survey_part(j, i, err))
             return false;
+    if (!heft_join_check_count(j, err))
+        return false;
     j->is_surveyed = true;
     j->buffer = heft_alloc(COPY, err);
     j->sink = j->buffer ? heft_sink_new(&how, err) : NULL;

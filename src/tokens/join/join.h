@@ -1,7 +1,9 @@
 /* join.h: parts → one file, in two passes.
  *
- *     survey   each part: its header, compared with that of the first part; sums of ids and documents
- *     copy     a header with the sums, then the ids of each part; beside it its index, shifted
+ *     survey   each part: its receipt and its header, compared with those of the first part; sums of ids
+ *              and documents
+ *     copy     a header with the sums, then the ids of each part; beside it its index, shifted; checksums of
+ *              the receipts
  *
  * One part is open at a time, and nothing is kept of it but the sums. Indexes are checked while they
  * are copied. */
@@ -11,6 +13,7 @@
 #include "heft/tokens.h"
 #include "io/sink.h"
 #include "io/source.h"
+#include "tokens/output/part_receipt.h"
 
 /* Bytes of a table that are read at a time. */
 #define HEFT_JOIN_TABLE ((size_t)64 << 10)
@@ -36,6 +39,8 @@ struct heft_join_part {
     uint64_t begin, size; /* its ids: range of bytes in `ids` */
     struct heft_join_type type;
     struct heft_join_sums sums;
+    struct heft_part_receipt receipt;
+    bool has_receipt;
 };
 
 struct heft_join {
@@ -53,6 +58,8 @@ struct heft_join {
     struct heft_buf name;            /* ds: the tokenizer */
     uint8_t *buffer;
     bool is_surveyed;
+    bool has_receipts; /* all parts have one; of the first: */
+    struct heft_part_receipt run;
 };
 
 struct heft_join_format {
@@ -84,5 +91,24 @@ HEFT_CHECKED bool heft_join_open_beside(struct heft_join_part *part, const char 
                                         const char *end, struct heft_error *err);
 /* Finds the index of Megatron beside X.bin; the error of a file that exists and cannot be read. */
 HEFT_CHECKED bool heft_join_has_index(const char *path, bool *has_index, struct heft_error *err);
+
+/* ---- join_receipt.c ------------------------------------------------------------------------- */
+
+/* Reads the receipt beside a part, if there is one. */
+HEFT_CHECKED bool heft_join_read_receipt(struct heft_join_part *part, struct heft_error *err);
+/* Compares the receipt of part i, from 0, with that of the first one. */
+HEFT_CHECKED bool heft_join_check_receipt(struct heft_join *j, const struct heft_join_part *part,
+                                          size_t i, struct heft_error *err);
+/* After the last part: whether there are as many as the run has. */
+HEFT_CHECKED bool heft_join_check_count(const struct heft_join *j, struct heft_error *err);
+/* Adds the first `end` bytes of a file to a CRC-32C. */
+HEFT_CHECKED bool heft_join_sum(struct heft_join *j, const struct heft_source *file, uint64_t end,
+                                uint32_t *crc32c, struct heft_error *err);
+/* Compares a file with the receipt: 0 is that of the ids, then those beside it. */
+HEFT_CHECKED bool heft_join_check_file(const struct heft_join_part *part, unsigned file,
+                                       uint64_t bytes, uint32_t crc32c, struct heft_error *err);
+/* Compares the files beside the ids. */
+HEFT_CHECKED bool heft_join_check_beside(struct heft_join *j, struct heft_join_part *part,
+                                         struct heft_error *err);
 
 #endif

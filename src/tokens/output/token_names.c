@@ -4,7 +4,9 @@
  *                                                                          train.ext, train_000000.ext
  *     NAME.idx, or NAME.ext.index, beside each                             the index of a format
  *     NAME.ext.metadata                                                    the description of ds
- *     LENGTHS, LENGTHS_train_000000 …                                      ends of documents */
+ *     LENGTHS, LENGTHS_train_000000 …                                      ends of documents
+ *     NAME.ext.receipt                                                     a part's receipt */
+#include "tokens/output/part_receipt.h"
 #include "tokens/output/token_out_parts.h"
 
 #include <stdio.h>
@@ -118,6 +120,8 @@ void heft_token_out_name(struct heft_token_out *out)
     }
     if (out->how.lengths)
         add_lengths(out);
+    if (out->how.has_receipt)
+        add_index(out, NULL, HEFT_PART_RECEIPT);
 }
 
 /* ---- names ---------------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /* token_out.c: tracks and files, common to all formats. */
 #include "tokens/input/npz_in.h"
+#include "tokens/output/part_receipt.h"
 #include "tokens/output/token_out_parts.h"
 
 static const struct heft_token_format *const FORMATS[] = {
@@ -282,6 +283,24 @@ bool heft_token_out_end(struct heft_token_out *out, struct heft_error *err)
             !end_file(out, &out->tracks[i], err))
             return false;
     return true;
+}
+
+bool heft_token_out_receipt(struct heft_token_out *out, struct heft_part_receipt *receipt,
+                            struct heft_error *err)
+{
+    const uint32_t first = out->tracks[0].file.index;
+    struct heft_buf text = {0};
+    bool ok = true;
+
+    receipt->n_files = out->n_series - 1;
+    for (unsigned i = 0; ok && i < receipt->n_files; i++)
+        ok = heft_sink_checksum(out->sink, first + i, &receipt->files[i].bytes,
+                                &receipt->files[i].crc32c, err);
+    heft_part_receipt_put(&text, receipt);
+    ok = ok && heft_buf_ok(&text, err) &&
+         heft_sink_write(out->sink, first + receipt->n_files, 0, text.p, text.n, err);
+    heft_buf_release(&text);
+    return ok;
 }
 
 bool heft_token_out_commit(struct heft_token_out *out, struct heft_error *err)

@@ -25,6 +25,8 @@
 #include "io/sink.h"
 #include "tokens/output/encode_job.h"
 
+struct heft_part_receipt;
+
 struct heft_token_out_how {
     const char *path;
     const struct heft_token_format *format;
@@ -37,6 +39,7 @@ struct heft_token_out_how {
     uint64_t window, stride; /* ids of a window, and from one begin to the next; 0: none */
     const char *tokenizer;   /* name of the vocabulary in the metadata of ds; NULL: unknown */
     const char *rejects;     /* path of the list of rejected lines; NULL: none */
+    bool has_receipt;        /* a part: the last file beside it is its receipt */
     struct heft_sink_options sink;
     bool (*written)(void *ctx, const void *bytes,
                     size_t n); /* receives the bytes; NULL: they go to files of the sink */
@@ -144,6 +147,9 @@ HEFT_CHECKED bool heft_token_out_reject(struct heft_token_out *out, const char *
 /* Ends the last file; then, as a separate step, gives all files their final names. */
 HEFT_CHECKED bool heft_token_out_end(struct heft_token_out *out, struct heft_error *err);
 HEFT_CHECKED bool heft_token_out_commit(struct heft_token_out *out, struct heft_error *err);
+/* Between both: fills in sizes and checksums of the files, and writes the receipt of a part. */
+HEFT_CHECKED bool heft_token_out_receipt(struct heft_token_out *out,
+                                         struct heft_part_receipt *receipt, struct heft_error *err);
 /* Number of ids that are in no window. */
 uint64_t heft_token_out_dropped(const struct heft_token_out *out);
 /* Number of ids for validation. */

@@ -43,7 +43,7 @@ struct heft_token_out {
     struct heft_token_out_how how;
     struct heft_sink *sink;
     struct heft_arena mem;
-    struct heft_token_series series[3]; /* the ids; then the files beside them */
+    struct heft_token_series series[4]; /* the ids; then the files beside them */
     unsigned n_series;
     struct heft_token_track tracks[2];
     uint64_t units;
