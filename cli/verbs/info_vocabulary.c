@@ -80,6 +80,12 @@ static void show_text(struct out *out, const struct heft_vocab *v,
     if (info->added)
         put_number(out, "added", info->added);
     put_specials(out, v, all);
+    if (info->variants) {
+        put_label(out, "");
+        out_text(out, "of these ranks; --pattern names others: ");
+        out_text(out, info->variants);
+        out_char(out, '\n');
+    }
     if (info->refusal)
         put_line(out, "texts", info->refusal);
 }
@@ -111,6 +117,8 @@ static void show_json(struct out *out, const struct heft_vocab *v,
     json_member_u64(out, "merges", info->merges);
     json_member_u64(out, "longest", info->longest);
     json_member_u64(out, "added", info->added);
+    if (info->variants)
+        json_member_text(out, "variants", info->variants);
     json_key(out, "patterns");
     json_open(out, '[');
     for (size_t i = 0; (text = heft_vocab_pattern(v, i, &n)) != NULL; i++)

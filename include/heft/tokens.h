@@ -93,6 +93,9 @@ struct heft_vocab_info {
     uint32_t merges, longest; /* longest: bytes of the longest token */
     uint32_t added;           /* added tokens that are found in texts without being special */
     uint32_t patterns;        /* number of split patterns, which are applied one after the other */
+    /* Vocabularies with the same ranks and other special tokens, which option pattern names:
+     * "o200k_harmony"; several are separated by ", ". NULL: none is known */
+    const char *variants;
 };
 HEFT_API void heft_vocab_describe(const struct heft_vocab *v, struct heft_vocab_info *out);
 /* Text of the i-th split pattern, a regular expression; NULL past the end. Valid until the vocabulary

@@ -47,7 +47,7 @@
 
 /* Structs of callers that the library fills. */
 #define HEFT_FILLED_STRUCTS(X)                                                                     \
-    X(heft_vocab_info, patterns)                                                                   \
+    X(heft_vocab_info, variants)                                                                   \
     X(heft_file, bytes)                                                                            \
     X(heft_tensor, missing)                                                                        \
     X(heft_view, bytes)                                                                            \

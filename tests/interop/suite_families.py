@@ -4,6 +4,7 @@ The files come from Python packages (scripts/samples). Strings are hostile mixtu
 and code points in three contexts. HEFT_FAMILIES_LONG=1 compares every code point and 50 MB of text."""
 
 import base64
+import ctypes
 import itertools
 import json
 import os
@@ -115,6 +116,65 @@ def large_text():
         yield from (text[at:at + 4000] for at in range(0, len(text), 4000))
 
 
+class SpecialToken(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("text", ctypes.c_char_p), ("n", ctypes.c_size_t), ("id", ctypes.c_uint32)]
+
+
+def specials_of(vocabulary):
+    token, found = SpecialToken(ctypes.sizeof(SpecialToken)), {}
+    for i in itertools.count():
+        if not vocabulary.library.heft_vocab_special_at(ctypes.c_void_p(vocabulary.handle), i, ctypes.byref(token)):
+            return found
+        found[token.text.decode()] = token.id
+
+
+def of_tiktoken(name):
+    """Special tokens of a vocabulary in tiktoken's own table, which loads the ranks from the network: not here."""
+    from tiktoken_ext import openai_public
+    load, openai_public.load_tiktoken_bpe = openai_public.load_tiktoken_bpe, lambda *_, **__: {}
+    try:
+        return getattr(openai_public, name)()["special_tokens"]
+    finally:
+        openai_public.load_tiktoken_bpe = load
+
+
+def of_llama(version):
+    """Llama 3's, by the program that its publisher wrote; 3.1 names some of the reserved ones."""
+    named = {0: "<|begin_of_text|>", 1: "<|end_of_text|>", 6: "<|start_header_id|>", 7: "<|end_header_id|>", 9: "<|eot_id|>"}
+    if version == "llama3.1":
+        named |= {4: "<|finetune_right_pad_id|>", 8: "<|eom_id|>", 10: "<|python_tag|>"}
+    reserved = itertools.count()
+    return {named.get(i) or f"<|reserved_special_token_{next(reserved)}|>": 128000 + i for i in range(256)}
+
+
+# file of FILES, pattern: special tokens
+SPECIALS = {("o200k_base", None): lambda: of_tiktoken("o200k_base"),
+            ("o200k_base", "o200k_harmony"): lambda: of_tiktoken("o200k_harmony"),
+            ("cl100k_base", None): lambda: of_tiktoken("cl100k_base"),
+            ("llama3", "llama3.0"): lambda: of_llama("llama3.0"),
+            ("llama3", "llama3.1"): lambda: of_llama("llama3.1")}
+
+
+def stated_pattern(suite, library, path):
+    """tiktoken's spelling of cl100k's pattern has $, which cannot be matched in one pass: on cl100k's ranks another
+    spelling gives the same ids, and is used."""
+    library.heft_vocab_pattern.restype = ctypes.c_char_p
+    batch, n = list(suite_tokens.strings(12, 2_000)), ctypes.c_size_t()
+    for pattern in ("gpt4", CL100K_OF_TIKTOKEN):
+        with suite_tokens.Vocabulary(library, path, pattern=pattern.encode()) as vocabulary:
+            compare(suite, "cl100k_base", vocabulary, of_ranks(path, CL100K_OF_TIKTOKEN), f"--pattern {pattern}", batch)
+            text = library.heft_vocab_pattern(ctypes.c_void_p(vocabulary.handle), 0, ctypes.byref(n))
+            suite.equal(text.decode(), CL100K, f"cl100k_base: --pattern {pattern} is matched in one pass")
+
+
+def special_tokens(suite, library, name, path):
+    """Vocabularies with the same ranks: the option pattern names their special tokens."""
+    for (file, pattern), wanted in SPECIALS.items():
+        if file == name:
+            with suite_tokens.Vocabulary(library, path, pattern=pattern and pattern.encode()) as vocabulary:
+                suite.equal(specials_of(vocabulary), wanted(), f"{name}: special tokens of {pattern or 'the file'}")
+
+
 def compare(suite, name, vocabulary, oracle, what, batch):
     for from_ in range(0, len(batch), 20_000):
         part = batch[from_:from_ + 20_000]
@@ -142,5 +202,8 @@ def run(folder):
             suite.skip(f"{name}: {done.stderr.strip()}")
         elif suite.check(done.returncode == 0, f"scripts/samples {package}", done.stderr):
             family(suite, library, name, SAMPLES / package / file)
+            special_tokens(suite, library, name, SAMPLES / package / file)
+            if name == "cl100k_base":
+                stated_pattern(suite, library, SAMPLES / package / file)
     del suite_tokens.PARTS[-len(MORE_PARTS):]
     return suite

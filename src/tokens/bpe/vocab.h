@@ -84,6 +84,7 @@ struct heft_vocab {
     struct heft_added_search *searches[2][2];
     struct heft_error refusal; /* why text cannot be encoded, only ids decoded; HEFT_OK: it can */
     const char *doubt;         /* reason to doubt the pattern that the caller chose, or NULL */
+    const char *variants; /* names of vocabularies with the same ranks and other special tokens */
     const char *remarks[HEFT_REMARKS]; /* by remark; NULL: does not apply */
 };
 

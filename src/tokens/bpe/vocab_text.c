@@ -178,6 +178,7 @@ void heft_vocab_describe(const struct heft_vocab *v, struct heft_vocab_info *out
         for (size_t i = 0; i < v->n_added; i++)
             info.added += !v->added[i].is_special;
         info.patterns = v->refusal.code ? 0 : v->n_steps ? (uint32_t)v->n_steps : 1;
+        info.variants = v->variants;
     }
     HEFT_FILL(heft_vocab_info, out, &info);
 }

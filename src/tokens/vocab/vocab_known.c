@@ -82,6 +82,57 @@ static const struct special KIMI[] = {{163584, "[BOS]", 0, 1},
                                       {163839, "[PAD]", 0, 1},
                                       {0, NULL, 0, 0}};
 
+/* Vocabularies with the ranks of another one: only the option pattern tells them. */
+static const struct special HARMONY[] = {
+    {199998, "<|startoftext|>", 0, 1},
+    {199999, "<|endoftext|>", 0, 1},
+    {200000, "<|reserved_#|>", 200000, 2},
+    {200002, "<|return|>", 0, 1},
+    {200003, "<|constrain|>", 0, 1},
+    {200004, "<|reserved_200004|>", 0, 1},
+    {200005, "<|channel|>", 0, 1},
+    {200006, "<|start|>", 0, 1},
+    {200007, "<|end|>", 0, 1},
+    {200008, "<|message|>", 0, 1},
+    {200009, "<|reserved_#|>", 200009, 3},
+    {200012, "<|call|>", 0, 1},
+    {200013, "<|reserved_#|>", 200013, 1075},
+    {200018, "<|endofprompt|>", 0, 1}, /* the second name of <|reserved_200018|> */
+    {0, NULL, 0, 0}};
+/* Llama 3 as first published, and 3.1 and later as tokenizer.json files have it */
+static const struct special LLAMA30[] = {{128000, "<|begin_of_text|>", 0, 1},
+                                         {128001, "<|end_of_text|>", 0, 1},
+                                         {128002, "<|reserved_special_token_#|>", 0, 4},
+                                         {128006, "<|start_header_id|>", 0, 1},
+                                         {128007, "<|end_header_id|>", 0, 1},
+                                         {128008, "<|reserved_special_token_4|>", 0, 1},
+                                         {128009, "<|eot_id|>", 0, 1},
+                                         {128010, "<|reserved_special_token_#|>", 5, 246},
+                                         {0, NULL, 0, 0}};
+static const struct special LLAMA31[] = {{128000, "<|begin_of_text|>", 0, 1},
+                                         {128001, "<|end_of_text|>", 0, 1},
+                                         {128002, "<|reserved_special_token_#|>", 0, 2},
+                                         {128004, "<|finetune_right_pad_id|>", 0, 1},
+                                         {128005, "<|reserved_special_token_2|>", 0, 1},
+                                         {128006, "<|start_header_id|>", 0, 1},
+                                         {128007, "<|end_header_id|>", 0, 1},
+                                         {128008, "<|eom_id|>", 0, 1},
+                                         {128009, "<|eot_id|>", 0, 1},
+                                         {128010, "<|python_tag|>", 0, 1},
+                                         {128011, "<|reserved_special_token_#|>", 3, 245},
+                                         {0, NULL, 0, 0}};
+static const struct variant {
+    const char *name;
+    const struct special *of; /* special tokens of the published vocabulary with these ranks */
+    const struct special *specials;
+    const char *all; /* names of all variants of these ranks */
+} VARIANTS[] = {
+    {"o200k_harmony", O200K, HARMONY, "o200k_harmony"},
+    {"gpt-oss", O200K, HARMONY, "o200k_harmony"},
+    {"llama3.0", LLAMA3, LLAMA30, "llama3.0, llama3.1"},
+    {"llama3.1", LLAMA3, LLAMA31, "llama3.0, llama3.1"},
+};
+
 static const struct known {
     struct heft_vocab_known known;
     uint32_t count; /* of tokens that are not empty: only then the digest is computed */
@@ -284,9 +335,26 @@ bool heft_vocab_name_special(struct heft_vocab_reading *r, struct heft_str text,
     return heft_vocab_add_special(v, text, id, r->err) && heft_vocab_add_token(v, &token, r->err);
 }
 
+/* The special tokens that the caller names by the option pattern, else those of the ranks' publisher. */
+static const struct special *choose_specials(struct heft_vocab_reading *r,
+                                             const struct heft_vocab_known *known)
+{
+    const struct special *const specials = specials_of(known);
+    const char *const stated = r->how && r->how->pattern ? r->how->pattern : "";
+
+    for (size_t i = 0; specials && i < HEFT_COUNT(VARIANTS); i++) {
+        if (VARIANTS[i].of != specials)
+            continue;
+        if (strcmp(VARIANTS[i].name, stated) == 0)
+            return VARIANTS[i].specials;
+        r->v->variants = VARIANTS[i].all;
+    }
+    return specials;
+}
+
 bool heft_vocab_place_special(struct heft_vocab_reading *r, const struct heft_vocab_known *known)
 {
-    for (const struct special *s = specials_of(known); s && s->text; s++)
+    for (const struct special *s = choose_specials(r, known); s && s->text; s++)
         for (uint32_t i = 0; i < s->n; i++) {
             const char *const text = special_text(r, s, i);
 
