@@ -198,12 +198,20 @@ static bool take_known(struct heft_vocab_reading *r, enum heft_vocab_form form,
     return true;
 }
 
+/* Whether the caller stated the published pattern of these ranks, by name or text, and another one gives
+ * the same ids faster. */
+static bool is_known_pattern(const struct heft_vocab *v, const struct heft_vocab_known *known)
+{
+    return known && known->same_ids && v->family && strcmp(v->family, known->family) == 0;
+}
+
 bool heft_vocab_judge(struct heft_vocab_reading *r, enum heft_vocab_form form,
                       const struct heft_vocab_known *known)
 {
     r->v->unicode = "16.0";
     if (r->how && r->how->pattern)
-        return judge_stated(r, form);
+        return judge_stated(r, form) &&
+               (!is_known_pattern(r->v, known) || take_known(r, form, known));
     if (known)
         return take_known(r, form, known);
     if (form == HEFT_FORM_ORIGINAL)
