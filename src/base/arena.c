@@ -30,10 +30,15 @@ static uint8_t *block_bytes(struct heft_arena_block *block)
 static struct heft_arena_block *new_block(struct heft_arena *arena, size_t cap,
                                           struct heft_error *err)
 {
-    struct heft_arena_block *block = heft_alloc(sizeof *block + cap, err);
+    struct heft_arena_block *block;
 
-    if (!block)
+    if (!heft_budget_take(arena->budget, sizeof *block + cap, err))
         return NULL;
+    block = heft_alloc(sizeof *block + cap, err);
+    if (!block) {
+        heft_budget_return(arena->budget, sizeof *block + cap);
+        return NULL;
+    }
     block->next = NULL;
     block->cap = cap;
     arena->total += sizeof *block + cap;
@@ -147,11 +152,17 @@ static struct heft_arena_block **find_alone(struct heft_arena *arena, const void
 static void *resize_alone(struct heft_arena *arena, struct heft_arena_block **link, size_t wanted,
                           struct heft_error *err)
 {
-    struct heft_arena_block *block = heft_realloc(*link, sizeof *block + wanted, err);
+    const size_t old = (*link)->cap;
+    struct heft_arena_block *block;
 
+    if (wanted > old && !heft_budget_take(arena->budget, wanted - old, err))
+        return NULL;
+    block = heft_realloc(*link, sizeof *block + wanted, err);
+    if (!block || wanted < old)
+        heft_budget_return(arena->budget, wanted > old ? wanted - old : old - wanted);
     if (!block)
         return NULL;
-    arena->total = arena->total - block->cap + wanted;
+    arena->total = arena->total - old + wanted;
     block->cap = wanted;
     if (link == &arena->blocks)
         arena->used = wanted; /* the newest block was full and stays full */
@@ -237,11 +248,16 @@ char *heft_arena_text(struct heft_arena *arena, struct heft_str s, struct heft_e
 char *heft_arena_adopt(struct heft_arena *arena, char *text, size_t n, struct heft_error *err)
 {
     const size_t cap = n + 1; /* cannot overflow: an allocated size is far below SIZE_MAX */
-    struct heft_arena_block *block = heft_realloc(text, sizeof *block + cap, err);
+    struct heft_arena_block *block;
     char *moved;
 
-    if (!block)
+    if (!heft_budget_take(arena->budget, sizeof *block + cap, err))
         return NULL;
+    block = heft_realloc(text, sizeof *block + cap, err);
+    if (!block) {
+        heft_budget_return(arena->budget, sizeof *block + cap);
+        return NULL;
+    }
     moved = (char *)block_bytes(block);
     memmove(moved, block, n);
     moved[n] = '\0';
@@ -286,5 +302,6 @@ void heft_arena_release(struct heft_arena *arena)
         heft_free(block);
         block = next;
     }
+    heft_budget_return(arena->budget, arena->total);
     *arena = (struct heft_arena){0};
 }

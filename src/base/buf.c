@@ -1,16 +1,29 @@
-/* buf.c: growing text. After a failed allocation the capacity is set to the filled size, so that
- * every later append arrives here and is refused. */
+/* buf.c: growing text. After a failed allocation, or beyond its budget, the capacity is set to the
+ * filled size, so that every later append arrives here and is refused. */
 #include "base/mem.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+
+/* Takes the bytes of the grown capacity, which are not written to yet, from the budget. */
+static bool take_growth(struct heft_buf *buf)
+{
+    struct heft_error ignored;
+
+    if (!heft_budget_take(buf->budget, buf->cap - buf->held, &ignored)) {
+        buf->exceeds = true;
+        return false;
+    }
+    buf->held = buf->cap;
+    return true;
+}
 
 bool heft_buf_room(struct heft_buf *buf, size_t n)
 {
     struct heft_error ignored;
 
     n += n == 0 && !buf->p; /* allocate at least one byte, so that p is not NULL */
-    if (!buf->failed && heft_grow(&buf->p, &buf->cap, buf->n, n, 1, &ignored))
+    if (!buf->failed && heft_grow(&buf->p, &buf->cap, buf->n, n, 1, &ignored) && take_growth(buf))
         return true;
     buf->failed = true;
     buf->cap = buf->n;
@@ -68,6 +81,8 @@ bool heft_buf_ok(const struct heft_buf *buf, struct heft_error *err)
 {
     if (!buf->failed)
         return true;
+    if (buf->exceeds)
+        return heft_budget_refuse(buf->budget, err);
     return heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "out of memory after %zu bytes of text",
                      buf->n);
 }
@@ -80,6 +95,8 @@ bool heft_buf_take(struct heft_buf *buf, struct heft_arena *arena, struct heft_s
     const size_t n = buf->n;
     const char *text = NULL;
 
+    heft_budget_return(buf->budget, buf->held); /* the arena counts them from here on */
+    buf->held = 0;
     if (heft_buf_ok(buf, err))
         text = n < LARGE ? heft_arena_text(arena, (struct heft_str){buf->p, n}, err)
                          : heft_arena_adopt(arena, buf->p, n, err);
@@ -93,6 +110,7 @@ bool heft_buf_take(struct heft_buf *buf, struct heft_arena *arena, struct heft_s
 
 void heft_buf_release(struct heft_buf *buf)
 {
+    heft_budget_return(buf->budget, buf->held);
     heft_free(buf->p);
     *buf = (struct heft_buf){0};
 }

@@ -105,6 +105,23 @@ uint64_t heft_alloc_count(void)
     return atomic_load(&allocations);
 }
 
+bool heft_budget_refuse(const struct heft_budget *budget, struct heft_error *err)
+{
+    return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                     "tensors, values and names need more than %" PRIu64
+                     " bytes of memory, which is what limits.nodes, limits.tensors and "
+                     "limits.expansion allow together",
+                     budget->most);
+}
+
+bool heft_budget_allows(const struct heft_budget *budget, uint64_t n, struct heft_error *err)
+{
+    uint64_t bytes;
+
+    return !budget || (heft_add(budget->held, n, &bytes) && bytes <= budget->most) ||
+           heft_budget_refuse(budget, err);
+}
+
 #define FIRST_ITEMS 32 /* an array that grows at all usually grows beyond a few items */
 
 bool heft_grow_now(void *items, size_t *cap, size_t count, size_t more, size_t each,

@@ -17,14 +17,43 @@ void heft_free(void *p);
 void heft_alloc_fail_at(uint64_t nth);
 uint64_t heft_alloc_count(void); /* number of allocations since the start of the process */
 
+/* Memory budget: the bytes that the arenas and arrays of one operation may hold together. A reader or
+ * a writer makes many of them from one untrusted file; limits on each would add up. Not thread-safe.
+ * NULL: not counted. */
+struct heft_budget {
+    uint64_t most; /* bytes allowed */
+    uint64_t held; /* bytes taken so far */
+};
+/* HEFT_LIMIT. Always returns false. */
+bool heft_budget_refuse(const struct heft_budget *budget, struct heft_error *err);
+/* HEFT_LIMIT if n more bytes exceed the budget. */
+HEFT_CHECKED bool heft_budget_allows(const struct heft_budget *budget, uint64_t n,
+                                     struct heft_error *err);
+/* Takes n bytes, which are taken before they are allocated. HEFT_LIMIT if that exceeds the budget. */
+HEFT_CHECKED static inline bool heft_budget_take(struct heft_budget *budget, uint64_t n,
+                                                 struct heft_error *err)
+{
+    if (!heft_budget_allows(budget, n, err))
+        return false;
+    if (budget)
+        budget->held += n;
+    return true;
+}
+static inline void heft_budget_return(struct heft_budget *budget, uint64_t n)
+{
+    if (budget)
+        budget->held -= n;
+}
+
 /* Arena: memory that is released all at once. A zeroed arena is valid and empty. Not thread-safe.
  * Pieces are aligned for any type (numbers to 8 bytes, text not at all); blocks double from 64 KiB to 4
  * MiB; large pieces get a block of their own. */
 struct heft_arena_block;
 struct heft_arena {
     struct heft_arena_block *blocks;
-    size_t used;  /* bytes used of the newest block */
-    size_t total; /* bytes allocated by malloc */
+    size_t used;                /* bytes used of the newest block */
+    size_t total;               /* bytes allocated by malloc */
+    struct heft_budget *budget; /* budget of all its blocks; NULL: none. Set while it is empty */
 };
 HEFT_CHECKED void *heft_arena_alloc(struct heft_arena *arena, size_t n, struct heft_error *err);
 /* Reserves n bytes, from which the next pieces are cut; returns their address. */
@@ -79,8 +108,11 @@ struct heft_buf {
     char *p;
     size_t n, cap;
     bool failed;
+    bool exceeds;               /* failed because of the budget */
+    struct heft_budget *budget; /* budget of its bytes; NULL: none. Set while it is empty */
+    size_t held;                /* bytes taken from the budget */
 };
-/* Makes room for n more bytes. False, and failed from then on, if out of memory. */
+/* Makes room for n more bytes. False, and failed from then on, if memory or the budget is exhausted. */
 bool heft_buf_room(struct heft_buf *buf, size_t n);
 static inline void heft_buf_put(struct heft_buf *buf, const void *p, size_t n)
 {

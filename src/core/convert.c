@@ -439,7 +439,8 @@ bool heft_conversion_plan(struct heft_conversion *c, const struct heft_model *mo
 {
     const bool in_folder = names_folder(model->formats, options);
 
-    *c = (struct heft_conversion){.model = model};
+    *c = (struct heft_conversion){.model = model, .budget = heft_model_budget(model)};
+    c->mem.budget = &c->budget;
     c->plan = (struct heft_plan){.model = model,
                                  .request = {.root = options->root,
                                              .rules = options->rules,
@@ -458,10 +459,8 @@ bool heft_conversion_plan(struct heft_conversion *c, const struct heft_model *mo
     if (!choose_format(c, options, in_folder, err) || !refuse_lacks(c, err) ||
         !heft_conversion_take_options(c, options, err) ||
         !choose_names(c, options, in_folder, err) || !load_exports(c, options, err) ||
-        !heft_conversion_leave_values(c, options, err))
-        return false;
-    c->plan.held = heft_export_bytes(&c->exports);
-    if (!heft_plan_expect_items(&c->plan, c->exports.n_items, err) ||
+        !heft_conversion_leave_values(c, options, err) ||
+        !heft_plan_expect_items(&c->plan, c->exports.n_items, err) ||
         !plan_files(c, options->output, err))
         return false;
     c->plan.request = (struct heft_plan_request){0}; /* belongs to the caller */

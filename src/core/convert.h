@@ -8,6 +8,7 @@
 
 struct heft_conversion {
     const struct heft_model *model;
+    struct heft_budget budget; /* of the model and all that the conversion makes of it */
     struct heft_arena mem;
     const struct heft_format *format;
     struct heft_export_list exports; /* sorted by shard after split */

@@ -88,7 +88,8 @@ static uint64_t cut_op(const struct heft_op *op, uint64_t off, uint64_t want)
 static bool add_chunk(struct heft_exec *x, const struct heft_exec_chunk *chunk,
                       struct heft_error *err)
 {
-    if (!heft_grow(&x->chunks, &x->cap_chunks, x->n_chunks, 1, sizeof *x->chunks, err))
+    if (!heft_budget_take(x->mem.budget, sizeof *chunk, err) ||
+        !heft_grow(&x->chunks, &x->cap_chunks, x->n_chunks, 1, sizeof *chunk, err))
         return false;
     x->chunks[x->n_chunks++] = *chunk;
     x->total += chunk->len;
@@ -458,6 +459,8 @@ static unsigned choose_threads(const struct heft_exec *x)
 static bool take_buffers(struct heft_exec *x, struct heft_error *err)
 {
     x->threads = choose_threads(x);
+    if (!heft_budget_allows(x->mem.budget, x->n_pieces * sizeof *x->pieces, err))
+        return false;
     x->buffers = heft_alloc((size_t)x->threads * (x->written ? 2 : 1) * x->chunk, err);
     x->pieces = x->buffers ? heft_calloc(x->n_pieces + 1, sizeof *x->pieces, err) : NULL;
     if (x->pieces && x->plan && casts_something(x->plan)) {
@@ -491,6 +494,7 @@ static bool exec_init(struct heft_exec *x, const struct heft_plan *plan,
                       struct heft_error *err)
 {
     *x = (struct heft_exec){.plan = plan, .model = model, .options = options, .chunk = CHUNK};
+    x->mem.budget = plan ? plan->mem->budget : NULL;
     if (plan && gathers_something(plan))
         x->chunk = casts_something(plan) ? CAST_CHUNK : GATHER_CHUNK;
     x->lock = heft_lock_new(err);
@@ -507,6 +511,7 @@ static void exec_release(struct heft_exec *x)
     heft_free(x->buffers);
     heft_free(x->scratch);
     heft_free(x->pieces);
+    heft_budget_return(x->mem.budget, x->n_chunks * sizeof *x->chunks);
     heft_free(x->chunks);
     heft_arena_release(&x->mem);
 }

@@ -8,8 +8,7 @@
 #include "core/select.h"
 #include "core/tie_records.h"
 
-#define CHECK_MEMORY 1024 /* pairs of metadata between two checks of the memory */
-#define KEY_BYTES    36   /* of a key or name in its hash table */
+#define KEY_BYTES 36 /* of a key or name in its hash table */
 
 /* ---- loading the list -------------------------------------------------------------------- */
 
@@ -122,20 +121,6 @@ bool heft_export_check_names(const struct heft_export_list *exports, struct heft
     return ok;
 }
 
-uint64_t heft_export_bytes(const struct heft_export_list *exports)
-{
-    return exports->n_metadata * (sizeof *exports->metadata + KEY_BYTES) +
-           exports->n_tied * sizeof *exports->tied;
-}
-
-/* HEFT_LIMIT if model and exports, with `more` bytes, take more memory than the limits allow. */
-static bool check_memory(const struct heft_export_list *exports, uint64_t more,
-                         struct heft_error *err)
-{
-    return heft_model_allows(exports->model,
-                             exports->mem->total + heft_export_bytes(exports) + more, err);
-}
-
 bool heft_export_add_metadata(struct heft_export_list *exports, const struct heft_pair *pair,
                               bool *is_new, struct heft_error *err)
 {
@@ -146,11 +131,12 @@ bool heft_export_add_metadata(struct heft_export_list *exports, const struct hef
     *is_new = found == HEFT_MAP_NONE;
     if (!*is_new)
         return true;
-    if (!heft_grow(&exports->metadata, &exports->cap_metadata, exports->n_metadata, 1,
-                   sizeof *exports->metadata, err))
+    if (!heft_budget_take(exports->mem->budget, sizeof *pair + KEY_BYTES, err) ||
+        !heft_grow(&exports->metadata, &exports->cap_metadata, exports->n_metadata, 1, sizeof *pair,
+                   err))
         return false;
     exports->metadata[exports->n_metadata++] = *pair;
-    return exports->n_metadata % CHECK_MEMORY != 0 || check_memory(exports, 0, err);
+    return true;
 }
 
 /* Adds an entry of the metadata, or replaces its value. */
@@ -227,7 +213,7 @@ bool heft_export_load(struct heft_export_list *out, const struct heft_model *mod
     bool ok;
 
     *out = (struct heft_export_list){.model = model, .mem = mem, .n_shards = 1};
-    if (check_memory(out, model->n_rows * (sizeof *out->items + KEY_BYTES), err))
+    if (heft_budget_allows(mem->budget, model->n_rows * (sizeof *out->items + KEY_BYTES), err))
         out->items = heft_arena_zero(mem, model->n_rows + 1, sizeof *out->items, err);
     ok = selected && out->items &&
          heft_select_rows(model, options->root, options->rules, options->n_rules, selected, err) &&
@@ -267,6 +253,12 @@ static uint64_t storage_id(const struct heft_export_list *exports,
     return exports->untied || storage->is_pooled ? UINT64_MAX : item->row->storage;
 }
 
+static uint64_t item_size(const struct heft_export_list *exports,
+                          const struct heft_export_item *item)
+{
+    return exports->weigh ? exports->weigh(item) : item->bytes;
+}
+
 struct split_arrays {
     uint64_t *sizes, *storages;
     uint32_t *shards;
@@ -274,7 +266,9 @@ struct split_arrays {
     struct heft_export_item *sorted;
 };
 
-#define SPLIT_BYTES (sizeof(struct heft_export_item) + 28) /* of an item in these arrays */
+/* Bytes of an item: in these arrays; in those of heft_split, and there in a table that is a quarter
+ * full. */
+#define SPLIT_BYTES (sizeof(struct heft_export_item) + 28 + 36 + 64)
 
 static bool split_arrays(struct split_arrays *a, size_t n, struct heft_arena *mem,
                          struct heft_error *err)
@@ -296,11 +290,35 @@ static const size_t *shard_begins(const struct heft_export_list *exports, struct
     return begins;
 }
 
-/* Keeps the source's order, for a single file. The hub's split would move tied names to the end. */
-static void keep_order(const struct split_arrays *a, size_t n)
+/* Adds the size of an item to the total, unless its storage is counted already. */
+static bool add_size(struct heft_export_list *exports, const struct heft_export_item *item,
+                     bool *counted, struct heft_error *err)
 {
-    for (size_t i = 0; i < n; i++)
-        a->order[i] = i;
+    const uint64_t storage = exports->weigh ? UINT64_MAX : storage_id(exports, item);
+
+    if (storage < exports->model->n_storages) {
+        if (counted[storage])
+            return true;
+        counted[storage] = true;
+    }
+    return heft_add(exports->total_size, item_size(exports, item), &exports->total_size) ||
+           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "the sum of the sizes is 2^64 bytes or more");
+}
+
+/* A single file keeps the source's order. The hub's split would move tied names to the end, and
+ * needs 150 bytes for each item. */
+static bool keep_order(struct heft_export_list *exports, struct heft_error *err)
+{
+    bool *counted = heft_calloc(exports->model->n_storages + 1, sizeof *counted, err);
+    bool ok = counted != NULL;
+
+    exports->total_size = 0;
+    for (size_t i = 0; ok && i < exports->n_items; i++) {
+        exports->items[i].number = (uint32_t)i + 1; /* fits, as in sort_by_shard */
+        ok = add_size(exports, &exports->items[i], counted, err);
+    }
+    heft_free(counted);
+    return ok;
 }
 
 static void sort_by_shard(struct heft_export_list *exports, const struct split_arrays *a)
@@ -314,33 +332,40 @@ static void sort_by_shard(struct heft_export_list *exports, const struct split_a
     memcpy(exports->items, a->sorted, exports->n_items * sizeof *exports->items);
 }
 
-bool heft_export_split(struct heft_export_list *exports, uint64_t max_shard_size,
-                       struct heft_error *err)
+static bool split_items(struct heft_export_list *exports, uint64_t max_shard_size,
+                        struct heft_error *err)
 {
     const size_t n = exports->n_items;
-    struct heft_arena scratch = {0};
+    struct heft_arena scratch = {.budget = exports->mem->budget};
     struct split_arrays a = {0};
     uint32_t n_shards = 0;
-    bool ok = check_memory(exports, n * SPLIT_BYTES, err) && split_arrays(&a, n, &scratch, err);
+    bool ok = heft_budget_allows(scratch.budget, n * SPLIT_BYTES, err) &&
+              split_arrays(&a, n, &scratch, err);
 
     for (size_t i = 0; ok && i < n; i++) {
         const struct heft_export_item *item = &exports->items[i];
 
-        a.sizes[i] = exports->weigh ? exports->weigh(item) : item->bytes;
+        a.sizes[i] = item_size(exports, item);
         a.storages[i] = exports->weigh ? UINT64_MAX : storage_id(exports, item);
     }
     ok = ok && heft_split(n, a.sizes, a.storages, max_shard_size, a.shards, a.order, &n_shards,
                           &exports->total_size, err);
     if (ok) {
-        if (max_shard_size == UINT64_MAX)
-            keep_order(&a, n);
         sort_by_shard(exports, &a);
         exports->n_shards = n_shards ? n_shards : 1;
-        exports->begins = shard_begins(exports, err);
-        ok = exports->begins != NULL;
     }
     heft_arena_release(&scratch);
     return ok;
+}
+
+bool heft_export_split(struct heft_export_list *exports, uint64_t max_shard_size,
+                       struct heft_error *err)
+{
+    if (max_shard_size == UINT64_MAX ? !keep_order(exports, err)
+                                     : !split_items(exports, max_shard_size, err))
+        return false;
+    exports->begins = shard_begins(exports, err);
+    return exports->begins != NULL;
 }
 
 struct heft_export_list heft_export_shard(const struct heft_export_list *exports, uint32_t shard)

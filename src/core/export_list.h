@@ -30,7 +30,7 @@ struct heft_tied {
 
 struct heft_export_list {
     const struct heft_model *model;
-    struct heft_arena *mem;
+    struct heft_arena *mem; /* its budget also counts the arrays outside it */
     /* In the source's order; after split: by shard, then in the hub's order. */
     struct heft_export_item *items;
     size_t n_items;
@@ -58,8 +58,6 @@ struct heft_export_list {
 HEFT_CHECKED bool heft_export_load(struct heft_export_list *out, const struct heft_model *model,
                                    const struct heft_convert_options *options,
                                    struct heft_arena *mem, struct heft_error *err);
-/* Bytes outside the arena. */
-uint64_t heft_export_bytes(const struct heft_export_list *exports);
 void heft_export_release(
     struct heft_export_list *exports); /* frees the arrays; the arena belongs to the caller */
 /* export_untie.c: drops all but one of the names of a view (equal storage, offset, shape,

@@ -135,6 +135,7 @@ static bool drop_alias(struct untier *u, const struct alias *alias, const struct
         return true;
     u->dropped[alias->item] = true;
     if (!heft_export_add_metadata(exports, &record, &tied.is_recorded, err) ||
+        !heft_budget_take(exports->mem->budget, sizeof tied, err) ||
         !heft_grow(&exports->tied, &exports->cap_tied, exports->n_tied, 1, sizeof *exports->tied,
                    err))
         return false;
@@ -323,7 +324,7 @@ static bool list_ties(struct heft_export_list *exports, const struct heft_conver
 bool heft_export_untie(struct heft_export_list *exports, const struct heft_convert_options *options,
                        struct heft_error *err)
 {
-    struct heft_arena scratch = {0};
+    struct heft_arena scratch = {.budget = exports->mem->budget};
     struct untier u = {.options = options};
     const bool ok = untier_init(&u, exports, &scratch, err) && untie_all(&u, err) &&
                     list_ties(exports, options, err);

@@ -447,9 +447,9 @@ static inline void heft_model_hold(struct heft_model *model, uint64_t *held, uin
 uint64_t heft_model_bytes(const struct heft_model *model);
 /* Bytes that the model and its readers may still take; at least 1. */
 uint64_t heft_model_room(const struct heft_model *model);
-/* HEFT_LIMIT if they and `more` bytes of their caller are more than they may take. */
-HEFT_CHECKED bool heft_model_allows(const struct heft_model *model, uint64_t more,
-                                    struct heft_error *err);
+/* Budget of an operation on the opened model: the model's limit, of which the model has taken its
+ * bytes. */
+struct heft_budget heft_model_budget(const struct heft_model *model);
 /* HEFT_LIMIT if they take more than they may. */
 HEFT_CHECKED bool heft_model_fits(const struct heft_model *model, struct heft_error *err);
 

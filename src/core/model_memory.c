@@ -6,7 +6,7 @@
  *
  *     arena │ rows │ storages │ claims │ …      the model, until it is closed
  *     pickles and their nodes, directories      `reading`, until their reader has read its file
- *     exports, ops                              a conversion, which asks heft_model_allows
+ *     exports, ops, chunks, scratch             a conversion: heft_model_budget, shared by its arenas
  *
  * Arrays count by their entries: they grow by half, and the pages of unused capacity are never
  * touched. */
@@ -33,20 +33,15 @@ uint64_t heft_model_room(const struct heft_model *model)
     return most > held ? most - held : 1;
 }
 
-bool heft_model_allows(const struct heft_model *model, uint64_t more, struct heft_error *err)
+struct heft_budget heft_model_budget(const struct heft_model *model)
 {
-    const uint64_t most = heft_limit_memory(&model->limits, model->file_bytes);
-    uint64_t bytes;
-
-    return (heft_add(bytes_held(model), more, &bytes) && bytes <= most) ||
-           heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                     "tensors, values and names need more than %" PRIu64
-                     " bytes of memory, which is what limits.nodes, limits.tensors and "
-                     "limits.expansion allow together",
-                     most);
+    return (struct heft_budget){.most = heft_limit_memory(&model->limits, model->file_bytes),
+                                .held = bytes_held(model)};
 }
 
 bool heft_model_fits(const struct heft_model *model, struct heft_error *err)
 {
-    return heft_model_allows(model, 0, err);
+    const struct heft_budget budget = heft_model_budget(model);
+
+    return heft_budget_allows(&budget, 0, err);
 }

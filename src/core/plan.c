@@ -3,8 +3,6 @@
 
 #include "core/reader.h"
 
-#define CHECK_MEMORY 1024 /* ops between two checks of the memory */
-
 bool heft_plan_file_begin(struct heft_plan *plan, const char *path, uint32_t *file,
                           struct heft_error *err)
 {
@@ -29,17 +27,9 @@ bool heft_plan_alignment(const struct heft_plan *plan, unsigned index, uint64_t 
                      "option alignment %" PRIu64 ": expected a power of two", *out);
 }
 
-/* HEFT_LIMIT if model, exports and plan, with `more` further ops, take more memory than the model's
- * limits allow. */
-static bool check_memory(const struct heft_plan *plan, size_t more, struct heft_error *err)
-{
-    return heft_model_allows(
-        plan->model, plan->held + plan->mem->total + (plan->n_ops + more) * sizeof *plan->ops, err);
-}
-
 bool heft_plan_reserve(struct heft_plan *plan, size_t more, struct heft_error *err)
 {
-    return check_memory(plan, more, err) &&
+    return heft_budget_allows(plan->mem->budget, more * sizeof *plan->ops, err) &&
            heft_grow(&plan->ops, &plan->cap_ops, plan->n_ops, more, sizeof *plan->ops, err);
 }
 
@@ -50,7 +40,8 @@ static bool add_op(struct heft_plan *plan, uint32_t file, struct heft_op op, str
 
     if (op.len == 0)
         return true;
-    if (!heft_grow(&plan->ops, &plan->cap_ops, plan->n_ops, 1, sizeof *plan->ops, err))
+    if (!heft_budget_take(plan->mem->budget, sizeof op, err) ||
+        !heft_grow(&plan->ops, &plan->cap_ops, plan->n_ops, 1, sizeof op, err))
         return false;
     op.file = file;
     op.sum = plan->is_summing ? plan->n_sums - 1 : HEFT_NONE;
@@ -59,7 +50,7 @@ static bool add_op(struct heft_plan *plan, uint32_t file, struct heft_op op, str
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "the output has 2^64 bytes or more");
     plan->ops[plan->n_ops++] = op;
     f->ops++;
-    return plan->n_ops % CHECK_MEMORY != 0 || check_memory(plan, 0, err);
+    return true;
 }
 
 bool heft_plan_put(struct heft_plan *plan, uint32_t file, struct heft_str bytes,

@@ -91,13 +91,12 @@ struct heft_plan_request {
 struct heft_plan {
     const struct heft_model *model;
     struct heft_plan_request request; /* zeroed: defaults */
-    struct heft_arena *mem;
+    struct heft_arena *mem;           /* its budget also counts the ops */
     struct heft_plan_file *files;
     struct heft_op *ops;
     const char **notes; /* for the user: what the output lacks, and choices of the format */
     struct heft_maker *makers;
     size_t n_files, n_ops, n_notes, n_makers, cap_files, cap_ops, cap_notes, cap_makers;
-    uint64_t held; /* bytes of the exports outside the arena */
     /* byte offset of each item in its file, by item->number - 1; in the plan's arena */
     uint64_t *item_offsets;
     size_t n_items;

@@ -100,8 +100,9 @@ HEFT_CHECKED bool heft_flat_string(const struct heft_flat *flat, uint64_t at, ui
 struct heft_flat_out {
     uint8_t *p; /* `cap` bytes, of which the last n are written */
     size_t cap, n, align;
-    bool failed, too_large;
-    size_t start; /* start of the table being built */
+    bool failed, too_large, exceeds; /* the last two: why it failed */
+    struct heft_budget *budget;      /* budget of its bytes; NULL: none */
+    size_t start;                    /* start of the table being built */
     size_t fields[HEFT_FLAT_FIELDS];
     size_t vtables[HEFT_FLAT_VTABLES]; /* vtables that tables may share */
     unsigned n_vtables;

@@ -24,12 +24,16 @@ static bool make_room(struct heft_flat_out *out, size_t n)
     }
     while (n > cap - out->n)
         cap *= 2;
-    p = heft_alloc(cap, &ignored);
+    out->exceeds = !heft_budget_take(out->budget, cap, &ignored);
+    p = out->exceeds ? NULL : heft_alloc(cap, &ignored);
     out->failed = !p;
-    if (!p)
+    if (!p) {
+        heft_budget_return(out->budget, out->exceeds ? 0 : cap);
         return false;
+    }
     if (out->n)
         memcpy(p + cap - out->n, out->p + out->cap - out->n, out->n);
+    heft_budget_return(out->budget, out->cap);
     heft_free(out->p);
     out->p = p;
     out->cap = cap;
@@ -202,6 +206,8 @@ bool heft_flat_finish(struct heft_flat_out *out, uint32_t root, const char id[4]
     if (out->too_large)
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
                          "names and shapes need 2 GiB or more, the limit of a FlatBuffer");
+    if (out->exceeds)
+        return heft_budget_refuse(out->budget, err);
     if (out->failed)
         return heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "out of memory for the tables");
     *bytes = (struct heft_bytes){out->p + out->cap - out->n, out->n};
@@ -210,6 +216,7 @@ bool heft_flat_finish(struct heft_flat_out *out, uint32_t root, const char id[4]
 
 void heft_flat_release(struct heft_flat_out *out)
 {
+    heft_budget_return(out->budget, out->cap);
     heft_free(out->p);
     *out = (struct heft_flat_out){0};
 }

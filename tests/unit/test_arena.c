@@ -188,6 +188,43 @@ static void the_end_of_a_large_allocation_is_given_back(void **state)
     heft_arena_release(&arena);
 }
 
+/* Whatever a piece goes through, its budget holds what its arena holds. */
+static void a_budget_holds_what_its_arena_holds(void **state)
+{
+    struct heft_error err = {0};
+    struct heft_budget budget = {.most = 3000000};
+    struct heft_arena arena = {.budget = &budget};
+    struct heft_buf buf = {0};
+    struct heft_str text;
+    char *piece;
+
+    (void)state;
+    assert_non_null(heft_arena_chars(&arena, 1000, &err));
+    piece = heft_arena_alloc(&arena, 500000, &err);
+    piece = heft_arena_widen(&arena, piece, 500000, 1000000, &err);
+    assert_non_null(piece);
+    assert_int_equal(budget.held, arena.total);
+    assert_null(heft_arena_widen(&arena, piece, 1000000, 4000000, &err));
+    assert_int_equal(err.code, HEFT_LIMIT);
+    assert_int_equal(budget.held, arena.total);
+    piece = heft_arena_shrink(&arena, piece, 1000000, 600000, &err);
+    assert_non_null(piece);
+    assert_int_equal(budget.held, arena.total);
+    assert_true(heft_buf_room(&buf, 1500000));
+    buf.n = 1500000;
+    assert_true(heft_buf_take(&buf, &arena, &text, &err));
+    assert_int_equal(budget.held, arena.total);
+    assert_true(heft_buf_room(&buf, 1500000));
+    buf.n = 1500000;
+    assert_false(heft_buf_take(&buf, &arena, &text, &err));
+    assert_int_equal(budget.held, arena.total);
+    for (int i = 0; i < 100; i++)
+        assert_non_null(heft_arena_chars(&arena, 1000, &err));
+    assert_int_equal(budget.held, arena.total);
+    heft_arena_release(&arena);
+    assert_int_equal(budget.held, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +236,7 @@ int main(void)
         cmocka_unit_test(a_large_text_moves_into_the_arena),
         cmocka_unit_test(a_large_allocation_grows_in_place_and_a_small_one_moves),
         cmocka_unit_test(the_end_of_a_large_allocation_is_given_back),
+        cmocka_unit_test(a_budget_holds_what_its_arena_holds),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,12 +70,41 @@ static void metadata_is_limited_by_its_memory(void **state)
     heft_model_release(&model);
 }
 
+/* A large piece is refused when it is asked for, not some pieces later. */
+static void arenas_of_an_operation_share_its_budget(void **state)
+{
+    struct heft_model model;
+    struct heft_budget budget;
+    struct heft_error err = {0};
+
+    (void)state;
+    heft_model_init(&model, &FEW, &heft_formats);
+    assert_non_null(heft_arena_alloc(&model.mem, 1 << 20, &err));
+    budget = heft_model_budget(&model);
+    assert_int_equal(budget.held, heft_model_bytes(&model));
+    assert_int_equal(budget.most, MOST);
+    struct heft_arena plan = {.budget = &budget}, scratch = {.budget = &budget};
+    assert_non_null(heft_arena_alloc(&plan, 10 << 20, &err));
+    assert_true(heft_budget_take(&budget, 10 << 20, &err));
+    assert_null(heft_arena_alloc(&scratch, 10 << 20, &err));
+    assert_int_equal(err.code, HEFT_LIMIT);
+    assert_non_null(strstr(err.text, "need more than 27626912 bytes of memory"));
+    assert_false(heft_budget_take(&budget, UINT64_MAX, &err));
+    heft_arena_release(&plan);
+    assert_non_null(heft_arena_alloc(&scratch, 10 << 20, &err));
+    heft_arena_release(&scratch);
+    heft_budget_return(&budget, 10 << 20);
+    assert_int_equal(budget.held, heft_model_bytes(&model));
+    heft_model_release(&model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_limit_is_a_sum_over_the_other_limits),
         cmocka_unit_test(readers_and_the_model_share_the_room),
         cmocka_unit_test(metadata_is_limited_by_its_memory),
+        cmocka_unit_test(arenas_of_an_operation_share_its_budget),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

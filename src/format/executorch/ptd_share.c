@@ -223,10 +223,10 @@ static bool find_equal(struct sharing *s, size_t n, struct heft_arena *mem, stru
 }
 
 bool heft_ptd_share(const struct heft_model *model, const struct heft_ptd_content *contents,
-                    size_t n, uint32_t *first, struct heft_error *err)
+                    size_t n, uint32_t *first, struct heft_budget *budget, struct heft_error *err)
 {
     struct sharing s = {.contents = contents, .first = first};
-    struct heft_arena mem = {0};
+    struct heft_arena mem = {.budget = budget};
     /* checksum errors are found when the data is copied */
     const bool ok = heft_reader_init(&s.reader, model, true, err) && find_equal(&s, n, &mem, err);
 

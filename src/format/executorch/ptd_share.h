@@ -16,6 +16,6 @@ struct heft_ptd_content {
  * samples. */
 HEFT_CHECKED bool heft_ptd_share(const struct heft_model *model,
                                  const struct heft_ptd_content *contents, size_t n, uint32_t *first,
-                                 struct heft_error *err);
+                                 struct heft_budget *budget, struct heft_error *err);
 
 #endif

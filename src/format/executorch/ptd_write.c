@@ -363,7 +363,7 @@ static bool plan_file(struct out *o, uint32_t file, struct heft_error *err)
     struct heft_str head;
 
     return collect_entries(o, err) &&
-           heft_ptd_share(o->exports->model, o->contents, o->n, o->first, err) &&
+           heft_ptd_share(o->exports->model, o->contents, o->n, o->first, o->scratch.budget, err) &&
            place_segments(o, err) && put_head(o, &head, err) &&
            heft_plan_put(o->plan, file, head, err) && plan_segments(o, file, head.n, err) &&
            (o->n > 0 ||
@@ -390,6 +390,8 @@ bool heft_ptd_plan(struct heft_plan *plan, uint32_t file, const struct heft_expo
     const struct heft_option_value alignment = heft_plan_option(plan, SEGMENT_ALIGNMENT);
     struct out o = {.plan = plan,
                     .exports = exports,
+                    .scratch = {.budget = plan->mem->budget},
+                    .flat = {.budget = plan->mem->budget},
                     .alignment = alignment.is_given ? alignment.number : ALIGNMENT};
     const bool ok = plan_file(&o, file, err);
 

@@ -88,6 +88,8 @@ struct layer {
     bool is_listed;
 };
 
+#define LAYER_BYTES (sizeof(struct layer) + 36) /* of a layer, and of its path in the hash table */
+
 struct layers {
     const struct heft_export_list *exports;
     const struct heft_h5_place *kept;
@@ -139,7 +141,8 @@ static bool find_layer(struct layers *l, size_t i, uint32_t *at, struct heft_err
         return false;
     if (*at != HEFT_MAP_NONE)
         return true;
-    if (!heft_grow(&l->list, &l->cap, l->n, 1, sizeof *l->list, err))
+    if (!heft_budget_take(l->exports->mem->budget, LAYER_BYTES, err) ||
+        !heft_grow(&l->list, &l->cap, l->n, 1, sizeof *l->list, err))
         return false;
     *at = (uint32_t)l->n;
     l->list[l->n++] =
@@ -221,6 +224,7 @@ bool heft_h5_layers(const struct heft_export_list *exports, const struct heft_h5
         fill_weights(&l);
         ok = put_layers(&l, out, err);
     }
+    heft_budget_return(exports->mem->budget, l.n * LAYER_BYTES);
     heft_strmap_release(&l.map);
     heft_free(l.list);
     return ok;

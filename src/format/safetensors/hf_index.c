@@ -729,7 +729,7 @@ static void put_metadata(struct heft_buf *buf, const struct heft_export_list *ex
 static bool plan_index(struct heft_plan *plan, uint32_t file,
                        const struct heft_export_list *exports, struct heft_error *err)
 {
-    struct heft_buf buf = {0};
+    struct heft_buf buf = {.budget = plan->mem->budget};
     struct heft_str text;
     bool ok;
 

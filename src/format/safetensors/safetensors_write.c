@@ -169,7 +169,7 @@ bool heft_safetensors_plan(struct heft_plan *plan, uint32_t file,
                            const struct heft_export_list *exports, struct heft_error *err)
 {
     struct layout l = {.plan = plan, .exports = exports};
-    struct heft_buf buf = {0};
+    struct heft_buf buf = {.budget = plan->mem->budget};
     struct heft_str header;
     bool ok = heft_plan_alignment(plan, ALIGNMENT, &l.alignment, err);
 

@@ -347,6 +347,8 @@ static bool plan_set(struct heft_plan *plan, const char *output, struct heft_exp
     plan->in_set = heft_tf_in_set;
     plan->may_link = true;
     exports->n_shards = out.n_shards;
+    heft_budget_return(plan->mem->budget,
+                       out.n_pieces * sizeof *out.pieces + out.n_lines * sizeof *out.lines);
     heft_free(out.pieces);
     heft_free(out.lines);
     return ok;

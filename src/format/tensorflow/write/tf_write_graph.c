@@ -128,8 +128,8 @@ bool heft_tf_read_graph(const struct heft_model *model, const struct heft_row *r
 
 bool heft_tf_out_graph(struct heft_tf_out *out, struct heft_tf_piece *piece, struct heft_error *err)
 {
-    struct rewriter r = {.out = out, .err = err};
-    struct heft_arena scratch = {0};
+    struct rewriter r = {.out = out, .text = {.budget = out->plan->mem->budget}, .err = err};
+    struct heft_arena scratch = {.budget = out->plan->mem->budget};
     struct heft_bytes graph;
     uint64_t where;
     bool ok;

@@ -183,7 +183,7 @@ static struct picture *lay_out_index(const struct heft_tf_out *out, struct heft_
     struct heft_arena *mem = out->plan->mem;
     struct picture *picture = heft_arena_zero(mem, 1, sizeof *picture, err);
     struct patch *patches = heft_arena_zero(mem, out->n_lines + 1, sizeof *patches, err);
-    struct heft_table_writer table = {0};
+    struct heft_table_writer table = {.bytes = {.budget = mem->budget}};
     const bool ok = picture && patches &&
                     build_table(out, &table, patches, &picture->n_patches, err) &&
                     keep_table(picture, &table, mem, err);

@@ -55,9 +55,12 @@ struct graph {
     struct heft_error *err;
 };
 
+#define NODE_BYTES (sizeof(struct node) + 36) /* of a node, and of its path in the hash table */
+
 static bool new_node(struct graph *g, struct heft_str name, uint32_t *index)
 {
-    if (!heft_grow(&g->nodes, &g->cap_nodes, g->n_nodes, 1, sizeof *g->nodes, g->err))
+    if (!heft_budget_take(g->mem->budget, NODE_BYTES, g->err) ||
+        !heft_grow(&g->nodes, &g->cap_nodes, g->n_nodes, 1, sizeof *g->nodes, g->err))
         return false;
     *index = (uint32_t)g->n_nodes++;
     g->nodes[*index] = (struct node){.name = name,
@@ -188,6 +191,7 @@ static bool reach_slot(struct graph *g, struct heft_str path, const char *mark, 
     rest.n--;
     if (!unescape_name(g, &slot.name) || !reach_node(g, variable, true, &slot.original) ||
         !reach_node(g, rest, true, &optimizer) || !new_node(g, slot.name, node) ||
+        !heft_budget_take(g->mem->budget, sizeof slot, g->err) ||
         !heft_grow(&g->slots, &g->cap_slots, g->n_slots, 1, sizeof *g->slots, g->err))
         return false;
     slot.node = *node;
@@ -300,7 +304,7 @@ static bool add_graph(struct heft_tf_out *out, struct graph *g)
 {
     struct heft_tf_piece piece = {
         .item.name = HEFT_STR(GRAPH), .put_as = HEFT_STRING, .of = HEFT_NONE, .has_crc = true};
-    struct heft_buf buf = {0};
+    struct heft_buf buf = {.budget = g->mem->budget};
     bool ok;
 
     for (size_t i = 0; i < g->n_nodes; i++)
@@ -382,6 +386,7 @@ bool heft_tf_out_objects(struct heft_tf_out *out, struct heft_error *err)
     const bool ok =
         add_variables(out, &g) && add_counter(out, &g) && number_nodes(&g) && add_graph(out, &g);
 
+    heft_budget_return(g.mem->budget, g.n_nodes * NODE_BYTES + g.n_slots * sizeof *g.slots);
     heft_strmap_release(&g.paths);
     heft_free(g.nodes);
     heft_free(g.slots);

@@ -6,7 +6,8 @@
 bool heft_tf_out_piece(struct heft_tf_out *out, const struct heft_tf_piece *piece,
                        struct heft_error *err)
 {
-    if (!heft_grow(&out->pieces, &out->cap_pieces, out->n_pieces, 1, sizeof *out->pieces, err))
+    if (!heft_budget_take(out->plan->mem->budget, sizeof *piece, err) ||
+        !heft_grow(&out->pieces, &out->cap_pieces, out->n_pieces, 1, sizeof *piece, err))
         return false;
     out->pieces[out->n_pieces++] = *piece;
     return true;
@@ -15,7 +16,8 @@ bool heft_tf_out_piece(struct heft_tf_out *out, const struct heft_tf_piece *piec
 bool heft_tf_out_line(struct heft_tf_out *out, const struct heft_tf_line *line,
                       struct heft_error *err)
 {
-    if (!heft_grow(&out->lines, &out->cap_lines, out->n_lines, 1, sizeof *out->lines, err))
+    if (!heft_budget_take(out->plan->mem->budget, sizeof *line, err) ||
+        !heft_grow(&out->lines, &out->cap_lines, out->n_lines, 1, sizeof *line, err))
         return false;
     out->lines[out->n_lines++] = *line;
     return true;

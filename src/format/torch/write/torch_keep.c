@@ -8,8 +8,7 @@
 
 #include "core/registry.h"
 
-#define ITEM_BYTES                                                                                 \
-    320 /* of a tensor in the lists of exports, views and pieces, which grow by half */
+#define ITEM_BYTES 256 /* of a tensor in the lists of views and pieces, which grow by half */
 
 /* ---- order of the storages, new root ----------------------------------------------------- */
 
@@ -102,7 +101,7 @@ static bool read_again(struct heft_keep *k, struct heft_error *err)
 
     heft_model_init(&again, &model->limits, model->formats);
     again.request = heft_torch_ask(&request);
-    again.reading = heft_model_bytes(model); /* both are in memory */
+    again.reading = k->out->scratch.budget->held; /* both are in memory */
     ok = heft_source_open_slice(&source, &from->source, 0, from->source.size, from->path, err) &&
          heft_model_add_file(&again, &source, from->path, &index, err) &&
          heft_registry_open_source(&again, index, from->format->name, err) &&
@@ -174,6 +173,7 @@ bool heft_keep_plan(struct heft_torch_out *out, enum heft_torch_style style, str
                                     .bytes = bytes_to_take,
                                     .take = take_graph},
                           .out = out,
+                          .scratch = {.budget = out->scratch.budget},
                           .style = style,
                           .root = request->root ? request->root : "",
                           .renames = has_renames(request)};

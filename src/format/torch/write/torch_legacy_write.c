@@ -94,7 +94,7 @@ static bool add_storages(struct heft_torch_out *out, struct heft_error *err)
 
 static bool add_pickles(struct heft_torch_out *out, struct heft_error *err)
 {
-    struct heft_buf buf = {0};
+    struct heft_buf buf = {.budget = out->plan->mem->budget};
     bool ok;
 
     heft_buf_put(&buf, preamble, sizeof preamble - 1);

@@ -355,7 +355,8 @@ bool heft_pickler_init(struct heft_pickler *p, const struct heft_torch_out *out,
     const size_t n = (out->n_pieces + 1) * sizeof *p->keys;
 
     *p = (struct heft_pickler){.out = out, .style = style};
-    p->keys = heft_alloc(n, err);
+    if (heft_budget_allows(out->scratch.budget, n, err))
+        p->keys = heft_alloc(n, err);
     if (!p->keys)
         return false;
     memset(p->keys, 0xff, n); /* every byte 0xff: HEFT_NO_MEMO */

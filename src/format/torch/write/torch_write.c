@@ -292,7 +292,7 @@ static bool add_serial(struct archive *a)
 static bool hash_names(struct archive *a)
 {
     const size_t last = a->dir->storages + a->out->n_pieces;
-    struct heft_arena scratch = {0};
+    struct heft_arena scratch = {.budget = a->plan->mem->budget};
     bool ok;
 
     a->dir->records[last].name = LAST;

@@ -38,6 +38,7 @@ bool heft_torch_out_init(struct heft_torch_out *out, struct heft_plan *plan, uin
                          struct heft_error *err)
 {
     *out = (struct heft_torch_out){.exports = exports, .plan = plan, .file = file};
+    out->scratch.budget = plan->mem->budget;
     if (exports->keeps_tree)
         return heft_keep_plan(out, style, err) &&
                heft_plan_leave_metadata(plan, exports, "torch files", err);
