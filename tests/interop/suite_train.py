@@ -1,5 +1,6 @@
-"""Vocabularies learned by heft train, compared with those of tokenizers and subword-nmt."""
+"""Vocabularies learned by heft train, compared with those of tokenizers, rustbpe and subword-nmt."""
 
+import collections
 import json
 import random
 
@@ -60,6 +61,63 @@ def families(suite, peer, folder):
                 suite.equal(mine, theirs, label)
 
 
+NANOCHAT = (r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,2}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|"
+            r"\s+(?!\S)|\s+")
+# Bytes in the order of their ids: of GPT-2, as heft and tokenizers have them; rustbpe's are their values.
+GPT2_ORDER = [b for b in range(256) if 33 <= b < 127 or 161 <= b < 173 or b >= 174]
+GPT2_ORDER += [b for b in range(256) if b not in GPT2_ORDER]
+
+
+def learned_slowly(words, size, order):
+    """The tokens of a trainer that counts all pairs before each merge, and gives ties to the smallest pair of ids."""
+    ids = {byte: at for at, byte in enumerate(order)}
+    tokens = [bytes([byte]) for byte in order]
+    words = [([ids[byte] for byte in word.encode()], n) for word, n in collections.Counter(words).items()]
+    while len(tokens) < size:
+        pairs = collections.Counter()
+        for word, n in words:
+            for pair in zip(word, word[1:]):
+                pairs[pair] += n
+        if not pairs:
+            break
+        best = min(pairs, key=lambda pair: (-pairs[pair], pair))
+        for word, _ in words:
+            at = 0
+            while at + 1 < len(word):
+                if (word[at], word[at + 1]) == best:
+                    word[at:at + 2] = [len(tokens)]
+                at += 1
+        tokens.append(tokens[best[0]] + tokens[best[1]])
+    return [token.hex() for token in tokens[256:]]
+
+
+def rustbpe(suite, peer, folder):
+    """nanochat's trainer: the same merges but for ties, which are decided by ids, and the ids of bytes differ."""
+    rng, equal, out = random.Random(8), 0, folder / "of-rustbpe"
+    for number in range(40):
+        path, alphabet = folder / f"text{number}", ALPHABETS[number % 6] + "etaoin"
+        path.write_bytes("".join(rng.choice(alphabet) for _ in range(rng.randint(1, 1500))).encode())
+        size = rng.randint(258, 400)
+        ran = heft("train", path, "-o", out, "-f", "-q", "--no-sync", "--vocab-size", size + 1, "--min-frequency", 1,
+                   "--pattern", "nanochat")
+        if not suite.check(ran.status == 0, f"nanochat {path.name}", ran.line):
+            continue
+        mine = merged_tokens(json.loads((out / "tokenizer.json").read_text("utf-8"))["model"]["merges"])
+        theirs = peer.ask("rustbpe", path=str(path), size=size, pattern=NANOCHAT)
+        words = peer.ask("words", path=str(path), pattern=NANOCHAT)
+        suite.equal(mine, learned_slowly(words, size, GPT2_ORDER), f"nanochat {path.name}: ties by GPT-2's ids of bytes")
+        suite.equal(theirs, learned_slowly(words, size, range(256)), f"rustbpe {path.name}: ties by the values of bytes")
+        equal += mine == theirs
+    suite.check(equal > 0, "rustbpe learns the same merges from a text without such ties")
+
+
+def merged_tokens(merges):
+    """The tokens that merges make in hexadecimal, from the characters that stand for bytes."""
+    characters = {chr(byte): byte for byte in GPT2_ORDER[:188]}
+    characters |= {chr(256 + i): byte for i, byte in enumerate(GPT2_ORDER[188:])}
+    return [bytes(characters[c] for c in left + right).hex() for left, right in merges]
+
+
 def loaded(suite, peer):
     """tokenizer.json in the package gives the ids of vectors.jsonl."""
     small = ROOT / "tests/golden/tokens/small"
@@ -69,7 +127,7 @@ def loaded(suite, peer):
 
 
 def run(folder):
-    suite = Suite("vocabularies as tokenizers and subword-nmt learn them")
+    suite = Suite("vocabularies as tokenizers, rustbpe and subword-nmt learn them")
     try:
         peer = Peer(environment.interpreter("train"), environment.HERE / "train_peer.py")
     except environment.Unavailable as reason:
@@ -78,6 +136,7 @@ def run(folder):
     real(suite, peer, folder)
     generated(suite, peer, folder)
     families(suite, peer, folder)
+    rustbpe(suite, peer, folder)
     loaded(suite, peer)
     peer.close()
     return suite

@@ -1,4 +1,4 @@
-"""Learns vocabularies with tokenizers and subword-nmt: returns the text of vocab.bpe, or of the file of
+"""Learns vocabularies with tokenizers, rustbpe and subword-nmt: returns the text of vocab.bpe, or of the file of
 codes; and the ids of a tokenizer.json.
 
 Runs in its own environment (requirements-train.txt).
@@ -8,9 +8,10 @@ import codecs
 import io
 import json
 
+import rustbpe
 from answer import serve
 from subword_nmt import learn_bpe as subword
-from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 
 
 REPLACE_PAIR = subword.replace_pair
@@ -39,6 +40,21 @@ def learn_again(pipeline, path, size, least):
     with open(path, encoding="utf-8", newline="") as file:
         tokenizer.train_from_iterator([file.read()], trainer)
     return json.loads(tokenizer.to_str())["model"]["merges"]
+
+
+def learn_rustbpe(path, size, pattern):
+    """The tokens that nanochat's trainer adds to the bytes, in hexadecimal."""
+    tokenizer = rustbpe.Tokenizer()
+    with open(path, encoding="utf-8", newline="") as file:
+        tokenizer.train_from_iterator(iter([file.read()]), size, pattern=pattern)
+    return [bytes(token).hex() for token, rank in sorted(tokenizer.get_mergeable_ranks(), key=lambda item: item[1])[256:]]
+
+
+def words_of(path, pattern):
+    """The pre-tokens of a text."""
+    split = pre_tokenizers.Split(Regex(pattern), "isolated")
+    with open(path, encoding="utf-8", newline="") as file:
+        return [word for word, _ in split.pre_tokenize_str(file.read())]
 
 
 def replace_whole(pair, vocab, indices):
@@ -74,4 +90,4 @@ def encode(path, texts):
 
 
 if __name__ == "__main__":
-    serve({"bytes": learn_bytes, "subword-nmt": learn_subword, "again": learn_again, "encode": encode})
+    serve({"rustbpe": learn_rustbpe, "words": words_of, "bytes": learn_bytes, "subword-nmt": learn_subword, "again": learn_again, "encode": encode})
