@@ -17,6 +17,12 @@ static struct drawn_token {
 } drawn[256 + TOKENS];
 static uint32_t n_drawn;
 
+/* Letters of texts: of one byte, or mostly wide ones, some of which have bytes in common. */
+#define LETTERS 5
+static const char *const SETS[][LETTERS] = {{"a", "b", "c", "d", "e"},
+                                            {"中", "丽", "文", "a", "\xf0\x9f\x98\x80"}};
+static const char *const *letters;
+
 /* Returns the rank, or HEFT_NO_TOKEN. */
 static uint32_t rank_of(const uint8_t *p, size_t n)
 {
@@ -52,39 +58,57 @@ static size_t encode_by_rule(const uint8_t *word, size_t n, uint32_t *ids)
     return parts;
 }
 
+/* Appends a letter, or one of its bytes. */
+static size_t put_letter(uint32_t *seed, uint8_t *out, bool is_byte)
+{
+    const char *const letter = letters[next_random(seed, LETTERS)];
+    const size_t n = strlen(letter);
+
+    if (is_byte)
+        out[0] = (uint8_t)letter[next_random(seed, (uint32_t)n)];
+    else
+        memcpy(out, letter, n);
+    return is_byte ? 1 : n;
+}
+
+/* Appends an earlier token, or a byte. */
+static size_t put_token(uint32_t *seed, uint8_t *out)
+{
+    const uint32_t i = next_random(seed, n_drawn - 256 + LETTERS);
+
+    if (i < LETTERS)
+        return put_letter(seed, out, true);
+    memcpy(out, drawn[256 + i - LETTERS].bytes, drawn[256 + i - LETTERS].n);
+    return drawn[256 + i - LETTERS].n;
+}
+
 /* Adds a token of random letters, or of two earlier tokens joined. */
-static void draw_token(uint32_t *seed, uint32_t letters, bool is_joined)
+static void draw_token(uint32_t *seed, bool is_joined)
 {
     uint8_t bytes[2 * LONG];
     size_t n = 0;
 
-    for (unsigned k = 0; is_joined && k < 2; k++) {
-        uint32_t i = next_random(seed, n_drawn - 256 + letters);
-
-        i = i < letters ? 'a' + i : 256 + i - letters;
-        memcpy(bytes + n, drawn[i].bytes, drawn[i].n);
-        n += drawn[i].n;
-    }
-    for (size_t wanted = n ? n : 2 + next_random(seed, 12); n < wanted; n++)
-        bytes[n] = (uint8_t)('a' + next_random(seed, letters));
+    if (is_joined) {
+        n = put_token(seed, bytes);
+        n += put_token(seed, bytes + n);
+    } else
+        for (unsigned k = 2 + next_random(seed, 6); k > 0; k--)
+            n += put_letter(seed, bytes + n, false);
     if (n > LONG || rank_of(bytes, n) != HEFT_NO_TOKEN)
         return;
     memcpy(drawn[n_drawn].bytes, bytes, n);
     drawn[n_drawn++].n = n;
 }
 
-/* Tokens of a few letters. `joined` of eight are two tokens joined; shuffled: a token may have a
- * lower rank than its parts. */
+/* `joined` of eight are two tokens joined; shuffled: a token may have a lower rank than its parts. */
 static void draw_tokens(uint32_t *seed, uint32_t joined, bool is_shuffled)
 {
-    const uint32_t letters = 2 + next_random(seed, 4);
-
     for (n_drawn = 0; n_drawn < 256; n_drawn++) {
         drawn[n_drawn].bytes[0] = (uint8_t)n_drawn;
         drawn[n_drawn].n = 1;
     }
     for (uint32_t i = 0; i < TOKENS; i++)
-        draw_token(seed, letters, next_random(seed, 8) < joined);
+        draw_token(seed, next_random(seed, 8) < joined);
     for (uint32_t i = n_drawn - 1; is_shuffled && i > 256; i--) {
         const uint32_t k = 256 + next_random(seed, i - 255);
         const struct drawn_token kept = drawn[i];
@@ -118,11 +142,10 @@ static void expect_word(struct heft_encoder *e, uint32_t *seed)
     struct heft_error err = {0};
     uint8_t word[WORD];
     uint32_t ids[WORD], wanted[WORD];
-    const size_t n = 1 + next_random(seed, WORD);
-    size_t count, n_wanted;
+    size_t n = 0, count, n_wanted;
 
-    for (size_t i = 0; i < n; i++)
-        word[i] = (uint8_t)('a' + next_random(seed, 5));
+    for (unsigned k = 1 + next_random(seed, WORD / 4); k > 0; k--)
+        n += put_letter(seed, word + n, false);
     wanted[0] = rank_of(word, n);
     n_wanted = wanted[0] != HEFT_NO_TOKEN ? 1 : encode_by_rule(word, n, wanted);
     assert_true(heft_encode(e, word, n, ids, WORD, &count, &err));
@@ -145,17 +168,19 @@ static void expect_marks(const struct heft_vocab *v)
     assert_true(n_marked > 256);
 }
 
+/* Wide letters: long words are encoded in parts (part_cuts.h). */
 static void test_at_random(void **unused)
 {
     uint32_t seed = 1;
 
     (void)unused;
-    for (uint32_t round = 0; round < 32; round++) {
+    for (uint32_t round = 0; round < 36; round++) {
         struct heft_error err = {0};
         struct heft_encoder *e;
         struct heft_vocab *v;
 
-        draw_tokens(&seed, round % 9, round % 4 == 3);
+        letters = SETS[round % 2];
+        draw_tokens(&seed, round % 9, round % 4 >= 2);
         v = open_drawn();
         e = heft_encoder_new(v, NULL, &err);
         assert_non_null(e);

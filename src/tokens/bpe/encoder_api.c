@@ -137,9 +137,10 @@ static bool init_encoder(struct heft_encoder *e, const struct heft_vocab *v,
     return heft_words_init(&e->words, v, bytes, width, err) &&
            heft_grow(&e->text, &e->cap_text, 0, HEFT_ENCODER_ROOM, 1, err) &&
            heft_vocab_pretokens(v, options->unicode, &e->pretokens, &e->own, err) &&
-           (e->pretokens ||
-            heft_classes_init(&e->classes, options->unicode ? options->unicode : v->unicode,
-                              err)) &&
+           (e->pretokens
+                ? heft_part_cuts_init(&e->cuts, v, err)
+                : heft_classes_init(&e->classes, options->unicode ? options->unicode : v->unicode,
+                                    err)) &&
            heft_encoder_front_init(e, options->special, err);
 }
 
@@ -181,6 +182,7 @@ void heft_encoder_free(struct heft_encoder *e)
     heft_text_stages_release(&e->front.stages);
     heft_pretokens_free(e->own);
     heft_words_release(&e->words);
+    heft_part_cuts_release(&e->cuts);
     heft_free(e->text);
     heft_free(e->ids);
     heft_free(e);

@@ -6,7 +6,7 @@
 
 #define BATCH     4096 /* pre-tokens found at a time: their text stays in the CPU's cache */
 #define MOST_KEPT ((size_t)64 << 20) /* bytes of a pre-token */
-#define REFINED   16 /* longer pre-tokens may be split where no token joins two characters */
+#define REFINED   9 /* longer pre-tokens may be split where no merge joins two characters */
 
 /* Encodes a pre-token of any length. */
 static bool encode_long(struct heft_encoder *e, const uint8_t *word, size_t n, uint8_t **out,
@@ -54,28 +54,42 @@ static bool add_part(struct heft_encoder *e, const uint8_t *text, struct run *ru
     return true;
 }
 
-/* Adds a pre-token in parts: runs of Chinese or Japanese are long and rarely repeat, their characters
- * do. Characters of 3 bytes and more that no token joins with the byte before begin a part. */
+/* Adds a part of a pre-token. If it is a token when it stands alone, it is not cached as such. */
+static bool add_piece(struct heft_encoder *e, const uint8_t *text, struct run *run, uint32_t from,
+                      uint32_t to, uint8_t **out, struct heft_error *err)
+{
+    if (to - from > HEFT_LONG_WHOLE)
+        return encode_run(e, text, run, out, err) &&
+               encode_long(e, text + from, to - from, out, err);
+    if (HEFT_LIKELY(!heft_words_is_whole(&e->words, text + from, to - from)))
+        return add_part(e, text, run, from, to, out, err);
+    if (!encode_run(e, text, run, out, err))
+        return false;
+    *out = heft_words_part(&e->words, text + from, to - from, *out, err);
+    return *out != NULL;
+}
+
+/* Adds a pre-token in parts: runs of Chinese or Japanese are long and rarely repeat, their words and
+ * characters do. Characters of 3 bytes and more that no merge joins with the bytes before begin a
+ * part. */
 static bool add_parts(struct heft_encoder *e, const uint8_t *text, struct run *run, uint32_t from,
                       uint32_t to, uint8_t **out, struct heft_error *err)
 {
     uint32_t begin = from;
 
-    for (uint32_t i = from + 1; i < to; i++)
-        if (text[i] >= 0xE0 && !heft_bytes_adjoin(e->v->adjacency, text[i - 1], text[i])) {
-            if (!add_part(e, text, run, begin, i, out, err))
+    for (uint32_t i = from + HEFT_CUT_SIDE; i < to; i++)
+        if (text[i] >= 0xE0 && !heft_part_cuts_cross(&e->cuts, text, i)) {
+            if (!add_piece(e, text, run, begin, i, out, err))
                 return false;
             begin = i;
         }
-    if (to - begin <= HEFT_LONG_WHOLE)
-        return add_part(e, text, run, begin, to, out, err);
-    return encode_run(e, text, run, out, err) && encode_long(e, text + begin, to - begin, out, err);
+    return add_piece(e, text, run, begin, to, out, err);
 }
 
-/* A pre-token that may be a token as a whole must not be split. */
-static bool may_split(const struct heft_encoder *e, uint32_t length)
+/* A pre-token that is a token as a whole must not be split. */
+static bool may_split(const struct heft_encoder *e, const uint8_t *word, uint32_t length)
 {
-    return length > REFINED && (e->v->wholes.count == 0 || length > e->v->longest);
+    return length > REFINED && !heft_words_is_whole(&e->words, word, length);
 }
 
 /* Encodes the pre-tokens between e->starts[0], e->starts[1] … e->starts[n]. */
@@ -89,9 +103,9 @@ static bool encode_found(struct heft_encoder *e, const uint8_t *text, size_t n, 
         const uint32_t to = e->starts[i + 1] & ~HEFT_PRETOKEN_DROPPED;
         const bool is_dropped = e->starts[i] & HEFT_PRETOKEN_DROPPED;
 
-        if (is_dropped                ? !encode_run(e, text, &run, out, err)
-            : may_split(e, to - from) ? !add_parts(e, text, &run, from, to, out, err)
-                                      : !add_part(e, text, &run, from, to, out, err))
+        if (is_dropped                             ? !encode_run(e, text, &run, out, err)
+            : may_split(e, text + from, to - from) ? !add_parts(e, text, &run, from, to, out, err)
+                                                   : !add_part(e, text, &run, from, to, out, err))
             return false;
     }
     return encode_run(e, text, &run, out, err);

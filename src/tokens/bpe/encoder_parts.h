@@ -13,6 +13,7 @@
 #include <limits.h>
 
 #include "tokens/bpe/encoder.h"
+#include "tokens/bpe/part_cuts.h"
 #include "tokens/bpe/text_stages.h"
 #include "tokens/bpe/word_scan.h"
 #include "tokens/bpe/words.h"
@@ -37,6 +38,7 @@ struct heft_encoder {
     struct heft_pretokens *own;             /* compiled for another version of Unicode */
     struct heft_pretokens_place place;      /* where the chain continues */
     size_t wanted;                          /* bytes of text before the chain is tried again */
+    struct heft_part_cuts cuts;             /* for the chain */
     struct heft_classes classes;            /* for GPT-2's pattern */
     struct heft_scan scan;
     struct heft_words words;

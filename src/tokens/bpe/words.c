@@ -167,6 +167,23 @@ uint8_t *heft_words_put(const struct heft_words *w, const uint32_t *ids, size_t 
     return out;
 }
 
+bool heft_words_is_whole(const struct heft_words *w, const uint8_t *word, size_t n)
+{
+    return HEFT_UNLIKELY(w->v->wholes.count > 0) && n <= w->v->longest &&
+           heft_strmap_get(&w->v->wholes, (struct heft_str){(const char *)word, n}) !=
+               HEFT_MAP_NONE;
+}
+
+uint8_t *heft_words_part(struct heft_words *w, const uint8_t *part, size_t n, uint8_t *out,
+                         struct heft_error *err)
+{
+    size_t count;
+
+    return heft_merge_word(&w->merger, w->v->pairs, part, n, w->ids, &count, err)
+               ? heft_words_put(w, w->ids, count, out)
+               : NULL;
+}
+
 /* Whether the pre-token equals a token that merging does not reach; its id goes to w->ids. */
 static bool is_whole(struct heft_words *w, const uint8_t *word, size_t n)
 {

@@ -48,6 +48,12 @@ HEFT_CHECKED uint8_t *heft_words_encode(struct heft_words *words, const uint8_t 
 /* Encodes one pre-token of at most HEFT_LONG_WHOLE bytes. */
 HEFT_CHECKED uint8_t *heft_words_one(struct heft_words *words, const uint8_t *word, size_t n,
                                      uint8_t *out, struct heft_error *err);
+/* Whether a pre-token of these bytes is a token that merging does not reach. */
+bool heft_words_is_whole(const struct heft_words *words, const uint8_t *word, size_t n);
+/* Encodes a part of a pre-token of at most HEFT_LONG_WHOLE bytes that is such a token if it stands
+ * alone: it is merged, and not cached. */
+HEFT_CHECKED uint8_t *heft_words_part(struct heft_words *words, const uint8_t *part, size_t n,
+                                      uint8_t *out, struct heft_error *err);
 /* Writes ids in the width of the vocabulary; returns their end. */
 uint8_t *heft_words_put(const struct heft_words *words, const uint32_t *ids, size_t count,
                         uint8_t *out);
