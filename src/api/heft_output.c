@@ -13,7 +13,8 @@ struct heft_output {
 static bool add_file(struct heft_output *output, const char *path,
                      const struct heft_output_options *options, struct heft_error *err)
 {
-    const struct heft_sink_options how = {options->overwrite, options->no_sync};
+    const struct heft_sink_options how = {.overwrite = options->overwrite,
+                                          .no_sync = options->no_sync};
 
     output->sink = heft_sink_new(&how, err);
     return output->sink && heft_sink_add_growing(output->sink, path, &output->file, err);

@@ -83,6 +83,8 @@ size_t heft_os_page(void);
 /* Directory of the program or library that this code is part of, with links resolved and a slash at
  * its end; "" if unknown. */
 void heft_os_home(char *out, size_t n);
+/* Path of the current directory; false with errno if it is longer than n, or has been deleted. */
+bool heft_os_here(char *out, size_t n);
 /* Value of an environment variable; NULL if it is not set, or if the process has more rights than
  * the user who runs it (set-user-ID). */
 const char *heft_os_variable(const char *name);

@@ -605,6 +605,11 @@ static const char *loaded_from(void)
 }
 #endif
 
+bool heft_os_here(char *out, size_t n)
+{
+    return getcwd(out, n) != NULL;
+}
+
 /* A relative path could refer to a directory that is no longer the current one. */
 void heft_os_home(char *out, size_t n)
 {

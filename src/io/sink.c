@@ -21,10 +21,6 @@
  * being written: 1 GB and its sync took 0.70 s, without this 0.79 s. 4 and 64 MiB give the same. */
 #define FLUSH_BYTES ((uint64_t)16 << 20)
 
-/* Bytes of the target's name in a temporary name: cut to leave room for the suffix within the 255
- * bytes that file systems allow. */
-#define MAX_STEM 180
-
 bool heft_sink_add_name(struct heft_sink_names *list, const char *name, struct heft_error *err)
 {
     if (!heft_grow(&list->items, &list->cap, list->n, 1, sizeof *list->items, err))
@@ -46,6 +42,7 @@ struct heft_sink *heft_sink_new(const struct heft_sink_options *options, struct 
     if (!sink)
         return NULL;
     sink->options = *options;
+    sink->keep = options->plan != NULL;
     sink->lock = heft_lock_new(err);
     sink->writing = sink->lock ? heft_lock_new(err) : NULL;
     if (sink->writing)
@@ -76,7 +73,7 @@ static bool is_in_whole(const struct heft_sink *sink, const char *path)
 }
 
 /* Current path: before commit that of the temporary directory. */
-static const char *now_at(struct heft_sink *sink, const char *path, struct heft_error *err)
+const char *heft_sink_now_at(struct heft_sink *sink, const char *path, struct heft_error *err)
 {
     if (!is_in_whole(sink, path))
         return path;
@@ -85,7 +82,7 @@ static const char *now_at(struct heft_sink *sink, const char *path, struct heft_
 }
 
 /* Notes that the directory of `path` must be synced, and deletes the temporary files of dead
- * processes in it. */
+ * processes in it; not if processes of other machines, whose IDs are unknown, write there, too. */
 bool heft_sink_note_folder(struct heft_sink *sink, const char *path, struct heft_error *err)
 {
     struct heft_str folder, name;
@@ -102,7 +99,7 @@ bool heft_sink_note_folder(struct heft_sink *sink, const char *path, struct heft
            heft_strmap_add(&sink->folders, heft_str_of(copy), (uint32_t)sink->to_sync.n, &found,
                            err) &&
            heft_sink_add_name(&sink->to_sync, copy, err) &&
-           heft_sink_delete_stale(copy, sink->process, err);
+           (sink->options.plan || heft_sink_delete_stale(copy, sink->process, err));
 }
 
 /* Makes one level. Memory for the list is allocated first, so that a directory that was made is
@@ -123,9 +120,10 @@ static bool make_folder(struct heft_sink *sink, const char *path, struct heft_er
     if (!heft_grow(&made->items, &made->cap, made->n, 1, sizeof *made->items, err) ||
         !heft_sink_note_folder(sink, path, err))
         return false;
-    if (heft_os->mkdir(path) != 0)
+    if (heft_os->mkdir(path) == 0)
+        made->items[made->n++] = path;
+    else if (errno != EEXIST || !sink->options.plan) /* by another process of the plan */
         return heft_sink_fails(err, "directory cannot be created", path);
-    made->items[made->n++] = path;
     return true;
 }
 
@@ -141,7 +139,7 @@ bool heft_sink_folder(struct heft_sink *sink, const char *path, struct heft_erro
         if (i < n && (path[i] != '/' || path[i - 1] == '/'))
             continue;
         prefix = heft_arena_text(&sink->arena, (struct heft_str){path, i}, err);
-        prefix = prefix ? now_at(sink, prefix, err) : NULL;
+        prefix = prefix ? heft_sink_now_at(sink, prefix, err) : NULL;
         if (!prefix || !make_folder(sink, prefix, err))
             return false;
     }
@@ -178,8 +176,8 @@ const char *heft_sink_temp_name(struct heft_sink *sink, const char *path, uint64
 
     heft_sink_split(heft_str_of(path), &folder, &name);
     return heft_arena_printf(&sink->arena, err, "%.*s.%.*s.heft-%" PRIu64 "-%u", (int)folder.n,
-                             folder.p, name.n < MAX_STEM ? (int)name.n : MAX_STEM, name.p, process,
-                             n);
+                             folder.p, name.n < HEFT_SINK_STEM ? (int)name.n : HEFT_SINK_STEM,
+                             name.p, process, n);
 }
 
 static bool make_whole(struct heft_sink *sink, const char *path, struct heft_error *err)
@@ -219,7 +217,9 @@ bool heft_sink_whole(struct heft_sink *sink, const char *path, struct heft_error
     heft_sink_split(heft_str_of(copy), &folder, &name);
     parent = heft_arena_text(&sink->arena, folder, err);
     return parent && (folder.n == 0 || heft_sink_folder(sink, parent, err)) &&
-           heft_sink_note_folder(sink, copy, err) && make_whole(sink, copy, err);
+           heft_sink_note_folder(sink, copy, err) &&
+           (sink->options.plan ? heft_sink_make_shared(sink, copy, err)
+                               : make_whole(sink, copy, err));
 }
 
 /* ---- open descriptors ---------------------------------------------------------------------- */
@@ -350,10 +350,12 @@ static bool create_temp(struct heft_sink *sink, struct heft_sink_file *file, uin
 {
     int fd = -1;
 
+    if (sink->options.plan)
+        return heft_sink_open_shared(sink, file, mode, err);
     file->process = sink->process ? sink->process : heft_os_process();
     for (unsigned n = 0; fd < 0 && n < HEFT_SINK_TRIES; n++) {
         file->number = n;
-        file->temp = file->in_whole ? now_at(sink, file->path, err)
+        file->temp = file->in_whole ? heft_sink_now_at(sink, file->path, err)
                                     : heft_sink_temp_name(sink, file->path, file->process, n, err);
         if (!file->temp)
             return false;
@@ -391,7 +393,7 @@ static bool make_link(struct heft_sink *sink, struct heft_sink_file *file, const
 
     for (unsigned n = 0; result != 0 && n < HEFT_SINK_TRIES; n++) {
         file->temp = file->in_whole
-                         ? now_at(sink, file->path, &ignored)
+                         ? heft_sink_now_at(sink, file->path, &ignored)
                          : heft_sink_temp_name(sink, file->path, heft_os_process(), n, &ignored);
         if (!file->temp)
             return false;
@@ -455,8 +457,9 @@ static bool add_file(struct heft_sink *sink, const char *path, uint64_t size,
     if (sink->n_files >= HEFT_MAP_NONE || folder.n > INT32_MAX)
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "too many outputs");
     copy = heft_arena_text(&sink->arena, heft_str_of(path), err);
-    now = copy ? now_at(sink, copy, err) : NULL;
-    if (!now || !heft_sink_check_target(sink, path, &mode, err) ||
+    now = copy ? heft_sink_now_at(sink, copy, err) : NULL;
+    if (!now ||
+        (!heft_sink_is_resumed(sink, copy) && !heft_sink_check_target(sink, path, &mode, err)) ||
         !heft_sink_note_folder(sink, now, err))
         return false;
     heft_lock_take(sink->lock);

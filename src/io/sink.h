@@ -17,6 +17,10 @@
  *
  * The first file in a directory also deletes the temporary files of dead processes there.
  *
+ * Several processes can write a set together, each a part of it, also on several machines: with a
+ * plan's id in the options (job/job.h). Temporary files are then named by the id, shared, and stay
+ * when a sink is abandoned; heft_sink_sync ends a part, and a sink with `is_begun` commits the set.
+ *
  * Long work can be made to survive a crash, with a journal (io/journal.h):
  *
  *     heft_sink_save(sink, &record, err)         syncs what was written, and appends it to a record
@@ -40,6 +44,13 @@ struct heft_sink;
 struct heft_sink_options {
     bool overwrite; /* existing targets are replaced */
     bool no_sync;   /* for scratch files: skip fsync */
+    /* Id of a plan, in the names of temporary files: ".NAME.ID.file-N", and ".NAME.ID.folder" for a
+     * directory that appears as a whole. NULL: they belong to this process. */
+    const char *plan;
+    /* The temporary files of the plan exist: HEFT_USAGE if one is missing or has another size. */
+    bool is_begun;
+    /* A commit of the plan was interrupted: a missing temporary file has its final name already. */
+    bool is_resumed;
 };
 HEFT_CHECKED struct heft_sink *heft_sink_new(const struct heft_sink_options *options,
                                              struct heft_error *err);
@@ -71,6 +82,11 @@ HEFT_CHECKED bool heft_sink_checksum(struct heft_sink *sink, uint32_t file, uint
                                      uint32_t *crc32c, struct heft_error *err);
 HEFT_CHECKED bool heft_sink_retire(struct heft_sink *sink, const char *path,
                                    struct heft_error *err);
+/* Name of a temporary file of a plan beside `path`: ".NAME.ID.KIND-N". NULL on failure. */
+const char *heft_sink_shared_name(struct heft_arena *mem, const char *path, const char *plan,
+                                  const char *kind, uint64_t n, struct heft_error *err);
+/* Waits until all that was written, and its temporary names, are on the disk. */
+HEFT_CHECKED bool heft_sink_sync(struct heft_sink *sink, struct heft_error *err);
 HEFT_CHECKED bool heft_sink_commit(struct heft_sink *sink, struct heft_error *err);
 void heft_sink_free(struct heft_sink *sink);
 

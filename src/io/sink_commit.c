@@ -263,6 +263,12 @@ static int hold_folder(const struct heft_sink *sink)
                : -1;
 }
 
+bool heft_sink_sync(struct heft_sink *sink, struct heft_error *err)
+{
+    return heft_sink_sync_files(sink, err) && heft_sink_sync_folders(sink, true, err) &&
+           heft_sink_sync_folders(sink, false, err);
+}
+
 bool heft_sink_commit(struct heft_sink *sink, struct heft_error *err)
 {
     int held;

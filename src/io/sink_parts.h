@@ -1,4 +1,4 @@
-/* sink_parts.h: shared by sink.c, sink_commit.c and sink_save.c. */
+/* sink_parts.h: shared by sink.c, sink_commit.c, sink_save.c and sink_shared.c. */
 #ifndef HEFT_SINK_PARTS_H
 #define HEFT_SINK_PARTS_H
 
@@ -6,7 +6,10 @@
 #include "io/os.h"
 #include "io/sink.h"
 
-#define HEFT_SINK_TRIES   100                   /* attempts to find a free temporary name */
+#define HEFT_SINK_TRIES 100 /* attempts to find a free temporary name */
+/* Bytes of the target's name in a temporary name: cut to leave room for the suffix within the 255
+ * bytes that file systems allow. */
+#define HEFT_SINK_STEM    180
 #define HEFT_SINK_GROWING ((uint64_t)INT64_MAX) /* size of a file that grows as it is written */
 
 struct heft_sink_file {
@@ -69,8 +72,18 @@ HEFT_CHECKED bool heft_sink_note_folder(struct heft_sink *sink, const char *path
                                         struct heft_error *err);
 HEFT_CHECKED bool heft_sink_check_target(const struct heft_sink *sink, const char *path,
                                          uint32_t *mode, struct heft_error *err);
+/* Current path: before commit that in the temporary directory. NULL on failure. */
+const char *heft_sink_now_at(struct heft_sink *sink, const char *path, struct heft_error *err);
 const char *heft_sink_temp_name(struct heft_sink *sink, const char *path, uint64_t process,
                                 unsigned n, struct heft_error *err);
+/* sink_shared.c: opens or creates a temporary file that other processes write, too. */
+HEFT_CHECKED bool heft_sink_open_shared(struct heft_sink *sink, struct heft_sink_file *file,
+                                        uint32_t mode, struct heft_error *err);
+/* The same for the directory that appears as a whole. */
+HEFT_CHECKED bool heft_sink_make_shared(struct heft_sink *sink, const char *path,
+                                        struct heft_error *err);
+/* Whether an interrupted commit has given the file its final name. */
+bool heft_sink_is_resumed(struct heft_sink *sink, const char *path);
 /* Parses ".STEM.heft-PID-N"; false for any other name. */
 bool heft_sink_parse_temp(const char *name, struct heft_str *stem, uint64_t *process);
 /* Appends a file to the list; `path` is borrowed. NULL on failure. */

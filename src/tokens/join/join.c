@@ -274,7 +274,7 @@ static bool add_files(struct heft_join *j, struct heft_error *err)
 
 static bool join_parts(struct heft_join *j, struct heft_error *err)
 {
-    const struct heft_sink_options how = {j->how.overwrite, j->how.no_sync};
+    const struct heft_sink_options how = {.overwrite = j->how.overwrite, .no_sync = j->how.no_sync};
 
     for (size_t i = 0; i < j->n; i++)
         if (!survey_part(j, i, err))

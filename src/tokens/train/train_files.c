@@ -200,7 +200,8 @@ bool heft_train_write(const struct heft_train_cells *cells, const char *output,
                       const struct heft_train_options *options,
                       const struct heft_train_pattern *pattern, struct heft_error *err)
 {
-    const struct heft_sink_options how = {options->overwrite, options->no_sync};
+    const struct heft_sink_options how = {.overwrite = options->overwrite,
+                                          .no_sync = options->no_sync};
     struct heft_train_out out = {.cells = cells,
                                  .pattern = pattern,
                                  .specials = options->specials,
