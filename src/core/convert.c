@@ -463,6 +463,7 @@ bool heft_conversion_plan(struct heft_conversion *c, const struct heft_model *mo
         !heft_plan_expect_items(&c->plan, c->exports.n_items, err) ||
         !plan_files(c, options->output, err))
         return false;
+    c->exec.folder = c->folder && *c->folder ? c->folder : NULL;
     c->plan.request = (struct heft_plan_request){0}; /* belongs to the caller */
     return heft_plan_check(&c->plan, err);
 }
@@ -533,7 +534,7 @@ static bool find_stale(struct heft_conversion *c, const struct heft_strmap *outp
             continue;
         if (!path)
             return false;
-        if (!c->exec.overwrite) {
+        if (!c->exec.overwrite && !(c->exec.is_resumed && is_output(outputs, path))) {
             heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                       "belongs to an existing checkpoint; option overwrite replaces it");
             return heft_error_file(err, path);
@@ -545,22 +546,59 @@ static bool find_stale(struct heft_conversion *c, const struct heft_strmap *outp
     return stale != NULL;
 }
 
-bool heft_conversion_run(struct heft_conversion *c, uint64_t *overflowed, struct heft_error *err)
+static bool look_for_stale(struct heft_conversion *c, struct heft_error *err)
 {
     struct heft_strmap outputs = {0};
     bool ok = true;
 
-    c->exec.folder = c->folder && *c->folder ? c->folder : NULL;
     c->exec.n_retire = 0;
+    if (!c->prefix || c->plan.whole)
+        return true;
     for (uint32_t i = 0; ok && i < c->plan.n_files; i++)
         ok = heft_strmap_set(&outputs, heft_str_of(c->plan.files[i].path), i, err);
-    ok = ok &&
-         (c->exec.no_verify || c->model->salvage || heft_registry_check_sources(c->model, err)) &&
-         (!c->prefix || c->plan.whole || find_stale(c, &outputs, err)) &&
-         heft_conversion_count_losses(c, err) &&
-         heft_exec_run(&c->plan, &c->exec, overflowed, err) && heft_conversion_note_casts(c, err);
+    ok = ok && find_stale(c, &outputs, err);
     heft_strmap_release(&outputs);
     return ok;
+}
+
+bool heft_conversion_run(struct heft_conversion *c, uint64_t *overflowed, struct heft_error *err)
+{
+    return heft_conversion_check_sources(c, err) && look_for_stale(c, err) &&
+           heft_conversion_count_losses(c, err) &&
+           heft_exec_run(&c->plan, &c->exec, overflowed, err) && heft_conversion_note_casts(c, err);
+}
+
+bool heft_conversion_check_sources(const struct heft_conversion *c, struct heft_error *err)
+{
+    return c->exec.no_verify || c->model->salvage || heft_registry_check_sources(c->model, err);
+}
+
+/* Refuses an existing file that the sink would refuse. */
+static bool refuse_existing(const struct heft_conversion *c, const char *path,
+                            struct heft_error *err)
+{
+    if (c->exec.overwrite || heft_path_kind(path) == HEFT_PATH_NONE)
+        return true;
+    heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists; option overwrite replaces it");
+    return heft_error_file(err, path);
+}
+
+bool heft_conversion_check_targets(struct heft_conversion *c, struct heft_error *err)
+{
+    if (!look_for_stale(c, err))
+        return false;
+    for (size_t i = 0; i < c->plan.n_files; i++)
+        if (!refuse_existing(c, c->plan.files[i].path, err))
+            return false;
+    return true;
+}
+
+bool heft_conversion_commit(struct heft_conversion *c, const struct heft_exec_receipts *receipts,
+                            uint64_t *overflowed, struct heft_error *err)
+{
+    return look_for_stale(c, err) && heft_conversion_count_losses(c, err) &&
+           heft_exec_commit(&c->plan, &c->exec, receipts, overflowed, err) &&
+           heft_conversion_note_casts(c, err);
 }
 
 void heft_conversion_release(struct heft_conversion *c)

@@ -28,6 +28,15 @@ HEFT_CHECKED bool heft_conversion_plan(struct heft_conversion *out, const struct
                                        struct heft_error *err);
 HEFT_CHECKED bool heft_conversion_run(struct heft_conversion *conversion, uint64_t *overflowed,
                                       struct heft_error *err);
+/* Compares the checksums of sources as a whole, if checksums are compared at all. */
+HEFT_CHECKED bool heft_conversion_check_sources(const struct heft_conversion *c,
+                                                struct heft_error *err);
+/* HEFT_USAGE for outputs, and files of an earlier set, that exist without option overwrite. */
+HEFT_CHECKED bool heft_conversion_check_targets(struct heft_conversion *c, struct heft_error *err);
+/* Ends a conversion whose shares have been run (heft_exec_run_share), as heft_conversion_run ends. */
+HEFT_CHECKED bool heft_conversion_commit(struct heft_conversion *conversion,
+                                         const struct heft_exec_receipts *receipts,
+                                         uint64_t *overflowed, struct heft_error *err);
 /* reread.c: opens the written files and compares every tensor (name, dtype, shape, elements) and
  * tied name with the source. HEFT_MISMATCH if one differs, is missing, or was added. */
 HEFT_CHECKED bool heft_conversion_reread(const struct heft_conversion *conversion,

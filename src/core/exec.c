@@ -416,7 +416,7 @@ static bool copy_chunk(const struct heft_exec *x, const struct heft_exec_chunk *
 static bool run_job(void *ctx, unsigned worker, uint64_t index, struct heft_error *err)
 {
     struct heft_exec *x = ctx;
-    const struct heft_exec_chunk *chunk = &x->chunks[index];
+    const struct heft_exec_chunk *chunk = &x->chunks[x->first_chunk + index];
     const struct filling f = {x, chunk, x->buffers + (size_t)worker * x->chunk, worker};
     bool done = false;
 
@@ -470,13 +470,14 @@ static bool take_buffers(struct heft_exec *x, struct heft_error *err)
     return x->pieces != NULL;
 }
 
-static bool run_chunks(struct heft_exec *x, struct heft_error *err)
+bool heft_exec_run_chunks(struct heft_exec *x, size_t first, size_t n, struct heft_error *err)
 {
-    struct heft_pool_work work = {run_job, x, x->n_chunks, 1};
+    struct heft_pool_work work = {run_job, x, n, 1};
 
     if (!take_buffers(x, err))
         return false;
     work.threads = x->threads;
+    x->first_chunk = first;
     return heft_pool_run(&work, err);
 }
 
@@ -489,9 +490,9 @@ static bool gathers_something(const struct heft_plan *plan)
     return false;
 }
 
-static bool exec_init(struct heft_exec *x, const struct heft_plan *plan,
-                      const struct heft_model *model, const struct heft_exec_options *options,
-                      struct heft_error *err)
+bool heft_exec_init(struct heft_exec *x, const struct heft_plan *plan,
+                    const struct heft_model *model, const struct heft_exec_options *options,
+                    struct heft_error *err)
 {
     *x = (struct heft_exec){.plan = plan, .model = model, .options = options, .chunk = CHUNK};
     x->mem.budget = plan ? plan->mem->budget : NULL;
@@ -501,7 +502,7 @@ static bool exec_init(struct heft_exec *x, const struct heft_plan *plan,
     return x->lock && heft_reader_init(&x->reader, model, options->no_verify, err);
 }
 
-static void exec_release(struct heft_exec *x)
+void heft_exec_release(struct heft_exec *x)
 {
     heft_sink_free(x->sink);
     for (size_t i = 0; x->written && i < x->plan->n_files; i++)
@@ -524,7 +525,8 @@ static const struct heft_model_source *twin_of(const struct heft_exec *x, size_t
     const struct heft_storage *s;
     const struct heft_model_source *source;
 
-    if (!x->plan->may_link || !x->options->no_verify || !op || op->kind != HEFT_OP_COPY)
+    if (!x->plan->may_link || x->options->plan || !x->options->no_verify || !op ||
+        op->kind != HEFT_OP_COPY)
         return NULL;
     s = &x->model->storages[op->u.copy.storage];
     source = &x->model->sources[s->source];
@@ -561,9 +563,16 @@ static bool make_folders(struct heft_exec *x, struct heft_error *err)
     return !x->options->folder || heft_sink_folder(x->sink, x->options->folder, err);
 }
 
-static bool open_outputs(struct heft_exec *x, struct heft_error *err)
+bool heft_exec_open_outputs(struct heft_exec *x, struct heft_error *err)
 {
-    const struct heft_sink_options options = {x->options->overwrite, x->options->no_sync};
+    const struct heft_exec_options *const o = x->options;
+    const struct heft_sink_options options = {
+        .overwrite = o->overwrite,
+        .no_sync = o->no_sync,
+        .plan = o->plan,
+        .is_begun = o->is_begun,
+        .is_resumed = o->is_resumed,
+    };
 
     x->sink = heft_sink_new(&options, err);
     x->is_linked = heft_arena_zero(&x->mem, x->plan->n_files + 1, sizeof *x->is_linked, err);
@@ -578,7 +587,7 @@ static bool open_outputs(struct heft_exec *x, struct heft_error *err)
     return true;
 }
 
-static bool cut_all(struct heft_exec *x, struct heft_error *err)
+bool heft_exec_cut(struct heft_exec *x, struct heft_error *err)
 {
     if (!choose_checks(x, err) || !heft_exec_count_ops(x, err))
         return false;
@@ -596,13 +605,14 @@ bool heft_exec_run(const struct heft_plan *plan, const struct heft_exec_options 
 {
     struct heft_exec x;
     const struct heft_exec_judge refuse = {heft_exec_refuse, &x};
-    const bool ok = exec_init(&x, plan, plan->model, options, err) && open_outputs(&x, err) &&
-                    cut_all(&x, err) && run_chunks(&x, err) &&
+    const bool ok = heft_exec_init(&x, plan, plan->model, options, err) &&
+                    heft_exec_open_outputs(&x, err) && heft_exec_cut(&x, err) &&
+                    heft_exec_run_chunks(&x, 0, x.n_chunks, err) &&
                     heft_exec_judge_all(&x, &refuse, err) && heft_exec_late(&x, err) &&
                     heft_sink_commit(x.sink, err);
 
     *overflowed = x.overflowed;
-    exec_release(&x);
+    heft_exec_release(&x);
     return ok;
 }
 
@@ -628,10 +638,11 @@ bool heft_exec_compare(const struct heft_plan *plan, const struct heft_exec_opti
                        struct heft_error *err)
 {
     struct heft_exec x;
-    const bool ok = exec_init(&x, plan, plan->model, options, err) && open_written(&x, err) &&
-                    cut_all(&x, err) && run_chunks(&x, err) && heft_exec_late(&x, err);
+    const bool ok = heft_exec_init(&x, plan, plan->model, options, err) && open_written(&x, err) &&
+                    heft_exec_cut(&x, err) && heft_exec_run_chunks(&x, 0, x.n_chunks, err) &&
+                    heft_exec_late(&x, err);
 
-    exec_release(&x);
+    heft_exec_release(&x);
     return ok;
 }
 
@@ -755,12 +766,13 @@ bool heft_exec_verify(const struct heft_model *model, const struct heft_row *onl
     const struct heft_exec_judge j = {bad, ctx};
     const size_t n = only ? heft_row_pieces(only) : model->n_storages;
     struct heft_exec x;
-    bool ok = exec_init(&x, NULL, model, options, err);
+    bool ok = heft_exec_init(&x, NULL, model, options, err);
     uint32_t *wholes = ok ? heft_arena_alloc(&x.mem, (n + 1) * sizeof *wholes, err) : NULL;
     size_t n_wholes = 0;
 
-    ok = wholes && choose_storages(&x, only, &j, wholes, &n_wholes, err) && run_chunks(&x, err) &&
-         heft_exec_judge_all(&x, &j, err) && check_wholes(&x, &j, wholes, n_wholes, err);
-    exec_release(&x);
+    ok = wholes && choose_storages(&x, only, &j, wholes, &n_wholes, err) &&
+         heft_exec_run_chunks(&x, 0, x.n_chunks, err) && heft_exec_judge_all(&x, &j, err) &&
+         check_wholes(&x, &j, wholes, n_wholes, err);
+    heft_exec_release(&x);
     return ok;
 }

@@ -1,5 +1,5 @@
 /* exec_parts.h: state of a run, private to exec.c (cuts a plan into chunks, fills and writes
- * them), exec_memory.c (writes what is in memory), exec_stream.c (inflates deflated storages straight
+ * them), exec_share.c (a share of the chunks, for runs in parts), exec_memory.c (writes what is in memory), exec_stream.c (inflates deflated storages straight
  * into the output) and exec_sums.c (combines the CRCs of pieces: stored checksums, sums of the plan,
  * late ops). */
 #ifndef HEFT_EXEC_PARTS_H
@@ -39,6 +39,7 @@ struct heft_exec {
     struct heft_exec_chunk *chunks;
     struct heft_exec_piece *pieces; /* one for each op in each chunk */
     size_t n_chunks, cap_chunks, n_pieces;
+    size_t first_chunk;  /* of those that run */
     uint8_t *checked_by; /* HEFT_CHECK_… for each storage */
     uint8_t *seen_by; /* for each storage, the number of row ops that read it; 2 means 2 or more */
     uint64_t done, total, overflowed; /* guarded by lock */
@@ -74,6 +75,18 @@ static inline uint64_t heft_exec_clip(const struct heft_exec_chunk *chunk, const
 HEFT_CHECKED bool heft_exec_same(const struct heft_exec *x, const struct heft_exec_chunk *place,
                                  const uint8_t *wanted, const uint8_t *found,
                                  struct heft_error *err);
+
+/* ---- exec.c: steps of a run ---- */
+
+HEFT_CHECKED bool heft_exec_init(struct heft_exec *x, const struct heft_plan *plan,
+                                 const struct heft_model *model,
+                                 const struct heft_exec_options *options, struct heft_error *err);
+HEFT_CHECKED bool heft_exec_open_outputs(struct heft_exec *x, struct heft_error *err);
+/* Cuts the output files and the storages that are only read into chunks. */
+HEFT_CHECKED bool heft_exec_cut(struct heft_exec *x, struct heft_error *err);
+HEFT_CHECKED bool heft_exec_run_chunks(struct heft_exec *x, size_t first, size_t n,
+                                       struct heft_error *err);
+void heft_exec_release(struct heft_exec *x);
 
 /* Reports progress by n bytes. False (HEFT_CANCELLED) if the caller stops the run. */
 HEFT_CHECKED bool heft_exec_tell(struct heft_exec *x, uint64_t n, struct heft_error *err);

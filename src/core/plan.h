@@ -5,6 +5,7 @@
 #ifndef HEFT_PLAN_H
 #define HEFT_PLAN_H
 
+#include "base/sha256.h"
 #include "core/export_list.h"
 #include "core/format_options.h"
 
@@ -181,6 +182,9 @@ HEFT_CHECKED bool heft_plan_leave_metadata(struct heft_plan *plan,
                                            const struct heft_export_list *exports, const char *what,
                                            struct heft_error *err);
 HEFT_CHECKED bool heft_plan_check(const struct heft_plan *plan, struct heft_error *err);
+/* plan_digest.c: SHA-256 of all that the files will contain, the inputs' bytes by their places. */
+HEFT_CHECKED bool heft_plan_digest(const struct heft_plan *plan, uint8_t digest[HEFT_SHA256_BYTES],
+                                   struct heft_error *err);
 void heft_plan_release(
     struct heft_plan *plan); /* frees the arrays; the arena belongs to the caller */
 
