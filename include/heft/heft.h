@@ -7,7 +7,8 @@
  *     host.h      what the program provides: allocator, modules
  *     types.h     errors, dtypes, values, and the rules for structs
  *
- * tokens.h (text to tokens) and confine.h (giving up rights) are included on their own. */
+ * tokens.h (text to tokens), confine.h (giving up rights) and job.h (conversions in parts) are included on
+ * their own. */
 #ifndef HEFT_HEFT_H
 #define HEFT_HEFT_H
 

@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "heft/heft.h"
+#include "heft/job.h"
 #include "heft/tokens.h"
 
 /* Structs that callers make, with their last member in version 0.1. */
@@ -28,6 +29,7 @@
     X(heft_restore_options, tags)                                                                  \
     X(heft_rule, right)                                                                            \
     X(heft_convert_options, progress_ctx)                                                          \
+    X(heft_job_options, progress_ctx)                                                              \
     X(heft_own_tensor, storage)                                                                    \
     X(heft_diff_options, progress_ctx)                                                             \
     X(heft_diff_visitor, ctx)                                                                      \

@@ -13,6 +13,7 @@
 
 #include "heft/confine.h"
 #include "heft/heft.h"
+#include "heft/job.h"
 #include "heft/split.h"
 #include "heft/tokens.h"
 #include "skip_because.h"
@@ -501,6 +502,31 @@ static void objects(void **state)
     heft_objects_free(NULL);
 }
 
+static void jobs(void **state)
+{
+    struct heft_confine_path path;
+    const char *const inputs[] = {NULL};
+    const struct heft_convert_options how = {.size = sizeof how, .output = "x.npz"};
+
+    (void)state;
+    REFUSES(heft_job_plan(NULL, 1, NULL, &how, 1, &err));
+    REFUSES(heft_job_plan(inputs, 0, NULL, &how, 1, &err));
+    REFUSES(heft_job_plan(inputs, 1, NULL, &how, 1, &err));
+    REFUSES(heft_job_plan(inputs, 1, NULL, NULL, 1, &err));
+    REFUSES(heft_job_read(NULL, &err));
+    REFUSES(heft_job_open(NULL, NULL, &err));
+    REFUSES(heft_job_run(NULL, 1, NULL, &err));
+    REFUSES(heft_job_commit(NULL, NULL, &err));
+    REFUSES(heft_job_abort(NULL, NULL, &err));
+    assert_null(heft_job_text(NULL, NULL));
+    assert_null(heft_job_id(NULL));
+    assert_int_equal(heft_job_parts(NULL), 0);
+    assert_false(heft_job_path_at(NULL, 0, &path));
+    assert_null(heft_job_checkpoint(NULL));
+    assert_null(heft_job_conversion(NULL));
+    heft_job_free(NULL);
+}
+
 /* In a process of its own, which stays confined. */
 static void confinement(void **state)
 {
@@ -534,6 +560,7 @@ int main(void)
         cmocka_unit_test(notes_need_no_callback),
         cmocka_unit_test(cancelled),
         cmocka_unit_test(objects),
+        cmocka_unit_test(jobs),
         cmocka_unit_test(confinement),
     };
 
