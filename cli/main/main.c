@@ -82,7 +82,7 @@ static int run_verb(const struct options *options, const struct verb *verb)
         report_error(&err);
     }
     if (options->output && strcmp(options->output, "-") != 0 && !options->dry_run &&
-        status != EXIT_TROUBLE)
+        verb->run != cmd_plan && status != EXIT_TROUBLE)
         report_note(options, "the files of -o are written; only the report about them is lost");
     return EXIT_TROUBLE;
 }

@@ -316,3 +316,18 @@ unsigned options_threads(const struct options *options)
     }
     return (unsigned)(room < 1 ? 1 : room < wanted ? room : wanted);
 }
+
+bool options_part(const struct options *options, uint64_t *index, uint64_t *count,
+                  struct heft_error *err)
+{
+    const char *const text = options->part;
+    char *end = NULL;
+
+    if (!text)
+        return true;
+    *index = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+    if (end && *end == '/' && end[1] >= '0' && end[1] <= '9')
+        *count = strtoull(end + 1, &end, 10);
+    return (*index > 0 && *count > 0 && !*end) ||
+           usage_error(err, "--part %s: expected K/N, such as 1/4", text);
+}

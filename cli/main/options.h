@@ -33,7 +33,8 @@ struct options {
     bool restore;                    /* explain --restore */
     /* encode and count */
     const char *vocab, *model, *format, *encoding, *errors, *eot, *jsonl_key;
-    const char *part;       /* encode --part: "k/N" */
+    const char *part;       /* encode and run --part: "k/N" */
+    uint64_t parts;         /* plan --parts; 0 if not given */
     const char *files_from; /* list of more inputs; the texts are in `listed` */
     char *listed;
     const char *lengths, *rejects, *split_pattern, *normalize, *eot_token,
@@ -130,6 +131,10 @@ bool options_parse(struct options *options, const struct verb *verb, int argc, c
                    int word, struct heft_error *err);
 void options_release(struct options *options);
 
+/* Parses the "K/N" of --part; both stay 0 without it. */
+bool options_part(const struct options *options, uint64_t *index, uint64_t *count,
+                  struct heft_error *err);
+
 /* Number of threads by -j and -M; 0 for the default of the library. */
 unsigned options_threads(const struct options *options);
 
@@ -146,6 +151,10 @@ int cmd_get(const struct options *options, struct out *out);
 int cmd_verify(const struct options *options, struct out *out);
 int cmd_digest(const struct options *options, struct out *out);
 int cmd_convert(const struct options *options, struct out *out);
+int cmd_plan(const struct options *options, struct out *out);
+int cmd_run(const struct options *options, struct out *out);
+int cmd_commit(const struct options *options, struct out *out);
+int cmd_abort(const struct options *options, struct out *out);
 int cmd_diff(const struct options *options, struct out *out);
 int cmd_decode(const struct options *options, struct out *out);
 int cmd_explain_tokens(const struct options *options, struct out *out); /* explain --tokens */

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <heft/confine.h>
+#include <heft/job.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,12 @@ static void add_path(struct paths *paths, const char *path, enum heft_confine_us
         paths->items[paths->n++] = (struct heft_confine_path){path, use};
 }
 
+/* Whether the input is the plan of a job, which names the files. */
+static bool reads_job(const struct verb *verb)
+{
+    return verb->run == cmd_run || verb->run == cmd_commit || verb->run == cmd_abort;
+}
+
 static bool reads_texts(const struct verb *verb)
 {
     return verb->run == cmd_encode || verb->run == cmd_count || verb->run == cmd_train;
@@ -44,7 +51,7 @@ static enum heft_confine_use use_of_inputs(const struct options *options, const 
 {
     if (verb->run == cmd_decode || verb->run == cmd_join) /* X.idx is beside X.bin */
         return HEFT_CONFINE_FOLDER;
-    if (reads_texts(verb))
+    if (reads_texts(verb) || reads_job(verb))
         return HEFT_CONFINE_TEXT;
     return verb->run == cmd_scan || verb->run == cmd_digest || options->against
                ? HEFT_CONFINE_TREE
@@ -101,13 +108,26 @@ static void note_missing(const struct options *options)
                     missing & HEFT_CONFINED_CALLS ? "seccomp" : "");
 }
 
-static void confine_to(struct paths *paths, char *model, const struct options *options,
-                       const struct verb *verb)
+/* Number of paths of a job; adds them to `paths` if there is room. */
+static size_t add_job(struct paths *paths, const struct heft_job *job)
+{
+    struct heft_confine_path path;
+    size_t n = 0;
+
+    for (; heft_job_path_at(job, n, &path); n++)
+        if (paths)
+            paths->items[paths->n++] = path;
+    return n;
+}
+
+static void confine_to(struct paths *paths, char *model, const struct heft_job *job,
+                       const struct options *options, const struct verb *verb)
 {
     to_open = verb->run == cmd_diff ? 2 : 1;
     is_quiet = options->quiet;
     opens_again = options->verify || verb->run == cmd_info || verb->run == cmd_verify;
     add_path(paths, model, HEFT_CONFINE_FOLDER);
+    (void)add_job(paths, job);
     add_inputs(paths, options, verb);
     add_outputs(paths, options);
     confined = heft_confine(paths->items, paths->n);
@@ -117,19 +137,24 @@ static void confine_to(struct paths *paths, char *model, const struct options *o
 bool sandbox_enter(const struct options *options, const struct verb *verb, struct heft_error *err)
 {
     struct paths paths = {0};
+    struct heft_job *job = NULL;
     char *model = NULL;
     bool ok;
 
     if (options->no_sandbox || options->help || verb->run == cmd_help ||
         verb->run == cmd_completion)
         return true;
-    paths.items = calloc(options->inputs.n + options->n_format_options + MOST_OF_OPTIONS,
-                         sizeof *paths.items);
+    if (reads_job(verb) && !(job = heft_job_read(options->inputs.items[0], err)))
+        return false;
+    paths.items =
+        calloc(options->inputs.n + options->n_format_options + MOST_OF_OPTIONS + add_job(NULL, job),
+               sizeof *paths.items);
     ok = paths.items && find_model(options, &model);
     if (ok)
-        confine_to(&paths, model, options, verb);
+        confine_to(&paths, model, job, options, verb);
     else
         no_memory(err, "the confinement");
+    heft_job_free(job);
     free(model);
     free(paths.items);
     return ok;

@@ -167,9 +167,9 @@ static const struct option_spec diff_own[] = {
          "in names of A, replace matches of RE by TO (\\1 \\2 …)"),
     END,
 };
-static const struct option_spec convert_own[] = {
+/* Of convert and plan. */
+static const struct option_spec converting[] = {
     TEXT(0, "to", to, "FORMAT", "@writes", "format to write (default by the extension of PATH)"),
-    FLAG('n', "dry-run", dry_run, "print the plan, but write nothing"),
     KIND(0, "max-shard-size", OPTION_SHARD, max_shard_size, "SIZE", "split into files of SIZE"),
     RULE(0, "partition", HEFT_RULE_PARTITION, "=", "GLOB=HOW",
          "tf: write as slices: AXIS:N, keep or whole"),
@@ -182,9 +182,28 @@ static const struct option_spec convert_own[] = {
          "safetensors: which of tied names is kept (default the first)"),
     FLAG(0, "allow-empty", allow_empty, "allow a file without tensors"),
     RULE(0, "metadata", HEFT_RULE_METADATA, "=", "K=V", "add to the file's metadata"),
+    FLAG(0, "strict", strict, "treat unsupported strings and bytes after an array as errors"),
+    END,
+};
+static const struct option_spec convert_own[] = {
+    FLAG('n', "dry-run", dry_run, "print the plan, but write nothing"),
     FLAG(0, "verify", verify, "read the result again and compare it with INPUT"),
     FLAG(0, "salvage", salvage, "recover intact tensors of a damaged INPUT, list lost ones"),
-    FLAG(0, "strict", strict, "treat unsupported strings and bytes after an array as errors"),
+    END,
+};
+static const struct option_spec plan_own[] = {
+    KIND(0, "parts", OPTION_COUNT, parts, "N", "number of parts, at most 4096 (default 1)"),
+    END,
+};
+static const struct option_spec run_own[] = {
+    TEXT(0, "part", part, "K/N", NULL, "the part to run, from 1/N to N/N"),
+    KIND('j', "threads", OPTION_NUMBER, threads, "N", "use at most N threads"),
+    KIND('M', "memory", OPTION_SIZE, memory, "SIZE", "at most one thread for each 8 MiB of SIZE"),
+    END,
+};
+static const struct option_spec commit_own[] = {
+    FLAG(0, "verify", verify, "read the result again and compare it with the inputs"),
+    KIND('j', "threads", OPTION_NUMBER, threads, "N", "with --verify: use at most N threads"),
     END,
 };
 /* Placeholder for the options of targets that formats describe: verb_option_at. */
@@ -468,10 +487,56 @@ const struct verb verbs[] = {
      "PATH is a directory if it ends in /, if it is an existing directory, or if\n"
      "--max-shard-size is given and it has no known extension. 5GB is 5·10^9 bytes, 5GiB is\n"
      "5·2^30. With --salvage the exit status is 1 if anything is lost.\n",
-     {writing, convert_own, of_formats, selection, document, reading, choosing, common},
+     {writing, converting, convert_own, of_formats, selection, document, reading, choosing, common},
      1,
      ANY,
      cmd_convert},
+    {"plan",
+     "plan a conversion in parts, for several processes or machines",
+     "INPUT… -o PATH --parts N [options] > JOB",
+     "  heft plan model.pth -o out/ --max-shard-size 5GB --parts 4 > job.plan\n"
+     "  seq 4 | xargs -P4 -I% heft run job.plan --part %/4\n"
+     "  heft commit job.plan\n",
+     "Prints the plan: the options, the inputs, the files to write, and what each part reads.\n"
+     "Paths become absolute, so that parts can run in other directories and on other machines.\n"
+     "The options are those of heft convert. Nothing is written.\n",
+     {writing, plan_own, converting, of_formats, selection, reading, choosing, common},
+     1,
+     ANY,
+     cmd_plan},
+    {"run",
+     "write a part of a planned conversion",
+     "JOB --part K/N [options]",
+     "  heft run job.plan --part 1/4\n"
+     "  srun heft run job.plan --part $((SLURM_ARRAY_TASK_ID))/4\n",
+     "Writes into temporary files beside the outputs, and leaves a receipt there. Parts may run\n"
+     "in any order, at the same time, and again: a part that is done has nothing to do.\n",
+     {run_own, common},
+     1,
+     1,
+     cmd_run},
+    {"commit",
+     "complete a planned conversion once all parts have run",
+     "JOB [options]",
+     "  heft commit job.plan\n"
+     "  heft commit job.plan --verify\n",
+     "Checks the receipts of all parts and stored checksums, writes what depends on them, and\n"
+     "gives the files their names. If a part has not run, or an input has changed since, nothing\n"
+     "is renamed. Prints the files.\n",
+     {commit_own, common},
+     1,
+     1,
+     cmd_commit},
+    {"abort",
+     "delete the temporary files of a planned conversion",
+     "JOB",
+     "  heft abort job.plan\n",
+     "Deletes temporary files and receipts of this plan, and nothing else: their names have its\n"
+     "id. Parts that still run fail or leave files: stop them first.\n",
+     {common},
+     1,
+     1,
+     cmd_abort},
     {"encode",
      "encode text to files of GPT-2's tokens",
      "INPUT… -o PATH [options]",

@@ -132,30 +132,42 @@ static bool note_idle(const struct options *options, const struct heft_checkpoin
     return true;
 }
 
-struct heft_checkpoint *open_inputs(const struct options *options, size_t leave,
-                                    struct heft_error *err)
+struct heft_open_options open_options(const struct options *options, struct heft_limits *limits)
 {
-    const struct heft_limits limits = {.size = sizeof limits, .unpacked = options->max_unpacked};
-    const struct heft_open_options how = {
-        .size = sizeof how,
+    *limits = (struct heft_limits){.size = sizeof *limits, .unpacked = options->max_unpacked};
+    if (options->io && strcmp(options->io, "mmap") == 0)
+        report_note(options, "--io mmap has no effect: files are read by pread");
+    return (struct heft_open_options){
+        .size = sizeof(struct heft_open_options),
         .format = options->from,
-        .limits = &limits,
+        .limits = limits,
         .salvage = options->salvage,
         .options = options->read_options,
         .n_options = options->n_read_options,
         .standard_input = true,
     };
+}
+
+bool report_opened(const struct options *options, const struct heft_checkpoint *c,
+                   struct heft_error *err)
+{
+    for (size_t i = 0; heft_choice_at(c, i); i++)
+        report_note(options, "%s", heft_choice_at(c, i));
+    return note_idle(options, c, err);
+}
+
+struct heft_checkpoint *open_inputs(const struct options *options, size_t leave,
+                                    struct heft_error *err)
+{
+    struct heft_limits limits;
+    const struct heft_open_options how = open_options(options, &limits);
     const size_t n = options->inputs.n - leave;
     struct heft_checkpoint *c;
 
-    if (options->io && strcmp(options->io, "mmap") == 0)
-        report_note(options, "--io mmap has no effect: files are read by pread");
     c = n == 1 ? heft_open(options->inputs.items[0], &how, err)
                : heft_open_many(options->inputs.items, n, &how, err);
     sandbox_opened();
-    for (size_t i = 0; c && heft_choice_at(c, i); i++)
-        report_note(options, "%s", heft_choice_at(c, i));
-    if (c && !note_idle(options, c, err)) {
+    if (c && !report_opened(options, c, err)) {
         heft_close(c);
         return NULL;
     }

@@ -31,6 +31,12 @@ char *report_escape(char *text, size_t room, const char *name, size_t n);
 
 /* Whether an option of formats for reading was given. */
 bool is_read_option(const struct options *options, const char *name);
+/* The library's options for opening INPUT; `limits` is valid as long as they are. */
+struct heft_open_options open_options(const struct options *options, struct heft_limits *limits);
+/* Notes choices among the files of INPUT, and options of reading without effect, which are an error with
+ * --strict. */
+bool report_opened(const struct options *options, const struct heft_checkpoint *c,
+                   struct heft_error *err);
 /* Opens the inputs of the options, except the last `leave` ones. Options of reading without effect are
  * noted, or an error with --strict. NULL on failure. */
 struct heft_checkpoint *open_inputs(const struct options *options, size_t leave,

@@ -6,6 +6,7 @@
 #include "output/report.h"
 #include "output/losses.h"
 #include "main/rules.h"
+#include "verbs/converting.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,15 +16,6 @@ static const char *base_name(const char *path)
 {
     const char *const slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
-}
-
-/* Prints the notes from index `first` on. */
-static void report_notes(const struct options *options, const struct heft_conversion *conversion,
-                         size_t first)
-{
-    const size_t n = heft_convert_note_count(conversion);
-    for (size_t i = first; i < n; i++)
-        report_note(options, "%s", heft_convert_note(conversion, i));
 }
 
 /* ---- printing the plan ---------------------------------------------------------------------- */
@@ -119,15 +111,6 @@ static void plan_json(struct out *out, const struct heft_conversion *conversion,
 
 /* ---- running the conversion ----------------------------------------------------------------- */
 
-static void print_text(struct out *out, const struct heft_conversion *conversion)
-{
-    struct heft_file file = HEFT_INIT(struct heft_file);
-    for (size_t i = 0; heft_convert_file(conversion, i, &file); i++) {
-        (void)out_name(out, file.path, strlen(file.path));
-        out_char(out, '\n');
-    }
-}
-
 static void print_json(const struct options *options, struct out *out,
                        const struct heft_checkpoint *c, const struct heft_conversion *conversion,
                        const struct progress *progress, const struct rule_report *rules,
@@ -155,35 +138,6 @@ static void print_json(const struct options *options, struct out *out,
     out_char(out, '\n');
 }
 
-/* Deletes an output that differs from its source. */
-static void remove_files(const struct heft_conversion *conversion)
-{
-    struct heft_file file = HEFT_INIT(struct heft_file);
-    for (size_t i = 0; heft_convert_file(conversion, i, &file); i++)
-        (void)unlink(file.path);
-}
-
-static bool verify_output(const struct options *options, struct heft_conversion *conversion,
-                          struct heft_error *err)
-{
-    struct heft_planned planned = HEFT_INIT(struct heft_planned);
-    if (!options->verify)
-        return true;
-    if (heft_convert_check(conversion, err)) {
-        heft_convert_summary(conversion, &planned);
-        report_note(options,
-                    "verified: the output, reopened, has the names, dtypes, shapes and elements of "
-                    "%zu tensor%s",
-                    (size_t)planned.tensors, planned.tensors == 1 ? "" : "s");
-        return true;
-    }
-    if (err->code == HEFT_MISMATCH)
-        remove_files(conversion);
-    else
-        report_note(options, "the output is written, but could not be verified");
-    return false;
-}
-
 /* Whether --salvage recovered nothing: then no file is written. */
 static bool is_empty(const struct heft_checkpoint *c, const struct heft_conversion *conversion)
 {
@@ -208,9 +162,9 @@ static bool write_files(const struct options *options, struct heft_conversion *c
     progress_catch();
     fine = heft_convert_run(conversion, NULL, err);
     progress_end(progress);
-    report_notes(options, conversion, planned);
+    convert_report_notes(options, conversion, planned);
     progress->what = "verify";
-    fine = fine && verify_output(options, conversion, err);
+    fine = fine && convert_verify(options, conversion, err);
     progress_end(progress);
     return fine;
 }
@@ -228,36 +182,8 @@ static bool run_conversion(const struct options *options, struct out *out,
     if (options->json)
         print_json(options, out, c, conversion, progress, rules, written);
     else if (written)
-        print_text(out, conversion);
+        convert_print_files(out, conversion);
     return true;
-}
-
-static bool format_writes_option(const char *format, const char *name)
-{
-    struct heft_format_option o = HEFT_INIT(struct heft_format_option);
-
-    for (size_t i = 0; heft_format_option_at(format, i, &o); i++)
-        if (o.use == HEFT_OPTION_WRITES && strcmp(o.name, name) == 0)
-            return true;
-    return false;
-}
-
-/* Appends to the options of the target those of reading that a target has, too, as --names. If --to is
- * that target, the option says how names are written, not how those of INPUT are read. */
-static void share_options(struct options *options)
-{
-    const size_t n = options->n_read_options;
-    struct heft_format_option o = HEFT_INIT(struct heft_format_option);
-
-    options->n_read_options = 0;
-    for (size_t i = 0; i < n; i++) {
-        const struct heft_option given = options->read_options[i];
-
-        if (format_option_find(given.name, strlen(given.name), HEFT_OPTION_WRITES, &o))
-            options->format_options[options->n_format_options++] = given;
-        if (!options->to || !format_writes_option(options->to, given.name))
-            options->read_options[options->n_read_options++] = given;
-    }
 }
 
 /* Converts; sets *status to EXIT_NO if something is lost. */
@@ -265,28 +191,7 @@ static bool convert_inputs(const struct options *options, struct out *out,
                            struct heft_checkpoint *c, struct progress *progress, int *status,
                            struct heft_error *err)
 {
-    const struct heft_convert_options how = {
-        .size = sizeof how,
-        .output = options->output,
-        .to = options->to,
-        .format_options = options->format_options,
-        .n_format_options = options->n_format_options,
-        .allow_empty = options->allow_empty,
-        .root = options->root,
-        .rules = options->rules,
-        .n_rules = options->n_rules,
-        .max_shard_size = options->max_shard_size,
-        .sharded = options->sharded,
-        .filename_pattern = options->pattern,
-        .threads = options_threads(options),
-        .overwrite = options->overwrite,
-        .no_sync = options->no_sync,
-        .no_verify = options->no_verify,
-        .strict = options->strict,
-        .salvage = options->salvage,
-        .progress = progress_step,
-        .progress_ctx = progress,
-    };
+    const struct heft_convert_options how = convert_options(options, progress);
     struct heft_conversion *conversion;
     struct rule_report rules;
     bool fine = rules_count(&rules, options, c, err);
@@ -299,7 +204,7 @@ static bool convert_inputs(const struct options *options, struct out *out,
         rules_release(&rules);
         return false;
     }
-    report_notes(options, conversion, 0);
+    convert_report_notes(options, conversion, 0);
     if (options->salvage && salvage_report(c, conversion))
         *status = EXIT_NO;
     if (options->dry_run)
@@ -309,16 +214,6 @@ static bool convert_inputs(const struct options *options, struct out *out,
     rules_release(&rules);
     heft_convert_free(conversion);
     return fine;
-}
-
-static bool check_output(const struct options *options, struct heft_error *err)
-{
-    if (!options->output)
-        return usage_error(err, "convert: no output; give -o PATH");
-    if (strcmp(options->output, "-") == 0)
-        return usage_error(
-            err, "convert: cannot write to standard output; use -o ./- for a file named '-'");
-    return true;
 }
 
 int cmd_convert(const struct options *given, struct out *out)
@@ -331,9 +226,9 @@ int cmd_convert(const struct options *given, struct out *out)
     int status = EXIT_SOUND;
     bool fine;
 
-    share_options(&shared);
+    convert_share_options(&shared);
     progress_begin(&progress, options, "convert");
-    fine = check_output(options, &err);
+    fine = convert_check_output(options, "convert", &err);
     c = fine ? open_inputs(options, 0, &err) : NULL;
     fine = c && convert_inputs(options, out, c, &progress, &status, &err);
     heft_close(c);

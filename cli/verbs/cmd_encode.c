@@ -36,22 +36,6 @@ static bool fraction_of(const struct options *options, double *fraction, struct 
                        options->val_fraction);
 }
 
-/* Parses the "K/N" of --part. */
-static bool part_of(const struct options *options, uint64_t *index, uint64_t *count,
-                    struct heft_error *err)
-{
-    const char *const text = options->part;
-    char *end = NULL;
-
-    if (!text)
-        return true;
-    *index = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
-    if (end && *end == '/' && end[1] >= '0' && end[1] <= '9')
-        *count = strtoull(end + 1, &end, 10);
-    return (*index > 0 && *count > 0 && !*end) ||
-           usage_error(err, "--part %s: expected K/N, such as 1/4", text);
-}
-
 /* Whether tokens go to standard output; then nothing else may be printed there. */
 static bool is_stream(const struct options *options)
 {
@@ -115,7 +99,7 @@ static struct heft_encoding *make_plan(const struct options *options, struct out
     };
 
     if (!fraction_of(options, &how.val_fraction, err) ||
-        !part_of(options, &how.part_index, &how.part_count, err))
+        !options_part(options, &how.part_index, &how.part_count, err))
         return NULL;
     return heft_encode_plan(v, options->inputs.items, options->inputs.n, &how, err);
 }
