@@ -311,7 +311,7 @@ static bool open_output(struct heft_encoding *e, struct heft_error *err)
             (uint32_t)heft_min_u64(heft_vocab_size(e->v), e->width == 2 ? 65536 : UINT32_MAX),
         .width = e->width,
         .has_arrays = e->has_arrays,
-        .sink = {o->overwrite, o->no_sync},
+        .sink = {.overwrite = o->overwrite, .no_sync = o->no_sync},
         .lengths = o->lengths,
         .has_receipt = e->part.count > 0 && !heft_encode_streams(e),
         .tokenizer = o->tokenizer,
