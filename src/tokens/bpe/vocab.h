@@ -37,6 +37,7 @@ enum heft_vocab_remark {
     HEFT_REMARK_TRUNCATION,
     HEFT_REMARK_PADDING,
     HEFT_REMARK_POST,
+    HEFT_REMARK_REPEATS,
     HEFT_REMARK_DECODER, /* this and later ones concern decoding, earlier ones encoding */
     HEFT_REMARKS
 };

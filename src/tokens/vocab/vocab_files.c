@@ -62,15 +62,6 @@ static bool judge_merges(struct heft_vocab_reading *r, bool has_ids)
     return heft_vocab_judge(r, r->form, known);
 }
 
-static bool build_pairs(struct heft_vocab_reading *r, struct heft_str lines)
-{
-    if (heft_vocab_validate(r))
-        return true;
-    if (r->err->code == HEFT_MALFORMED)
-        r->err->offset = heft_vocab_merge_at(lines, r->v->n_merges);
-    return false;
-}
-
 static bool read_merges(struct heft_vocab_reading *r, struct heft_bytes text, bool has_ids)
 {
     const struct heft_str lines = {(const char *)text.p, text.n};
@@ -79,7 +70,7 @@ static bool read_merges(struct heft_vocab_reading *r, struct heft_bytes text, bo
         !(r->err->code == HEFT_OK && heft_vocab_check_text(r, text) &&
           heft_vocab_read_merges(r, lines, has_ids)))
         return false;
-    return (!has_ids || heft_vocab_check_end(r, lines)) && build_pairs(r, lines) &&
+    return (!has_ids || heft_vocab_check_end(r, lines)) && heft_vocab_validate_listed(r) &&
            judge_merges(r, has_ids);
 }
 

@@ -49,28 +49,12 @@ static bool each_merge(struct heft_vocab_document *d, struct heft_buf *line, boo
     return d->r->err->code == HEFT_OK;
 }
 
-/* Builds the tables; a duplicate merge gets the offset of its second occurrence. */
-static bool build_pairs(struct heft_vocab_document *d, struct heft_buf *line)
-{
-    struct heft_error spare = {0};
-    struct heft_json json;
-
-    if (heft_vocab_validate(d->r))
-        return true;
-    if (d->r->err->code != HEFT_MALFORMED)
-        return false;
-    begin_merges(d, &json, &spare);
-    for (uint32_t rank = 0; rank <= d->r->v->n_merges && next_merge(d, &json, line); rank++)
-        d->r->err->offset = json.where;
-    return false;
-}
-
 static bool read_merges(struct heft_vocab_document *d)
 {
     struct heft_buf line = {0};
     size_t n = 0;
     const bool ok = each_merge(d, &line, true, &n) && heft_vocab_reserve(d->r, n) &&
-                    each_merge(d, &line, false, &n) && build_pairs(d, &line);
+                    each_merge(d, &line, false, &n) && heft_vocab_validate_listed(d->r);
 
     heft_buf_release(&line);
     return ok;

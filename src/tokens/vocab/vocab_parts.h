@@ -69,9 +69,11 @@ HEFT_CHECKED bool heft_vocab_place_bytes(struct heft_vocab_reading *r);
 /* Adds the merge "A B" at offset `where`. Its tokens are placed, and merges have room. */
 HEFT_CHECKED bool heft_vocab_merge(struct heft_vocab_reading *r, struct heft_str line,
                                    uint64_t where, bool has_ids);
-/* Builds the tables of pairs, after the last lookup of a word. For a duplicate merge, v->n_merges
- * is the number of merges before it. */
+/* Builds the tables of pairs, after the last lookup of a word. HEFT_MALFORMED for a duplicate merge. */
 HEFT_CHECKED bool heft_vocab_validate(struct heft_vocab_reading *r);
+/* vocab_repeats.c: the same for merges whose ids are listed: of a pair that occurs several times only the
+ * last merge is kept. */
+HEFT_CHECKED bool heft_vocab_validate_listed(struct heft_vocab_reading *r);
 /* Returns the id of the token that a merge makes, or HEFT_MAP_NONE. */
 uint32_t heft_vocab_result(const struct heft_vocab_reading *r, struct heft_str token);
 HEFT_CHECKED bool heft_vocab_reserve(struct heft_vocab_reading *r, size_t merges);
@@ -80,8 +82,6 @@ HEFT_CHECKED bool heft_vocab_read_merges(struct heft_vocab_reading *r, struct he
                                          bool has_ids);
 /* Checks, as far as the ids allow, that the list is not truncated. */
 HEFT_CHECKED bool heft_vocab_check_end(struct heft_vocab_reading *r, struct heft_str text);
-/* Returns the offset of the merge of that rank in the list. */
-uint64_t heft_vocab_merge_at(struct heft_str text, size_t rank);
 /* Takes the next line without its newline; the last line may lack one. */
 bool heft_vocab_line(struct heft_str *text, struct heft_str *line);
 

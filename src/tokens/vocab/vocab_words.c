@@ -234,17 +234,6 @@ static size_t count_lines(struct heft_str text)
     return n;
 }
 
-uint64_t heft_vocab_merge_at(struct heft_str text, size_t rank)
-{
-    const char *begin = text.p;
-    struct heft_str line;
-
-    for (; merge_line(begin, &text, &line); rank--)
-        if (rank == 0)
-            return (uint64_t)(line.p - begin);
-    return HEFT_NO_OFFSET;
-}
-
 /* A merge "A B": bytes of both words, and their tokens. */
 struct parts {
     uint8_t bytes[2 * HEFT_LONGEST + HEFT_VOCAB_PAD];

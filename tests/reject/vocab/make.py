@@ -76,9 +76,8 @@ def id_samples():
     ids("ids-2-to-20", '"ab":1048576', "limit", 5, "below 2^20")
     ids("ids-huge", '"ab":99999999999999999999', at=5, text="not a non-negative integer")
     ids("ids-no-result", '"ac":256', at=None, text="result of a merge has no id")
-    for name, lines, at in [("usual", "#version: 0.2\na b\na b\n", 18), ("other", "\na b\r\n\na b\n", 7)]:
-        ids(f"ids-merge-twice-{name}", '"ab":256', at=None, text="merge 2 repeats merge 1", lines=lines)
-        ROWS[-1] = (*ROWS[-1][:2], hex(at), ROWS[-1][3])
+    for name, lines in [("usual", "#version: 0.2\na b\na b\n"), ("other", "\na b\r\n\na b\n")]:
+        ids(f"ids-merge-twice-{name}", '"ab":256', "ok", "-", lines=lines)
     ids("ids-merges-cut", '"ab":256,"abc":257', at=None,
         text="the list ends after 1 merges, but id 257 is two tokens joined: the list is truncated, or the id is no merge's")
     ROWS[-1] = (*ROWS[-1][:2], "0x4", ROWS[-1][3])
@@ -200,10 +199,9 @@ def json_samples():
     for name, value, text in [("merge-word", ["a"], "expected a merge: two words"), ("merge-one", [["a"]], "expected a string or a pair"),
                               ("merge-three", [["a", "b", "c"]], "expected a string or a pair"),
                               ("merge-number", [3], "expected a string or a pair"),
-                              ("merge-result", ["a c"], "result of a merge has no id"), ("merge-twice", ["a b", "a b"], "repeats merge")]:
+                              ("merge-result", ["a c"], "result of a merge has no id")]:
         tokenizer(f"json-{name}", put("model.merges", value), "malformed", text)
-    whole = (HERE / "json-merge-twice.json").read_bytes()
-    ROWS[-1] = (*ROWS[-1][:2], hex(whole.index(b'"a b"]')), "merge 2 repeats merge 1")
+    tokenizer("json-merge-twice", put("model.merges", ["a b", "a b"]), "ok")
     tokenizer("json-merges", put("model.merges", 7), text="model.merges 7")
     for name, tokens, code, text in [
             ("end", [{"id": 259, "content": "<|endoftext|>", "special": True}], "malformed", "another id in added_tokens"),
