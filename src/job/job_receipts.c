@@ -15,8 +15,9 @@
 
 static const char MAGIC[12] = {'h', 'e', 'f', 't', ' ', 'p', 'a', 'r', 't', ' ', '1', '\n'};
 
-#define HEAD  (sizeof MAGIC + HEFT_JOB_ID_DIGITS)
-#define TRIES 100
+#define HEAD         (sizeof MAGIC + HEFT_JOB_ID_DIGITS)
+#define TRIES        100
+#define MOST_RECEIPT ((uint64_t)256 << 20) /* bytes; that of a part of 32 TB is as large */
 
 const char *heft_job_base(const struct heft_job *job)
 {
@@ -143,7 +144,11 @@ bool heft_job_receipt_load(struct heft_job *job, uint64_t part, bool *found, str
         return path && (heft_os_is_missing(errno) || fails(err, "cannot be examined", path));
     if (!heft_source_open_file(&source, path, err))
         return false;
-    ok = heft_source_fetch(&source, 0, source.size, &job->mem, &all, err) &&
+    ok = (source.size <= MOST_RECEIPT ||
+          heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                    "a receipt of %" PRIu64 " bytes, at most %" PRIu64 "; run the part again",
+                    source.size, MOST_RECEIPT)) &&
+         heft_source_fetch(&source, 0, source.size, &job->mem, &all, err) &&
          check_receipt(job, all, err);
     heft_source_close(&source);
     if (!ok)

@@ -280,7 +280,7 @@ static void expect_refused(const struct test *t, enum heft_code code)
     assert_false(heft_scratch_has(t->folder, "o.pth"));
 }
 
-/* Every cut and every changed byte of a receipt is refused; the part is run again then. */
+/* Every cut and every changed byte of a receipt is refused, and one of 256 GB; the part is run again then. */
 static void damaged_receipts(void **state)
 {
     struct test t;
@@ -293,6 +293,8 @@ static void damaged_receipts(void **state)
     run_all(&t);
     path = temp_of(&t, "part", 2);
     bytes = read_path(path, &n);
+    assert_int_equal(truncate(path, (off_t)1 << 38), 0); /* it is not read */
+    expect_refused(&t, HEFT_LIMIT);
     for (size_t i = 0; i < n; i++) {
         write_path(path, bytes, i);
         expect_refused(&t, HEFT_MALFORMED);
