@@ -77,7 +77,10 @@ extern const struct heft_os heft_os_posix;
  * a failing disk must not look like an absent file. */
 bool heft_os_is_missing(int number);
 unsigned heft_os_cores(void);
-unsigned long heft_os_process(void); /* process ID: unique among living processes */
+/* Process ID, and above it 31 bits for the name of the host: machines that share a directory must not
+ * take each other's processes for dead ones. */
+uint64_t heft_os_process(void);
+/* Whether such a process may exist: true for those of other hosts. */
 bool heft_os_is_alive(uint64_t process);
 size_t heft_os_page(void);
 /* Directory of the program or library that this code is part of, with links resolved and a slash at

@@ -21,6 +21,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <link.h>
@@ -553,14 +554,31 @@ void heft_pages_large(void *p, size_t n)
 #endif
 }
 
-unsigned long heft_os_process(void)
+/* FNV-1a of the host's name, 31 bits; 0 if it has none. */
+static uint64_t host_mark(void)
 {
-    return (unsigned long)getpid();
+    struct utsname names;
+    uint32_t mark = 2166136261u;
+
+    if (uname(&names) != 0 || !*names.nodename)
+        return 0;
+    for (const char *at = names.nodename; *at; at++)
+        mark = (mark ^ (uint8_t)*at) * 16777619u;
+    return mark & INT32_MAX;
+}
+
+uint64_t heft_os_process(void)
+{
+    return host_mark() << 32 | (uint64_t)getpid();
 }
 
 bool heft_os_is_alive(uint64_t process)
 {
-    return process == 0 || process > INT_MAX || kill((pid_t)process, 0) == 0 || errno != ESRCH;
+    const uint64_t host = process >> 32, number = process & UINT32_MAX;
+
+    if (host != 0 && host != host_mark())
+        return true;
+    return number == 0 || number > INT_MAX || kill((pid_t)number, 0) == 0 || errno != ESRCH;
 }
 
 #ifdef __linux__

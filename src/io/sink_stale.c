@@ -1,6 +1,6 @@
 /* sink_stale.c: deletes temporary files that killed runs have left in a directory.
  *
- *     .NAME.heft-PID-N       deleted if no process PID exists
+ *     .NAME.heft-PID-N       deleted if no process PID exists; PID has the host in its upper bits
  *     .NAME.heft-journal     unlocked: --resume can continue; nothing in its directory is deleted */
 #include <errno.h>
 
