@@ -86,18 +86,39 @@ static bool add_parts(struct heft_encoder *e, const uint8_t *text, struct run *r
     return add_piece(e, text, run, begin, to, out, err);
 }
 
+/* Whether a pre-token is encoded in parts: if it ends with a wide character, or is very long. */
+static bool has_parts(const uint8_t *word, uint32_t length)
+{
+    return length > REFINED && (word[length - 1] >= 0x80 || length > HEFT_LONG_WHOLE);
+}
+
 /* A pre-token that is a token as a whole must not be split. */
 static bool may_split(const struct heft_encoder *e, const uint8_t *word, uint32_t length)
 {
-    return length > REFINED && !heft_words_is_whole(&e->words, word, length);
+    return has_parts(word, length) && !heft_words_is_whole(&e->words, word, length);
+}
+
+/* Whether none of n pre-tokens is dropped or encoded in parts. */
+static bool are_plain(const uint8_t *text, const uint32_t *starts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((starts[i] | starts[i + 1]) & HEFT_PRETOKEN_DROPPED ||
+            has_parts(text + starts[i], starts[i + 1] - starts[i]))
+            return false;
+    return true;
 }
 
 /* Encodes the pre-tokens between e->starts[0], e->starts[1] … e->starts[n]. */
 static bool encode_found(struct heft_encoder *e, const uint8_t *text, size_t n, uint8_t **out,
                          struct heft_error *err)
 {
-    struct run run = {.n = 0};
+    struct run run;
 
+    if (are_plain(text, e->starts, n)) {
+        *out = heft_words_encode(&e->words, text, e->starts, n, *out, err);
+        return *out != NULL;
+    }
+    run.n = 0;
     for (size_t i = 0; i < n; i++) {
         const uint32_t from = e->starts[i] & ~HEFT_PRETOKEN_DROPPED;
         const uint32_t to = e->starts[i + 1] & ~HEFT_PRETOKEN_DROPPED;
