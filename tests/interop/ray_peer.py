@@ -1,4 +1,4 @@
-"""Ray and Slurm: examples/ray_tokens.py, ray_encode.py and slurm_array.sh, whose workers are killed in the middle;
+"""Ray and Slurm: examples/ray_tokens.py, ray_convert.py, ray_encode.py and slurm_array.sh, whose workers are killed in the middle;
 their results are compared with those of one process.
 
     ray_peer.py FOLDER
@@ -34,10 +34,14 @@ try:
 except FileExistsError:
     os.execv({heft!r}, [{heft!r}, *words])
 child = subprocess.Popen([{heft!r}, *words])
-target = pathlib.Path(words[words.index("-o") + 1])
-while child.poll() is None and not list(target.parent.glob("." + target.name + ".heft-*")):
+if words[0] == "run":  # the output of ray_conversion
+    folder, begun, ended = pathlib.Path("parts"), ".*.file-*", ".*.part-2"
+else:
+    target = pathlib.Path(words[words.index("-o") + 1])
+    folder, begun, ended = target.parent, "." + target.name + ".heft-*", target.name
+while child.poll() is None and not any(folder.glob(begun)):
     time.sleep(0.0005)
-(mark / ("complete" if target.exists() else "in the middle")).touch()
+(mark / ("complete" if any(folder.glob(ended)) else "in the middle")).touch()
 if "worker" in sys.argv[0]:
     os.kill(os.getppid(), signal.SIGKILL)
 else:
@@ -89,6 +93,30 @@ def ray_refuses(folder):
                "--", "bad.jsonl", "--jsonl", "text", "--eot", "id"])
     report(ran.returncode != 0 and "bad.jsonl: offset 0x17: line 2" in ran.stderr, "a bad record is named", ran.stderr)
     report(not (folder / "r" / "x.bin").exists(), "no output of a run that failed")
+
+
+def write_tensors(path):
+    """A safetensors file of 24 MB, without its library."""
+    names = [f"layer.{number:02}.weight" for number in range(12)]
+    rows = {name: {"dtype": "F32", "shape": [512, 1024], "data_offsets": [at << 21, (at + 1) << 21]}
+            for at, name in enumerate(names)}
+    header = json.dumps(rows).encode()
+    path.write_bytes(len(header).to_bytes(8, "little") + header + os.urandom(len(names) << 21))
+
+
+def ray_conversion(folder):
+    """A conversion in parts: heft is killed in one of them."""
+    write_tensors(folder / "in.safetensors")
+    heft("convert", "in.safetensors", "-o", "whole/", "--max-shard-size", "7MB", "-q")
+    killer = killing(folder, "heft-run")
+    words = ["--", "in.safetensors", "--max-shard-size", "7MB"]
+    ran = run([sys.executable, EXAMPLES / "ray_convert.py", "--heft", killer, *CLUSTER, "--parts", 3, "-o", "parts/", *words])
+    report(ran.returncode == 0, "ray_convert.py, heft killed", ran.stderr)
+    killed(killer)
+    names = sorted(os.listdir(folder / "whole"))
+    report(sorted(os.listdir(folder / "parts")) == names, "files of a conversion in parts", os.listdir(folder / "parts"))
+    for name in names:
+        equal(folder / "parts" / name, folder / "whole" / name, f"{name} by Ray's tasks")
 
 
 def write_tables(folder):
@@ -177,6 +205,7 @@ def main(folder):
     (folder / "r").mkdir()
     ray_tasks(folder, corpus)
     ray_refuses(folder)
+    ray_conversion(folder)
     if package:
         tables = write_tables(folder / "tables")
         ray_stream(folder, tables)
