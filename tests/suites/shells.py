@@ -15,12 +15,12 @@ ONLY_PLAIN = True
 
 PATIENCE = 60  # seconds for one answer on a busy machine
 FILES = ("weights.pth", "web page.html", "other.npz")
-VERBS = ("info ls tree explain get verify stats digest scan diff convert encode join decode count train help "
-         "completion").split()
+VERBS = ("info ls tree explain get verify stats digest scan diff convert plan run commit abort encode join decode count "
+         "train help completion").split()
 # Command line, whose last word is completed; the words that it must become, or None: those of `dtypes`.
 CASES = [
     ("heft con", {"convert"}),
-    ("heft co", {"convert", "count", "completion"}),
+    ("heft co", {"commit", "convert", "count", "completion"}),
     ("heft we", {"weights.pth", "web page.html"}),
     ("heft ls we", {"weights.pth", "web page.html"}),
     ("heft ls --s", {"--sort", "--step"}),
