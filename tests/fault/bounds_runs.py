@@ -17,7 +17,8 @@ WHOLE = 60 << 20  # bytes of a file
 SOME = 6 << 20  # with --some
 # Sizes at which files of small parts come near several limits at once: larger ones exceed one of them early.
 MIDDLE = (13 << 20, 17 << 20)
-MIDDLE_VERBS = ("ls", "info --json", "explain --trace", "convert", "convert --to torch", "salvage")
+MIDDLE_VERBS = ("ls", "info --json", "explain --trace", "convert", "convert --to torch", "convert --to tf",
+                "salvage")
 # The writer of the files is another process; it is told by its environment.
 SIZE = int(os.environ.get("HEFT_BOUNDS_SIZE", WHOLE))
 
