@@ -70,10 +70,6 @@ HEFT_CHECKED bool heft_exec_check_share(const struct heft_plan *plan,
                                         const struct heft_exec_options *options,
                                         const struct heft_exec_share *share,
                                         struct heft_cur receipt, struct heft_error *err);
-/* Checks that all temporary files of options->plan are there. */
-HEFT_CHECKED bool heft_exec_check_outputs(const struct heft_plan *plan,
-                                          const struct heft_exec_options *options,
-                                          struct heft_error *err);
 /* Gives the receipt of a share; `receipt` is valid until the next call. */
 typedef bool heft_exec_load_fn(void *ctx, const struct heft_exec_share *share,
                                struct heft_cur *receipt, struct heft_error *err);

@@ -271,19 +271,6 @@ bool heft_exec_check_share(const struct heft_plan *plan, const struct heft_exec_
     return ok;
 }
 
-bool heft_exec_check_outputs(const struct heft_plan *plan, const struct heft_exec_options *options,
-                             struct heft_error *err)
-{
-    struct heft_exec_options begun = *options;
-    struct heft_exec x;
-    bool ok;
-
-    begun.is_begun = true;
-    ok = heft_exec_init(&x, plan, plan->model, &begun, err) && heft_exec_open_outputs(&x, err);
-    heft_exec_release(&x);
-    return ok;
-}
-
 static bool load_receipts(struct heft_exec *x, const struct heft_exec_receipts *receipts,
                           struct heft_error *err)
 {

@@ -217,18 +217,54 @@ static bool require_open(const struct heft_job *job, struct heft_error *err)
             heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "the job is not open; read and open it"));
 }
 
+/* Current name of file i of the output. */
+static const char *temp_at(struct heft_job *job, size_t i, struct heft_error *err)
+{
+    const struct heft_plan *const plan = &job->conversion->plan;
+    const char *const path = plan->files[i].path;
+    const char *folder;
+
+    if (!plan->whole)
+        return heft_sink_shared_name(&job->mem, path, job->id, "file", i, err);
+    folder = heft_sink_shared_name(&job->mem, plan->whole, job->id, "folder", 0, err);
+    return folder ? heft_arena_printf(&job->mem, err, "%s%s", folder, path + strlen(plan->whole))
+                  : NULL;
+}
+
+/* *all: whether each temporary file is there, with its size. False if that cannot be found out. */
+static bool has_outputs(struct heft_job *job, bool *all, struct heft_error *err)
+{
+    const struct heft_plan *const plan = &job->conversion->plan;
+
+    *all = true;
+    for (size_t i = 0; *all && i < plan->n_files; i++) {
+        const char *const temp = temp_at(job, i, err);
+        struct heft_os_stat st;
+
+        if (!temp)
+            return false;
+        if (heft_os->stat_link(temp, &st) == 0) {
+            *all = st.is_file && st.size == plan->files[i].size;
+        } else if (heft_os_is_missing(errno)) {
+            *all = false;
+        } else {
+            heft_fail_errno(err, "cannot be examined");
+            return heft_error_file(err, temp);
+        }
+    }
+    return true;
+}
+
 /* Temporary files that are missing although there are receipts have been deleted: the receipts are void.
  * They are deleted before a file is created. */
 static bool void_receipts(struct heft_job *job, struct heft_error *err)
 {
-    const struct heft_conversion *const c = job->conversion;
-    struct heft_error ignored = {0};
     size_t n = 0;
-    bool has;
+    bool has, all;
 
     return heft_job_has_receipts(job, &has, err) &&
-           (!has || heft_exec_check_outputs(&c->plan, &c->exec, &ignored) ||
-            heft_job_receipts_delete(job, &n, err));
+           (!has ||
+            (has_outputs(job, &all, err) && (all || heft_job_receipts_delete(job, &n, err))));
 }
 
 /* *done: whether the part has a sound receipt. */
