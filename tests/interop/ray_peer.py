@@ -142,12 +142,14 @@ def mark_of(folder):
 
 def ray_stream(folder, tables):
     mark = mark_of(folder)
-    ran = run([sys.executable, EXAMPLES / "ray_encode.py", *CLUSTER, *tables, "rows.bin"])
+    ran = run([sys.executable, EXAMPLES / "ray_encode.py", *CLUSTER, "--megatron", *tables, "rows.bin"])
     report(ran.returncode == 0, "ray_encode.py to .bin", ran.stderr)
     was_killed(mark)
     # The package has tiktoken's version of Unicode, the command that of the original.
-    heft("encode", "rows.jsonl", "--jsonl", "text", "--eot", "id", "--unicode", "16.0", "-o", folder / "whole.bin", "-q")
-    equal(folder / "rows.bin", folder / "whole.bin", "bin by Ray Data")
+    heft("encode", "rows.jsonl", "--jsonl", "text", "--eot", "id", "--unicode", "16.0", "--format", "megatron",
+         "-o", folder / "whole.bin", "-q")
+    for ending in ("bin", "idx"):
+        equal(folder / f"rows.{ending}", folder / f"whole.{ending}", f"{ending} of Megatron by Ray Data")
 
 
 def ray_rows(folder, tables):
