@@ -102,7 +102,8 @@ static bool check_folder(const char *temp, struct heft_error *err)
         heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                   "this temporary directory is missing; run all parts again");
     else if (!st.is_dir)
-        heft_fail(err, HEFT_UNSAFE, HEFT_NO_OFFSET, "this temporary directory is not one");
+        heft_fail(err, HEFT_UNSAFE, HEFT_NO_OFFSET,
+                  "something else has the name of the plan's temporary directory; delete it");
     else
         return true;
     return heft_error_file(err, temp);

@@ -66,8 +66,8 @@ HEFT_CHECKED bool heft_token_out_flush(struct heft_token_out *out, struct heft_e
 
 /* ---- token_rejects.c --------------------------------------------------------------------- */
 
-/* Whether the list can be created, by a temporary file that is deleted again: before any work is
- * done. */
+/* Creates a temporary file beside the list of rejects and deletes it: fails before any work is done
+ * if the list cannot be created. */
 HEFT_CHECKED bool heft_token_out_check_rejects(const struct heft_token_out *out,
                                                struct heft_error *err);
 /* Adds the list to the sink, as its last file. */
