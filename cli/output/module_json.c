@@ -21,12 +21,12 @@ static void put_figures(struct out *out, const struct heft_module *m)
     json_member_u64(out, "bytes", m->bytes);
 }
 
-static void put_dtypes(struct out *out, uint64_t dtypes)
+static void put_dtypes(struct out *out, const uint64_t *dtypes)
 {
     json_key(out, "dtypes");
     json_open(out, '[');
     for (int i = 0; i < HEFT_DTYPE_COUNT; i++)
-        if (dtypes >> i & 1) {
+        if (dtypes[i / 64] >> i % 64 & 1) {
             const char *const name = heft_dtype_name((enum heft_dtype)i);
             json_text(out, name, strlen(name));
         }

@@ -209,14 +209,14 @@ static size_t size_width(uint64_t bytes)
 }
 
 /* Prints the dtypes of a node, at most MAX_DTYPES, or only measures them. */
-static size_t put_dtypes(struct out *out, uint64_t dtypes)
+static size_t put_dtypes(struct out *out, const uint64_t *dtypes)
 {
     size_t width = 0, n = 0;
 
     for (int i = 0; i < HEFT_DTYPE_COUNT; i++) {
         const char *const name = n == MAX_DTYPES ? "…" : heft_dtype_name((enum heft_dtype)i);
 
-        if (!(dtypes >> i & 1))
+        if (!(dtypes[i / 64] >> i % 64 & 1))
             continue;
         width += put_literal(out, n ? " " : "", n > 0);
         width += put_literal(out, name, n == MAX_DTYPES ? 1 : strlen(name));

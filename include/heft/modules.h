@@ -43,8 +43,8 @@ struct heft_module {
     /* Tensors, elements and bytes below the node. A tensor that is tied, another name of the same view of
      * a storage, counts as a tensor, but its elements and bytes count at its first name only. */
     uint64_t tensors, parameters, bytes;
-    uint64_t dtypes; /* set of 1 << enum heft_dtype */
-    size_t tensor;   /* index of heft_tensor_at; HEFT_NO_MODULE for a module */
+    uint64_t dtypes[2]; /* set: dtype d is bit d % 64 of dtypes[d / 64] */
+    size_t tensor;      /* index of heft_tensor_at; HEFT_NO_MODULE for a module */
     bool is_tied;
     size_t parent, first_child, next; /* nodes; HEFT_NO_MODULE: none */
 };

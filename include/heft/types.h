@@ -162,14 +162,44 @@ enum heft_dtype {
        file. It cannot be cast or sliced. */
     HEFT_STRING,
     HEFT_VARIANT,
+    /* Block types of GGML, as GGUF files store them: a block is numbers with their common scales. The
+       elements of a block lie in one row, so that the innermost extent is a multiple of the block.
+       MXFP4 and NVFP4 are GGML's layouts; safetensors files keep codes and scales apart. */
+    HEFT_Q4_0,
+    HEFT_Q4_1,
+    HEFT_Q5_0,
+    HEFT_Q5_1,
+    HEFT_Q8_0,
+    HEFT_Q8_1,
+    HEFT_Q2_K,
+    HEFT_Q3_K,
+    HEFT_Q4_K,
+    HEFT_Q5_K,
+    HEFT_Q6_K,
+    HEFT_Q8_K,
+    HEFT_IQ2_XXS,
+    HEFT_IQ2_XS,
+    HEFT_IQ3_XXS,
+    HEFT_IQ1_S,
+    HEFT_IQ4_NL,
+    HEFT_IQ3_S,
+    HEFT_IQ2_S,
+    HEFT_IQ4_XS,
+    HEFT_IQ1_M,
+    HEFT_TQ1_0,
+    HEFT_TQ2_0,
+    HEFT_MXFP4,
+    HEFT_NVFP4,
+    HEFT_Q1_0,
+    HEFT_Q2_0,
     HEFT_DTYPE_COUNT
 };
 
 /* Name of a dtype: "F32". A static string; "?" for an invalid dtype. */
 HEFT_API const char *heft_dtype_name(enum heft_dtype dtype);
 /* Block of a dtype: the smallest number of elements that occupies whole bytes: one F32 in 4 bytes,
- * two F4 in 1 byte, four F6_E2M3 in 3 bytes. Both functions return 0 for dtypes of variable length
- * and for invalid dtypes. Later versions may add dtypes with blocks of 256 elements. */
+ * two F4 in 1 byte, four F6_E2M3 in 3 bytes, 256 Q4_K in 144 bytes. Both functions return 0 for dtypes of variable length
+ * and for invalid dtypes. */
 HEFT_API unsigned heft_dtype_block_elements(enum heft_dtype dtype);
 HEFT_API unsigned heft_dtype_block_bytes(enum heft_dtype dtype);
 /* Size of `elements` elements in bytes. False if `elements` is not a multiple of the block, if the

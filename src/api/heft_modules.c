@@ -103,7 +103,7 @@ bool heft_modules_at(const struct heft_modules *m, size_t node, struct heft_modu
         .tensors = n->tensors,
         .parameters = n->parameters,
         .bytes = n->bytes,
-        .dtypes = n->dtypes,
+        .dtypes = {n->dtypes[0], n->dtypes[1]},
         .tensor = n->is_tensor ? n->row : HEFT_NO_MODULE,
         .is_tied = n->is_tied,
         .parent = public_index(n->parent),

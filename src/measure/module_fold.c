@@ -7,6 +7,8 @@
  * modules are. */
 #include "measure/module_parts.h"
 
+#include <assert.h>
+
 #include "base/sort.h"
 
 enum { MOST_DIGITS = 18 }; /* of an index */
@@ -135,7 +137,8 @@ static bool measure_tensor(struct folder *f, struct heft_module_node *node, stru
     if (!find_tie(f, row, &node->is_tied, err))
         return false;
     node->tensors = 1;
-    node->dtypes = UINT64_C(1) << row->dtype;
+    static_assert(HEFT_DTYPE_COUNT <= 64 * HEFT_COUNT(node->dtypes), "a bit for each dtype");
+    node->dtypes[row->dtype / 64] = UINT64_C(1) << row->dtype % 64;
     if (node->is_tied) {
         f->tree->tied++;
         f->tree->tied_parameters = add_saturated(f->tree->tied_parameters, elements);
@@ -413,7 +416,8 @@ static void sum_children(struct heft_module_tree *tree, uint32_t parent)
 
         sum->parameters = add_saturated(sum->parameters, child->parameters);
         sum->bytes = add_saturated(sum->bytes, child->bytes);
-        sum->dtypes |= child->dtypes;
+        for (size_t i = 0; i < HEFT_COUNT(sum->dtypes); i++)
+            sum->dtypes[i] |= child->dtypes[i];
         sum->tensors += child->tensors;
     }
 }

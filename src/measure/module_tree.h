@@ -25,7 +25,7 @@ struct heft_module_node {
     uint32_t last;  /* … evenly up to that of the node `last` */
     uint32_t tensors;
     uint64_t parameters, bytes; /* of one of the equal siblings */
-    uint64_t dtypes;            /* set of bits 1 << enum heft_dtype */
+    uint64_t dtypes[2];         /* set: dtype d is bit d % 64 of dtypes[d / 64] */
     char separator;
     bool is_tensor; /* `row` itself; it has no children */
     bool is_tied;   /* a tensor that is counted at an earlier name of the same view */
