@@ -6,7 +6,8 @@
  *     shard 100                      maximum size of a shard, in bytes
  *     pattern x{suffix}.safetensors
  *     root model
- *     glob *.weight                  rules: glob, regex, rename, cast, metadata, partition, tied
+ *     glob *.weight                  rules: glob, regex, rename, cast, metadata, partition, tied,
+ *                                   unmetadata
  *     rename ^a b                    the right side begins after the first space
  *     option drop-metadata           option of the target format; a value begins after a space
  *     read names objects             option of the source format
@@ -94,10 +95,10 @@ static inline bool script_add_rule(struct script *s, const char *word, const cha
                                    const char *right)
 {
     static const char *const words[] = {"glob",     "regex",     "rename", "cast",
-                                        "metadata", "partition", "tied"};
+                                        "metadata", "partition", "tied",   "unmetadata"};
 
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        const bool is_pair = i >= HEFT_RULE_RENAME && i != HEFT_RULE_KEEP_TIED;
+        const bool is_pair = i >= HEFT_RULE_RENAME && i < HEFT_RULE_KEEP_TIED;
 
         if (strcmp(word, words[i]) != 0 || s->n_rules == SCRIPT_MOST || is_pair != !!right)
             continue;

@@ -393,15 +393,16 @@ HEFT_API bool heft_difference_at(const struct heft_checkpoint *c, size_t index,
 /* ---- converting -------------------------------------------------------------------------- */
 
 /* -g GLOB, -e REGEX, --rename RE=>TO, --cast GLOB=DTYPE, --metadata K=V, --partition GLOB=HOW,
- * --keep-tied GLOB */
+ * --keep-tied GLOB, --remove-metadata GLOB */
 enum heft_rule_kind {
     HEFT_RULE_GLOB,
     HEFT_RULE_REGEX,
     HEFT_RULE_RENAME,
     HEFT_RULE_CAST,
     HEFT_RULE_METADATA,
-    HEFT_RULE_PARTITION, /* tf: "axis:n" slices, "keep" those of the source, "whole" */
-    HEFT_RULE_KEEP_TIED  /* safetensors: the matching one of tied names is kept */
+    HEFT_RULE_PARTITION,      /* tf: "axis:n" slices, "keep" those of the source, "whole" */
+    HEFT_RULE_KEEP_TIED,      /* safetensors: the matching one of tied names is kept */
+    HEFT_RULE_REMOVE_METADATA /* leaves out the source's metadata with a key that matches */
 };
 struct heft_rule {
     size_t size; /* HEFT_INIT, in each struct of an array; never 0 (types.h) */
@@ -424,7 +425,8 @@ HEFT_API bool heft_select(const struct heft_checkpoint *c, const char *root,
 struct heft_rule_use {
     size_t size;         /* HEFT_INIT, in each struct of an array; never 0 (types.h) */
     uint64_t matches;    /* names that it matches: of all tensors, ties and blobs below root (globs
-                         and regexes), or of the selected ones (other rules); 0 for metadata */
+                         and regexes), or of the selected ones (other rules); 0 for metadata. For
+                         the removal of metadata: keys that it matches */
     uint64_t values;     /* for globs and regexes without such a name: number of values below root
                          that they match by dotted path; they apply to conversions that keep
                          values */

@@ -160,6 +160,16 @@ static bool is_utf8(const char *text)
     return heft_utf8_check(bytes) == bytes.n;
 }
 
+bool heft_export_removes_metadata(const struct heft_rule *rules, size_t n_rules,
+                                  struct heft_str key)
+{
+    for (size_t i = 0; i < n_rules; i++)
+        if (rules[i].kind == HEFT_RULE_REMOVE_METADATA &&
+            heft_glob_match(heft_str_of(rules[i].left), key))
+            return true;
+    return false;
+}
+
 /* Collects the metadata of the source, then the user's. */
 static bool collect_metadata(struct heft_export_list *exports,
                              const struct heft_convert_options *options, struct heft_error *err)
@@ -170,6 +180,8 @@ static bool collect_metadata(struct heft_export_list *exports,
     for (size_t i = 0; i < model->n_metadata; i++)
         if ((model->metadata_is_exact ||
              !heft_metadata_is_bookkeeping(model, model->metadata[i].key)) &&
+            !heft_export_removes_metadata(options->rules, options->n_rules,
+                                          model->metadata[i].key) &&
             !heft_export_add_metadata(exports, &model->metadata[i], &is_new, err))
             return false;
     for (size_t i = 0; i < options->n_rules; i++) {

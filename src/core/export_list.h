@@ -84,6 +84,9 @@ bool heft_export_cast_applies(enum heft_dtype from, enum heft_dtype to, const ch
 HEFT_CHECKED bool heft_export_choose_dtype(struct heft_export_item *item, struct heft_str name,
                                            const struct heft_convert_options *options,
                                            struct heft_error *err);
+/* Whether a rule leaves out the source's metadata of that key. */
+bool heft_export_removes_metadata(const struct heft_rule *rules, size_t n_rules,
+                                  struct heft_str key);
 /* Adds an entry to the metadata. If the key exists, keeps the old entry and sets *is_new to
  * false. */
 HEFT_CHECKED bool heft_export_add_metadata(struct heft_export_list *exports,

@@ -304,8 +304,19 @@ static bool count_name(struct counting *c, struct heft_str name, const char *roo
            count_changes(c, rest, dtype);
 }
 
+/* Counts the keys of metadata that rules remove. */
+static void count_metadata(struct counting *c, const struct heft_model *model)
+{
+    for (size_t i = 0; i < c->n; i++)
+        for (size_t k = 0; c->rules[i].kind == HEFT_RULE_REMOVE_METADATA && k < model->n_metadata;
+             k++)
+            c->uses[i].matches +=
+                heft_glob_match(heft_str_of(c->rules[i].left), model->metadata[k].key);
+}
+
 static bool count_all(struct counting *c, const struct heft_model *model, const char *root)
 {
+    count_metadata(c, model);
     for (size_t i = 0; i < model->n_rows; i++)
         if (!count_name(c, model->rows[i].name, root, (enum heft_dtype)model->rows[i].dtype))
             return false;

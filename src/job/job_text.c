@@ -45,10 +45,15 @@ const struct heft_job_field heft_job_fields[] = {
 };
 
 const char *const heft_job_rules[] = {
-    [HEFT_RULE_GLOB] = "glob",           [HEFT_RULE_REGEX] = "regex",
-    [HEFT_RULE_RENAME] = "rename",       [HEFT_RULE_CAST] = "cast",
-    [HEFT_RULE_METADATA] = "metadata",   [HEFT_RULE_PARTITION] = "partition",
-    [HEFT_RULE_KEEP_TIED] = "keep-tied", [HEFT_RULE_KEEP_TIED + 1] = NULL,
+    [HEFT_RULE_GLOB] = "glob",
+    [HEFT_RULE_REGEX] = "regex",
+    [HEFT_RULE_RENAME] = "rename",
+    [HEFT_RULE_CAST] = "cast",
+    [HEFT_RULE_METADATA] = "metadata",
+    [HEFT_RULE_PARTITION] = "partition",
+    [HEFT_RULE_KEEP_TIED] = "keep-tied",
+    [HEFT_RULE_REMOVE_METADATA] = "remove-metadata",
+    [HEFT_RULE_REMOVE_METADATA + 1] = NULL,
 };
 
 void heft_job_put_word(struct heft_buf *out, const char *text)
