@@ -20,8 +20,8 @@ enum heft_kind {
     HEFT_KIND_FLOAT,
     HEFT_KIND_COMPLEX,
     HEFT_KIND_PACKED, /* an element is a byte or two with several numbers in it: only copied */
-    HEFT_KIND_SCALED, /* a block is numbers with their common scales (ggml's Q4_0 and the like): only
-                         copied. Blocks never cross a row: the innermost extent is a multiple of
+    HEFT_KIND_SCALED, /* a block is numbers with their common scales (ggml's Q4_0 and the like):
+                         core/blocks.h. Blocks never cross a row: the innermost extent is a multiple of
                          block_elements. The blocks of other dtypes run across rows */
     HEFT_KIND_VARYING /* strings: each element has a length of its own */
 };

@@ -18,15 +18,12 @@
 
 #include <assert.h>
 
+#include "core/blocks.h"
 #include "core/small_floats.h"
 
-enum { BLOCK = 1024 }; /* elements: the buffer between two loops has 8 KiB */
-enum { STEP = 64 };    /* elements of an inner loop */
-
-/* Converts n ≤ BLOCK elements. Returns two counters: finite values that overflowed in the lower
- * 16 bits, infinities that the target cannot represent in the upper 16. */
-enum { INFINITE = 1 << 16 };
-typedef uint32_t cast_loop(const uint8_t *restrict src, uint8_t *restrict dst, size_t n);
+enum { BLOCK = HEFT_CAST_STEP }; /* the buffer between two loops has 8 KiB */
+enum { INFINITE = HEFT_CAST_INFINITE };
+enum { STEP = 64 }; /* elements of an inner loop */
 
 /* ---- bit patterns ------------------------------------------------------------------------ */
 
@@ -254,8 +251,8 @@ LOOP(f32_to_e5m2fnuz, uint32_t, uint8_t, e5m2fnuz_of_f32(x, &over))
 /* ---- choosing a conversion: widths and routes -------------------------------------------- */
 
 struct lane {
-    cast_loop *to_f32, *to_f64, *from_f32; /* from_f32: for dtypes that F32 is narrowed to */
-    cast_loop *to_int, *from_int;          /* from_int: for integers narrower than 64 bits */
+    heft_cast_loop *to_f32, *to_f64, *from_f32; /* from_f32: for dtypes that F32 is narrowed to */
+    heft_cast_loop *to_int, *from_int;          /* from_int: for integers narrower than 64 bits */
 };
 
 static const struct lane lanes[HEFT_DTYPE_COUNT] = {
@@ -304,7 +301,7 @@ static const struct lane lanes[HEFT_DTYPE_COUNT] = {
 /* Route of a cast: up to two loops; none if the bytes stay as they are. `parts`: numbers an
  * element is made of, 2 for complex dtypes, each of which is cast. */
 struct route {
-    cast_loop *first, *second;
+    heft_cast_loop *first, *second;
     size_t parts;
 };
 
@@ -337,26 +334,36 @@ static bool is_complex(enum heft_dtype dtype)
     return heft_dtype_info(dtype)->kind == HEFT_KIND_COMPLEX;
 }
 
+/* Loops of a dtype, those of blocks included. */
+static struct lane lane_of(enum heft_dtype dtype)
+{
+    struct lane lane = lanes[dtype];
+
+    if (!lane.to_f32)
+        lane.to_f32 = heft_blocks_to_f32(dtype);
+    return lane;
+}
+
 static bool find_route(enum heft_dtype from, enum heft_dtype to, struct route *out)
 {
-    const struct lane *const a = &lanes[from], *const b = &lanes[to];
+    const struct lane a = lane_of(from), b = lane_of(to);
 
     *out = (struct route){NULL, NULL, 1};
     if (from == to)
         return true;
     if (is_integer(to)) {
-        out->first = a->to_int;
-        out->second = b->from_int;
-        return a->to_int && represents_all(to, from);
+        out->first = a.to_int;
+        out->second = b.from_int;
+        return a.to_int && represents_all(to, from);
     }
-    if (to == HEFT_F32 || b->from_f32) {
-        out->first = a->to_f32;
-        out->second = b->from_f32;
-        return a->to_f32 || from == HEFT_F32;
+    if (to == HEFT_F32 || b.from_f32) {
+        out->first = a.to_f32;
+        out->second = b.from_f32;
+        return a.to_f32 || from == HEFT_F32;
     }
     if (to == HEFT_F64) {
-        out->first = a->to_f64 ? a->to_f64 : a->to_f32;
-        out->second = a->to_f64 ? NULL : f32_to_f64;
+        out->first = a.to_f64 ? a.to_f64 : a.to_f32;
+        out->second = a.to_f64 ? NULL : f32_to_f64;
         return out->first != NULL;
     }
     return false;

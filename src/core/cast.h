@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/dtype.h"
 
-/* Whether the cast is supported: any real dtype to a float; integer or bool to an integer that
- * represents all its values; complex to complex. */
+/* Whether the cast is supported: any real dtype, and any block type that has values, to a
+ * float; integer or bool to an integer that represents all its values; complex to complex. */
 bool heft_cast_known(enum heft_dtype from, enum heft_dtype to);
 /* HEFT_USAGE if the cast is not supported, or a number is no dtype. */
 HEFT_CHECKED bool heft_cast_check(enum heft_dtype from, enum heft_dtype to, struct heft_error *err);

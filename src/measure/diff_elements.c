@@ -221,8 +221,8 @@ static void mark_bytes(struct step *s, struct range r, const uint8_t *p, const u
         s->marks[i] = memcmp(p + i * each, q + i * each, each) != 0;
 }
 
-/* Marks elements of different bits. Elements that share bytes (F4, F6) are compared widened: each
- * of their codes has bits of its own. */
+/* Marks elements of different bits. Elements that share bytes (F4, F6, blocks) are compared
+ * widened: each code of F4 and F6 has bits of its own, and an element of a block has no others. */
 static void mark_bits(struct step *s, struct range r, const struct input *in)
 {
     if (heft_dtype_is_plain(in->a))
@@ -307,12 +307,12 @@ static void reduce_singly(struct step *s, struct range r, const struct input *in
 /* ---- groups of finite real numbers ------------------------------------------------------- */
 
 /* Whether real numbers are widened to different bits exactly if their own bits differ. Not for BOOL,
- * and not for integers in the low bits of a byte. */
+ * integers in the low bits of a byte, and block types, where several codes have one value. */
 static bool keeps_bits(enum heft_dtype dtype)
 {
     const struct heft_dtype_info *const info = heft_dtype_info(dtype);
 
-    return info->kind != HEFT_KIND_BOOL && info->value_bits == 0;
+    return info->kind != HEFT_KIND_BOOL && info->kind != HEFT_KIND_SCALED && info->value_bits == 0;
 }
 
 /* NaN and infinities have all bits of the exponent set: adding its lowest bit carries to the sign. */

@@ -354,9 +354,7 @@ static void reduce_block(const struct heft_stats_kernel *kernel, enum heft_dtype
 
 bool heft_stats_is_numeric(enum heft_dtype dtype)
 {
-    const uint8_t kind = heft_dtype_info(dtype)->kind;
-
-    return kind != HEFT_KIND_PACKED && kind != HEFT_KIND_SCALED && kind != HEFT_KIND_VARYING;
+    return heft_dtype_info(dtype)->kind == HEFT_KIND_COMPLEX || heft_cast_known(dtype, HEFT_F64);
 }
 
 void heft_stats_reduce(const struct heft_stats_kernel *kernel, enum heft_dtype dtype,

@@ -48,7 +48,7 @@ struct heft_stats_scratch {
     enum heft_dtype table_of;
 };
 
-/* Whether the elements are numbers: false for strings, packed numbers, and blocks with scales. */
+/* Whether the elements are numbers: false for strings, packed numbers, and Q8_1. */
 bool heft_stats_is_numeric(enum heft_dtype dtype);
 /* Adds n bytes of a numeric dtype that follow `range`: little-endian elements, whole blocks of the
  * dtype, aligned to 8 bytes. Only the last call of a range may have a number of elements that is

@@ -179,7 +179,9 @@ static void random_bytes_of_every_dtype(void **state)
             continue;
         for (size_t round = 0; round < 40; round++) {
             const size_t unit = heft_dtype_info(dtype)->block_bytes;
-            const size_t n = round == 39 ? MOST / unit * unit : any(20000) * unit;
+            const size_t most = MOST / unit; /* blocks */
+            const size_t n =
+                (round == 39 ? most : any((uint32_t)heft_min_size(20000, most))) * unit;
 
             for (size_t i = 0; i < n; i++)
                 data[i] = (uint8_t)any(256);

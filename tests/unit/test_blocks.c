@@ -1,0 +1,212 @@
+/* test_blocks.c: values of GGML's block types, compared with gguf-py 0.19.0 (Q8_K, Q1_0 and Q2_0 with ggml
+ * 0.25.3) on one block each: byte k is 37 k + 11, the scales are 0.0625, and -0.4375 where a type has a
+ * second one. The interop suite `blocks` compares random blocks. */
+#include "core/blocks.h"
+#include "file_order.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/endian.h"
+#include "base/sha256.h"
+#include "core/cast.h"
+
+enum { MOST = 256, MOST_BYTES = 292 }; /* of a block */
+
+struct vector {
+    enum heft_dtype dtype;
+    int scales[2];         /* offsets of F16 scales; -1: none */
+    uint32_t first[4];     /* bits of the first values */
+    const char sha256[65]; /* of all, as little-endian F32 */
+};
+
+static const struct vector vectors[] = {
+    {HEFT_Q4_0,
+     {0, -1},
+     {0xbe400000, 0x3e000000, 0x3ee00000, 0xbe800000},
+     "3d11b025a12ae353c0c95715547b5dab6a2892cea36c7a85a27fb0e833b7e7bd"},
+    {HEFT_Q4_1,
+     {0, 2},
+     {0x3f000000, 0xbe400000, 0x3e000000, 0x3ee00000},
+     "1e1d77e035fb66a82132ee839e8f91338fd7a0af02f9b3d047c103e8f68e5e9c"},
+    {HEFT_Q5_0,
+     {0, -1},
+     {0x3f100000, 0xbe000000, 0x3e400000, 0xbf000000},
+     "60e356cfcbcb31525f8a281dac688b171185e9f2c52b95f2e4a75c4ff0f320da"},
+    {HEFT_Q5_1,
+     {0, 2},
+     {0x3f400000, 0x3f880000, 0x3fb00000, 0x3f300000},
+     "40153c30203ca2bcda2f88ee45c4e182c20abeb97c36c8954b2bc25b30974652"},
+    {HEFT_Q8_0,
+     {0, -1},
+     {0x40aa0000, 0x40f40000, 0xc0c20000, 0xc0700000},
+     "b81bd787709d805ab8fedc5f7a44b77c07742fafc712ce6b2a62b688c6dd14c5"},
+    {HEFT_Q2_K,
+     {80, 82},
+     {0x40040000, 0x00000000, 0x3f300000, 0x3fb00000},
+     "3a6256cac396fa62f4e74dc7ea98af7ddbe4e991d99caeb8878d36855e8f3fb0"},
+    {HEFT_Q3_K,
+     {108, -1},
+     {0x40a20000, 0xc0d80000, 0x3fd80000, 0xc0580000},
+     "4f7ccbb2a95cee8d310d176168ce5208a2b2bd4c408ef793d4ef1c99ed50141b"},
+    {HEFT_Q4_K,
+     {0, 2},
+     {0x422e8000, 0x41b28000, 0x42000000, 0x4226c000},
+     "81d00902177094c2aee9a07cb633e0f17d1dcd55809b0c3e7f0026f4bc07b593"},
+    {HEFT_Q5_K,
+     {0, 2},
+     {0x42954000, 0x41b28000, 0x427c0000, 0x4226c000},
+     "87f3856fad6bd498376457821ebd58f5ab7897231206a89adc01cc7fcdabe27f"},
+    {HEFT_Q6_K,
+     {208, -1},
+     {0xc2b2e000, 0x42d40000, 0x4211c000, 0xc2048000},
+     "32858e62a6851bc88ca6f8c0282f3c10c0774c3feabac43e920839414f07c04a"},
+    {HEFT_Q8_K,
+     {-1, -1},
+     {0xc0c20000, 0xc0700000, 0xbfb80000, 0x3f600000},
+     "b6c992dab59d70c3b16415017ab8369b534f141b9ceb8d321d78c193b923cc4d"},
+    {HEFT_IQ4_NL,
+     {0, -1},
+     {0xc00c0000, 0x3fc80000, 0x40e20000, 0xc0440000},
+     "f8978def0d5f2dc3deec4b9a80ac12f49ab0366e67e5bddff310b038cd378d15"},
+    {HEFT_IQ4_XS,
+     {0, -1},
+     {0x40820000, 0xbd800000, 0xc08a0000, 0x40a60000},
+     "dc6ef895ab47b05566848c97c5cce311134913d93c2f2e67aa6f44e213414f8e"},
+    {HEFT_TQ1_0,
+     {52, -1},
+     {0xbd800000, 0xbd800000, 0xbd800000, 0x00000000},
+     "5ff88c6095836558d803dc69bdd1d37a34eea0f7eb2db70c59721a5768180ac9"},
+    {HEFT_TQ2_0,
+     {64, -1},
+     {0x3e000000, 0xbd800000, 0x00000000, 0x3d800000},
+     "1df02cbe12a5a4b1186d9bbed8ba668f9a29a48ecf1831ce3ca3d5a359c27b85"},
+    {HEFT_MXFP4,
+     {-1, -1},
+     {0x00000000, 0x3e400000, 0xbd800000, 0xbec00000},
+     "3330129a1f9233ad1f74680aba9d4715737153eb96880ae1284d50fc12ad35d7"},
+    {HEFT_NVFP4,
+     {-1, -1},
+     {0xc0c00000, 0x40000000, 0xbf000000, 0xc0800000},
+     "896a724317b766f9f680e990530895ee72b8e4b40563303c643de7586f065aaa"},
+    {HEFT_Q1_0,
+     {0, -1},
+     {0x3d800000, 0xbd800000, 0x3d800000, 0xbd800000},
+     "6e3179823bd69d70a4f64f212b3d36c35908904be871eb628ebbc10daaf6d33f"},
+    {HEFT_Q2_0,
+     {0, -1},
+     {0x00000000, 0x00000000, 0x00000000, 0x00000000},
+     "c2f030ab6f80469d4055f22ef9666463d5763d93823a22f1c160c5ff0bc3ba69"},
+};
+
+static void make_block(const struct vector *v, uint8_t *b)
+{
+    static const uint16_t scales[] = {0x2C00, 0xB700};
+    static const uint8_t nvfp4[] = {0x38, 0x01, 0x7E, 0x7F};
+
+    for (unsigned k = 0; k < heft_dtype_block_bytes(v->dtype); k++)
+        b[k] = (uint8_t)(37 * k + 11);
+    for (unsigned k = 0; k < 2; k++)
+        if (v->scales[k] >= 0)
+            heft_put_le16(b + v->scales[k], scales[k]);
+    if (v->dtype == HEFT_Q8_K)
+        heft_put_le32(b, 0x3D800000);
+    if (v->dtype == HEFT_MXFP4)
+        b[0] = 0x7B;
+    if (v->dtype == HEFT_NVFP4)
+        memcpy(b, nvfp4, sizeof nvfp4);
+    if (v->dtype == HEFT_IQ1_M)
+        for (unsigned k = 0; k < 4; k++)
+            b[49 + 2 * k] = (uint8_t)((b[49 + 2 * k] & 15) | (scales[0] >> 4 * k & 15) << 4);
+}
+
+static void check_sum(const struct vector *v, const uint8_t *values, size_t n)
+{
+    uint8_t digest[HEFT_SHA256_BYTES];
+    struct heft_sha256 sha;
+
+    heft_sha256_init(&sha);
+    heft_sha256_put(&sha, values, n);
+    heft_sha256_end(&sha, digest);
+    for (unsigned i = 0; i < sizeof digest; i++) {
+        const char hex[] = {v->sha256[2 * i], v->sha256[2 * i + 1], 0};
+
+        if (digest[i] != strtoul(hex, NULL, 16))
+            fail_msg("%s: other values", heft_dtype_name(v->dtype));
+    }
+}
+
+static void blocks_have_the_values_of_gguf_py(void **state)
+{
+    uint8_t block[MOST_BYTES], values[4 * MOST];
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(vectors); i++) {
+        const struct vector *const v = &vectors[i];
+        const unsigned n = heft_dtype_block_elements(v->dtype);
+        uint64_t over = 0;
+
+        assert_true(heft_cast_known(v->dtype, HEFT_F32));
+        make_block(v, block);
+        heft_cast_elements(v->dtype, HEFT_F32, block, values, n, &over);
+        for (unsigned k = 0; k < 4; k++)
+            if (heft_le32(values + 4 * k) != v->first[k])
+                fail_msg("%s: element %u is %08x", heft_dtype_name(v->dtype), k,
+                         (unsigned)heft_le32(values + 4 * k));
+        check_sum(v, values, 4 * (size_t)n);
+        assert_int_equal(over, 0);
+    }
+}
+
+/* Other floats are what their F32 rounds to, in runs longer than the steps of the cast. */
+static void other_floats_are_rounded_from_f32(void **state)
+{
+    static const enum heft_dtype floats[] = {HEFT_BF16,    HEFT_F16,     HEFT_F64,
+                                             HEFT_F8_E4M3, HEFT_F8_E5M2, HEFT_F8_E4M3FNUZ};
+    enum { N = 11 * MOST };
+    static uint8_t src[11 * MOST_BYTES * 8], f32[4 * N], want[8 * N], got[8 * N];
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(vectors) * HEFT_COUNT(floats); i++) {
+        const struct vector *const v = &vectors[i / HEFT_COUNT(floats)];
+        const enum heft_dtype to = floats[i % HEFT_COUNT(floats)];
+        const unsigned bytes = heft_dtype_block_bytes(v->dtype);
+        uint64_t over = 0, over_want = 0;
+
+        for (unsigned k = 0; k < N / heft_dtype_block_elements(v->dtype); k++) {
+            make_block(v, src + k * bytes);
+            src[k * bytes + 7 % bytes] ^= (uint8_t)k;
+        }
+        heft_cast_elements(v->dtype, HEFT_F32, src, f32, N, &over_want);
+        heft_cast_elements(HEFT_F32, to, f32, want, N, &over_want);
+        heft_cast_elements(v->dtype, to, src, got, N, &over);
+        assert_memory_equal(got, want, N * heft_dtype_element_bytes(to));
+        assert_int_equal(over, over_want);
+    }
+}
+
+static void q8_1_has_no_values(void **state)
+{
+    struct heft_error err = {0};
+
+    (void)state;
+    assert_null(heft_blocks_to_f32(HEFT_Q8_1));
+    assert_false(heft_cast_check(HEFT_Q8_1, HEFT_F32, &err));
+    assert_string_equal(err.text, "Q8_1 cannot be cast to F32");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_have_the_values_of_gguf_py),
+        cmocka_unit_test(other_floats_are_rounded_from_f32),
+        cmocka_unit_test(q8_1_has_no_values),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
