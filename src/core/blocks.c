@@ -6,5 +6,10 @@ const int8_t heft_block_nl[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
 
 heft_cast_loop *heft_blocks_to_f32(enum heft_dtype dtype)
 {
-    return heft_blocks_simple[dtype] ? heft_blocks_simple[dtype] : heft_blocks_k[dtype];
+    heft_cast_loop *const *const tables[] = {heft_blocks_simple, heft_blocks_k, heft_blocks_iq};
+
+    for (size_t i = 0; i < HEFT_COUNT(tables); i++)
+        if (tables[i][dtype])
+            return tables[i][dtype];
+    return NULL;
 }

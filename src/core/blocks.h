@@ -14,5 +14,6 @@ heft_cast_loop *heft_blocks_to_f32(enum heft_dtype dtype);
 /* The portable loops, by dtype; blocks.c joins them. */
 extern heft_cast_loop *const heft_blocks_simple[HEFT_DTYPE_COUNT];
 extern heft_cast_loop *const heft_blocks_k[HEFT_DTYPE_COUNT];
+extern heft_cast_loop *const heft_blocks_iq[HEFT_DTYPE_COUNT];
 
 #endif
