@@ -55,6 +55,7 @@ static const struct {
     {"option format", "--format"},
     {"option jsonl_key", "--jsonl"},
     {"option lengths", "--lengths"},
+    {"option max_shard_size", "--max-shard-size"},
     {"option metadata", "--metadata"},
     {"option normalize", "--normalize"},
     {"option overwrite", "-f"},

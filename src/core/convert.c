@@ -392,12 +392,14 @@ static bool plan_index(struct heft_conversion *c, struct heft_error *err)
     return index->plan_index(&c->plan, file, &c->exports, err);
 }
 
-/* Sets directory and prefix from the names that the format chose. */
+/* Sets directory and prefix from the names that the format chose; a single file has none. */
 static bool name_set(struct heft_conversion *c, struct heft_error *err)
 {
-    const char *path = c->plan.prefix, *name = base_name(path);
+    const char *path = c->plan.prefix, *name = path ? base_name(path) : NULL;
 
     c->prefix = name;
+    if (!path)
+        return true;
     c->folder = heft_arena_text(&c->mem, (struct heft_str){path, (size_t)(name - path)}, err);
     return c->folder != NULL;
 }
@@ -446,7 +448,8 @@ bool heft_conversion_plan(struct heft_conversion *c, const struct heft_model *mo
                                              .rules = options->rules,
                                              .n_rules = options->n_rules,
                                              .max_shard_size = options->max_shard_size,
-                                             .is_sharded = options->sharded},
+                                             .is_sharded = options->sharded,
+                                             .is_strict = options->strict},
                                  .mem = &c->mem};
     c->exec = (struct heft_exec_options){
         .threads = options->threads,

@@ -85,6 +85,7 @@ struct heft_plan_request {
     size_t n_rules;
     uint64_t max_shard_size; /* bytes; valid if is_sharded */
     bool is_sharded;
+    bool is_strict;
     /* one for each entry of the format's table; NULL: none given */
     const struct heft_option_value *options;
 };
@@ -103,7 +104,7 @@ struct heft_plan {
     size_t n_items;
     enum heft_sum sum; /* kind of CRC of its sums */
     /* Set by a format that names its files itself (plan_set): prefix of the paths of its set of
-     * files. Stale files of an earlier set are found by it. */
+     * files. Stale files of an earlier set are found by it. NULL: the output is a single file. */
     const char *prefix;
     bool (*in_set)(struct heft_str rest);
     bool may_link; /* an output that equals a whole source file may be a hard link to it */
