@@ -199,6 +199,26 @@ static bool refuse_values(struct heft_conversion *c, struct left_out *left, stru
                      c->format->name, names, c->format->drop_option);
 }
 
+/* Values that the target does not keep: those of all files, or only those of files in other formats. */
+static bool leave_all_values(const struct heft_conversion *c, const char *root,
+                             const struct heft_value *from, struct left_out *left,
+                             struct heft_error *err)
+{
+    const struct heft_model *const model = c->model;
+
+    if (!c->format->keeps_values)
+        return !from || leave_values(model, root, from, left, err);
+    for (size_t i = 0; i < model->n_trees; i++) {
+        const struct heft_model_tree *const tree = &model->trees[i];
+        const struct heft_value *const below = heft_value_below(tree->root, root);
+
+        if (below && model->sources[tree->source].format != c->format &&
+            !leave_values(model, root, below, left, err))
+            return false;
+    }
+    return true;
+}
+
 /* Notes bookkeeping that targets write anew, if this target does not write it. */
 static bool note_bookkeeping(struct heft_conversion *c, const struct heft_value *from,
                              struct heft_error *err)
@@ -358,7 +378,7 @@ bool heft_conversion_leave_values(struct heft_conversion *c,
     const bool refuses = c->format->drop_option != NULL;
     struct left_out left = {0};
 
-    if (from && !c->exports.keeps_tree && !leave_values(c->model, root, from, &left, err)) {
+    if (!c->exports.keeps_tree && !leave_all_values(c, root, from, &left, err)) {
         heft_buf_release(&left.names);
         return false;
     }

@@ -108,6 +108,8 @@ struct heft_format {
     const char *drop_option;
     /* can preserve the values and nesting of a source of its kind (model->has_tree) */
     bool keeps_tree;
+    /* the values of its files are metadata, which its writer keeps if the source is of this format */
+    bool keeps_values;
     bool keeps_strides; /* stores strides other than row-major */
     bool wide_extents;  /* extents up to 2^64-1; other formats store them as signed integers */
     /* stores one name for each storage: tied names are dropped and recorded as the hub does */

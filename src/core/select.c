@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "core/export_list.h"
 #include "core/regexes.h"
+#include "core/registry.h"
 
 bool heft_name_below(struct heft_str name, const char *root, struct heft_str *rest)
 {
@@ -304,14 +305,26 @@ static bool count_name(struct counting *c, struct heft_str name, const char *roo
            count_changes(c, rest, dtype);
 }
 
-/* Counts the keys of metadata that rules remove. */
-static void count_metadata(struct counting *c, const struct heft_model *model)
+/* Counts the rules that remove metadata of that key. */
+static void count_key(struct counting *c, struct heft_str key)
 {
     for (size_t i = 0; i < c->n; i++)
-        for (size_t k = 0; c->rules[i].kind == HEFT_RULE_REMOVE_METADATA && k < model->n_metadata;
-             k++)
-            c->uses[i].matches +=
-                heft_glob_match(heft_str_of(c->rules[i].left), model->metadata[k].key);
+        if (c->rules[i].kind == HEFT_RULE_REMOVE_METADATA)
+            c->uses[i].matches += heft_glob_match(heft_str_of(c->rules[i].left), key);
+}
+
+static void count_metadata(struct counting *c, const struct heft_model *model)
+{
+    for (size_t i = 0; i < model->n_metadata; i++)
+        count_key(c, model->metadata[i].key);
+    for (size_t i = 0; i < model->n_trees; i++) {
+        const struct heft_model_tree *const tree = &model->trees[i];
+        const struct heft_format *const format = model->sources[tree->source].format;
+
+        if (format && format->keeps_values)
+            for (const struct heft_value *v = tree->root->first_child; v; v = v->next_sibling)
+                count_key(c, (struct heft_str){v->key, v->key_len});
+    }
 }
 
 static bool count_all(struct counting *c, const struct heft_model *model, const char *root)

@@ -111,14 +111,28 @@ static bool take_file(struct taking *t, const struct heft_gguf_file *file, struc
     return true;
 }
 
-static bool take_files(struct taking *t, struct heft_error *err)
+/* Whether a file has the metadata of its set: those come first, whatever the order of opening. */
+static bool leads_set(const struct heft_gguf_file *file)
+{
+    return file->split_count < 2 || file->split_no == 0;
+}
+
+static bool take_some(struct taking *t, bool leading, struct heft_error *err)
 {
     const struct heft_model *const model = t->exports->model;
 
     for (size_t i = 0; i < model->n_attachments; i++)
         if (model->attachments[i].kind == &heft_gguf_kind &&
+            leads_set(model->attachments[i].data) == leading &&
             !take_file(t, model->attachments[i].data, err))
             return false;
+    return true;
+}
+
+static bool take_files(struct taking *t, struct heft_error *err)
+{
+    if (!take_some(t, true, err) || !take_some(t, false, err))
+        return false;
     t->has_file_type =
         t->has_source && heft_strmap_get(&t->out->keys, HEFT_STR(FILE_TYPE)) != HEFT_MAP_NONE;
     return true;
@@ -269,6 +283,37 @@ static bool note_file_type(struct taking *t, struct heft_error *err)
                           err);
 }
 
+/* Whether a file of GGUF has another value for a key of the output than the one that is taken. */
+static bool is_lost(const struct taking *t, const struct heft_differing *differing)
+{
+    return differing->kind == HEFT_DIFFERING_VALUE && !is_split_key(differing->key) &&
+           heft_gguf_file_at(t->exports->model, differing->source) &&
+           heft_strmap_get(&t->out->keys, differing->key) != HEFT_MAP_NONE &&
+           !is_given(t, differing->key);
+}
+
+/* Notes that several files differ in a value. */
+static bool note_differing(struct taking *t, struct heft_error *err)
+{
+    const struct heft_model *const model = t->exports->model;
+    const struct heft_differing *first = NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; i < heft_model_listed_differing(model); i++)
+        if (is_lost(t, &model->differing[i])) {
+            first = first ? first : &model->differing[i];
+            n++;
+        }
+    return !first ||
+           heft_plan_note(t->plan,
+                          heft_arena_printf(t->plan->mem, err,
+                                            "the files differ in metadata, the first one's is "
+                                            "taken: %.*s%s",
+                                            (int)heft_min_size(first->key.n, 200), first->key.p,
+                                            n > 1 ? " and others" : ""),
+                          err);
+}
+
 /* A source without an architecture (an imatrix, a part by itself) may be copied. */
 static bool check_architecture(struct taking *t, struct heft_error *err)
 {
@@ -302,7 +347,7 @@ bool heft_gguf_out_pairs_take(struct heft_gguf_out_pairs *out, struct heft_plan 
         .first = HEFT_NONE, .alignment_at = HEFT_NONE, .alignment = HEFT_GGUF_ALIGNMENT};
     return reserve_pairs(&t, err) && take_files(&t, err) && take_texts(&t, err) &&
            take_rules(&t, err) && add_version(&t, err) && check_architecture(&t, err) &&
-           note_file_type(&t, err);
+           note_file_type(&t, err) && note_differing(&t, err);
 }
 
 void heft_gguf_out_pairs_release(struct heft_gguf_out_pairs *pairs)
