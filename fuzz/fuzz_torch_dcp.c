@@ -45,7 +45,7 @@ static bool add_row(struct heft_model *model, const struct heft_dcp_entry *e,
         return false;
     for (uint32_t k = 0; k < e->n_parts; k++)
         e->parts[k].storage = 0;
-    *parts = (struct heft_parts){e->parts, e->n_parts};
+    *parts = (struct heft_parts){.list = e->parts, .n = e->n_parts};
     return heft_model_add_row(model, &row, err);
 }
 

@@ -99,7 +99,7 @@ static void bash_pattern(struct out *out, const struct verb *verb, const struct 
 
 static void bash_value(struct out *out, const struct verb *verb, const struct option_spec *o)
 {
-    if (!o->value)
+    if (!o->value || o->kind == OPTION_MAYBE)
         return;
     if (has_choices(o)) {
         bash_pattern(out, verb, o, chooses_right(o) ? "=" : "");
@@ -210,7 +210,7 @@ static void zsh_rest(struct out *out, const struct option_spec *o)
     zsh_quoted(out, o->help);
     out_char(out, ']');
     if (o->value) {
-        out_char(out, ':');
+        out_text(out, o->kind == OPTION_MAYBE ? "::" : ":");
         zsh_quoted(out, o->value);
         out_char(out, ':');
     }
@@ -235,7 +235,7 @@ static void zsh_option(struct out *out, const struct verb *verb, const struct op
     (void)verb;
     zsh_begin(out, o, "--");
     out_text(out, o->name);
-    out_text(out, o->value ? "=" : "");
+    out_text(out, o->kind == OPTION_MAYBE ? "=-" : o->value ? "=" : "");
     zsh_rest(out, o);
     if (!o->letter)
         return;
@@ -328,7 +328,7 @@ static void fish_option(struct out *out, const struct verb *verb, const struct o
         out_text(out, " -s ");
         out_char(out, o->letter);
     }
-    if (o->value)
+    if (o->value && o->kind != OPTION_MAYBE)
         out_text(out, takes_path(o) ? " -r -F" : " -x");
     if (has_choices(o)) {
         out_text(out, chooses_right(o) ? " -a '(__heft_right " : " -a '");

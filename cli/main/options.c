@@ -140,6 +140,7 @@ static bool set_option(struct parser *p, const struct option_spec *o, char *valu
         *(bool *)(void *)field = true;
         return true;
     case OPTION_TEXT:
+    case OPTION_MAYBE:
         *(const char **)(void *)field = value;
         return true;
     case OPTION_NUMBER:
@@ -187,6 +188,8 @@ static bool parse_long(struct parser *p, char *word)
         return unknown_option(p, word, n);
     if (!o.value && value)
         return usage_error(p->err, "%s: --%s takes no value", p->verb->name, o.name);
+    if (o.kind == OPTION_MAYBE && !value)
+        value = word + n; /* "" */
     if (o.value && !value && !(value = next_value(p, &o)))
         return false;
     return set_option(p, &o, value);

@@ -18,8 +18,10 @@ struct options {
     bool help, version, verbose, quiet, no_progress, no_sandbox;
     bool json, jsonl, tsv, all;
     bool trace, state;
-    bool files;          /* digest --files */
-    const char *against; /* verify --against: a list of digests, or "hub" */
+    bool files;             /* digest --files */
+    const char *against;    /* verify --against: a list of digests, or "hub" */
+    const char *dequantize; /* dtype, or ""; NULL: no */
+    bool ignore_scales;
     bool strict, overwrite, no_sync, no_verify, dry_run, verify, salvage;
     const char *html; /* info --html: the page */
     bool signature;   /* for SavedModels */
@@ -67,6 +69,7 @@ struct options {
 enum option_kind {
     OPTION_FLAG,    /* sets a bool */
     OPTION_TEXT,    /* sets a const char * */
+    OPTION_MAYBE,   /* the same; the value, after "=", may be absent: "" */
     OPTION_NUMBER,  /* uint64_t, parsed by heft_parse_count: threads */
     OPTION_COUNT,   /* the same from 1 to 10^18 */
     OPTION_COMBINE, /* the same from 0; sets combine and has_combine */

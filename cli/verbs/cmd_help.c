@@ -22,9 +22,10 @@ static size_t put_option_name(struct out *out, const struct option_spec *o)
     out_text(out, "--");
     out_text(out, o->name);
     if (o->value) {
-        out_char(out, ' ');
+        out_text(out, o->kind == OPTION_MAYBE ? "[=" : " ");
         out_text(out, o->value);
-        width += 1 + strlen(o->value);
+        out_text(out, o->kind == OPTION_MAYBE ? "]" : "");
+        width += (o->kind == OPTION_MAYBE ? 3 : 1) + strlen(o->value);
     }
     return width;
 }

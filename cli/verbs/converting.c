@@ -55,6 +55,8 @@ struct heft_convert_options convert_options(const struct options *options,
         .no_verify = options->no_verify,
         .strict = options->strict,
         .salvage = options->salvage,
+        .dequantize = options->dequantize,
+        .ignore_scales = options->ignore_scales,
         .progress = progress_step,
         .progress_ctx = progress,
     };

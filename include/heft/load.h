@@ -476,6 +476,13 @@ struct heft_convert_options {
      * (HEFT_CANCELLED). */
     bool (*progress)(void *ctx, uint64_t done, uint64_t total);
     void *progress_ctx;
+    /* Replaces quantized weights by their values: NULL: no; "": in the dtype of the model; else the
+     * name of a dtype, BF16, F16 or F32. Cast rules take precedence. HEFT_UNSUPPORTED for schemes
+     * that heft does not know. */
+    const char *dequantize;
+    /* Casts 8-bit floats although the checkpoint has scales for them, which is HEFT_USAGE otherwise. */
+    bool ignore_scales;
+    bool reserved[7];
 };
 
 /* A planned and checked conversion; nothing is written until it is run. */

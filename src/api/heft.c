@@ -7,6 +7,7 @@
 #include "api/checkpoint.h"
 #include "api/rules_take.h"
 #include "format/formats.h"
+#include "core/derive.h"
 #include "core/locate.h"
 #include "core/registry.h"
 #include "core/select.h"
@@ -70,8 +71,11 @@ static bool take_options(struct heft_given_options *out, const struct heft_open_
 
 bool heft_checkpoint_settle(struct heft_checkpoint *c, struct heft_error *err)
 {
-    return heft_model_validate(&c->model, err) && find_shared(c, err) && list_files(c, err) &&
-           (c->lock = heft_lock_new(err)) && heft_reader_init(&c->reader, &c->model, false, err);
+    const struct heft_dequantizer *const d = c->model.formats->dequantizer;
+
+    return heft_model_validate(&c->model, err) && (!d || d->open(&c->model, err)) &&
+           find_shared(c, err) && list_files(c, err) && (c->lock = heft_lock_new(err)) &&
+           heft_reader_init(&c->reader, &c->model, false, err);
 }
 
 static struct heft_checkpoint *open_paths(const char *const *paths, size_t n_paths,

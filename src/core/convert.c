@@ -3,6 +3,7 @@
 #include "core/convert.h"
 
 #include "base/text.h"
+#include "core/derive.h"
 #include "core/locate_parts.h"
 #include "core/reader.h"
 
@@ -315,6 +316,7 @@ static bool take_tensors(struct heft_conversion *c, const struct heft_convert_op
     if (options->salvage && !heft_conversion_lose_unreadable(c, options, err))
         return false;
     return heft_export_load(&c->exports, c->model, options, &c->mem, err) &&
+           heft_conversion_refuse_scaled(c, options, err) &&
            (!options->salvage || heft_conversion_lose_damaged(c, err)) &&
            ((c->format->one_tensor && c->exports.n_items > 0) ||
             heft_export_retie(&c->exports, options, err));
@@ -459,12 +461,13 @@ bool heft_conversion_plan(struct heft_conversion *c, const struct heft_model *mo
         .progress = options->progress,
         .progress_ctx = options->progress_ctx,
     };
-    if (!choose_format(c, options, in_folder, err) || !refuse_lacks(c, err) ||
-        !heft_conversion_take_options(c, options, err) ||
+    if (!heft_conversion_derive(c, options, err) || !choose_format(c, options, in_folder, err) ||
+        !refuse_lacks(c, err) || !heft_conversion_take_options(c, options, err) ||
         !choose_names(c, options, in_folder, err) || !load_exports(c, options, err) ||
         !heft_conversion_leave_values(c, options, err) ||
         !heft_plan_expect_items(&c->plan, c->exports.n_items, err) ||
-        !plan_files(c, options->output, err))
+        !plan_files(c, options->output, err) ||
+        (options->dequantize && in_folder && !heft_conversion_plan_others(c, err)))
         return false;
     c->exec.folder = c->folder && *c->folder ? c->folder : NULL;
     c->plan.request = (struct heft_plan_request){0}; /* belongs to the caller */
@@ -608,6 +611,7 @@ void heft_conversion_release(struct heft_conversion *c)
 {
     heft_export_release(&c->exports);
     heft_plan_release(&c->plan);
+    heft_derived_model_release(&c->derived);
     heft_free(c->lost);
     heft_arena_release(&c->mem);
     *c = (struct heft_conversion){0};

@@ -18,8 +18,10 @@ struct heft_conversion {
     const char *folder; /* output directory; NULL: the output is a single path */
     /* parts of the shard pattern around {suffix}; NULL if there is one file */
     const char *prefix, *suffix;
-    const char *index_name;   /* name of the index; NULL: PREFIX SUFFIX .index.json */
-    struct heft_unread *lost; /* lost tensors, if options->salvage */
+    const char *index_name;      /* name of the index; NULL: PREFIX SUFFIX .index.json */
+    struct heft_model derived;   /* of a conversion that dequantizes; `model` points to it */
+    enum heft_dtype dequantized; /* dtype of the output's weights, if `model` is derived */
+    struct heft_unread *lost;    /* lost tensors, if options->salvage */
     size_t n_lost, cap_lost;
 };
 
@@ -59,6 +61,20 @@ HEFT_CHECKED bool heft_conversion_lose_damaged(struct heft_conversion *c, struct
 HEFT_CHECKED bool heft_conversion_leave_values(struct heft_conversion *c,
                                                const struct heft_convert_options *options,
                                                struct heft_error *err);
+/* convert_derived.c: replaces the model by a derived one if the options ask for it. */
+HEFT_CHECKED bool heft_conversion_derive(struct heft_conversion *c,
+                                         const struct heft_convert_options *options,
+                                         struct heft_error *err);
+/* HEFT_USAGE if an 8-bit float with scales is cast without them, unless the options ignore them. */
+HEFT_CHECKED bool heft_conversion_refuse_scaled(const struct heft_conversion *c,
+                                                const struct heft_convert_options *options,
+                                                struct heft_error *err);
+/* Of a model directory that is dequantized into another directory: plans the copies of the files that
+ * are no weights, with config.json as it is then. */
+HEFT_CHECKED bool heft_conversion_plan_others(struct heft_conversion *c, struct heft_error *err);
+/* salvage_report.c: adds a tensor that is lost. */
+HEFT_CHECKED bool heft_conversion_lose(struct heft_conversion *c, const char *name,
+                                       const char *reason, struct heft_error *err);
 /* nothing.c: HEFT_USAGE if no tensor would be written, unless the user allows that. */
 HEFT_CHECKED bool heft_conversion_refuse_nothing(const struct heft_conversion *c,
                                                  const struct heft_convert_options *options,

@@ -10,6 +10,7 @@
  * sizes. */
 #include "base/checksum.h"
 #include "core/cast.h"
+#include "core/derive.h"
 #include "core/exec_parts.h"
 #include "io/pool.h"
 
@@ -182,6 +183,7 @@ static bool fill_row(struct heft_exec *x, unsigned worker, const struct heft_op 
     const struct heft_row *row = op->u.row;
     const enum heft_dtype in = (enum heft_dtype)row->dtype, out = (enum heft_dtype)op->as;
     const uint32_t in_bytes = heft_dtype_block_bytes(in);
+    const uint64_t most = heft_derived_piece(row, x->chunk / in_bytes);
     struct heft_cast_losses losses = {0};
     uint64_t out_bytes; /* bytes of one block after the cast */
     uint8_t *scratch;
@@ -191,7 +193,7 @@ static bool fill_row(struct heft_exec *x, unsigned worker, const struct heft_op 
     out_bytes = block_after_cast(op);
     scratch = x->scratch + (size_t)worker * x->chunk; /* allocated if any op casts */
     for (uint64_t at = 0; at < n;) {
-        const size_t count = (size_t)heft_min_u64(x->chunk / in_bytes, (n - at) / out_bytes);
+        const size_t count = (size_t)heft_min_u64(most, (n - at) / out_bytes);
         const uint64_t first = (from + at) / out_bytes;
 
         if (!heft_reader_row(&x->reader, row, first * in_bytes, scratch, count * in_bytes, err))
@@ -200,6 +202,8 @@ static bool fill_row(struct heft_exec *x, unsigned worker, const struct heft_op 
                            &losses);
         at += count * out_bytes;
     }
+    if (losses.finite && heft_row_is_derived(row))
+        return heft_derived_refuse(losses.finite, out, err);
     note_losses(x, op, &losses);
     return true;
 }

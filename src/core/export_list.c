@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "core/cast.h"
+#include "core/derive.h"
 #include "core/select.h"
 #include "core/tie_records.h"
 
@@ -36,7 +37,10 @@ bool heft_export_choose_dtype(struct heft_export_item *item, struct heft_str nam
                               const struct heft_convert_options *options, struct heft_error *err)
 {
     const enum heft_dtype from = (enum heft_dtype)item->row->dtype;
-    enum heft_dtype to = from;
+    enum heft_dtype to;
+
+    if (!heft_derived_dtype(item->row, options->dequantize, &to, err))
+        return false;
 
     for (size_t i = 0; i < options->n_rules; i++) {
         const struct heft_rule *rule = &options->rules[i];

@@ -7,7 +7,10 @@
  *
  * A row is a tensor: a view of a storage (a byte range of a source) with a byte offset and strides
  * (NULL: row-major). Or it is stored in parts, n-d boxes that tile it, each a view of a storage.
- * Tied weights are two rows on one storage. All data is in the model's arena. */
+ * Tied weights are two rows on one storage. All data is in the model's arena.
+ *
+ * A conversion may also have derived rows, which a recipe computes from several storages
+ * (core/derive.h). An opened model has none. */
 #ifndef HEFT_MODEL_H
 #define HEFT_MODEL_H
 
@@ -85,7 +88,31 @@ struct heft_part {
 struct heft_parts {
     struct heft_part *list; /* sorted by `first` after validation */
     uint32_t n;
+    /* NULL: the parts are boxes that tile the row. Else the row is derived: the recipe computes it
+     * from the storages of the parts, of which only storage and offset are set */
+    const struct heft_recipe *recipe;
 };
+
+struct heft_reader;
+struct heft_row;
+/* How a derived row is computed. Its dtype is F32: values before the last rounding, which the cast of
+ * the conversion makes. */
+struct heft_recipe {
+    /* Computes elements [first, first+count) of the row, row-major. Thread-safe, deterministic, and
+     * takes at most HEFT_RECIPE_MEMORY bytes, whatever the size of the row. */
+    bool (*make)(const struct heft_recipe *recipe, struct heft_reader *reader,
+                 const struct heft_row *row, uint64_t first, uint64_t count, uint8_t *out,
+                 struct heft_error *err);
+    /* Reads the values that decide whether the row can be computed at all (scales), so that a
+     * salvaging conversion loses only this row; NULL: nothing to check */
+    bool (*check)(const struct heft_recipe *recipe, struct heft_reader *reader,
+                  const struct heft_row *row, struct heft_error *err);
+    const void *ctx;      /* of the scheme that made the recipe */
+    const char *identity; /* the scheme and every parameter that decides values, as text */
+    uint64_t piece;       /* elements that one call computes best; 0: any number */
+    uint8_t as;           /* dtype to write unless a cast rule names another */
+};
+#define HEFT_RECIPE_MEMORY ((size_t)4 << 20)
 
 struct heft_row {
     struct heft_str name;  /* NUL-terminated; after validation unique and UTF-8 */
@@ -116,6 +143,10 @@ static inline uint32_t heft_row_pieces(const struct heft_row *row)
 static inline uint32_t heft_row_storage(const struct heft_row *row, uint32_t k)
 {
     return row->parts ? row->parts->list[k].storage : row->storage;
+}
+static inline bool heft_row_is_derived(const struct heft_row *row)
+{
+    return row->parts && row->parts->recipe;
 }
 static inline bool heft_row_uses(const struct heft_row *row, uint32_t storage)
 {
@@ -334,6 +365,7 @@ struct heft_model {
     const char **choices;   /* notes about the files chosen in input directories */
     size_t n_choices;
     struct heft_given_options options; /* options of formats for reading; set before opening */
+    const char *folder;                /* the input if it is one directory; else NULL */
     bool standard_input;               /* the input "-" means standard input; set before opening */
     /* set before opening: readers continue after damage and report what is lost; see salvage.c
      * below */

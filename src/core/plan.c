@@ -113,8 +113,9 @@ static bool is_chain(const struct heft_plan *plan, const struct heft_row *row)
     for (uint32_t k = 0; k < row->parts->n; k++) {
         const struct heft_part *const part = &row->parts->list[k];
 
-        if (plan->model->storages[part->storage].coding != HEFT_CODING_RAW || part->stride ||
-            part->flags || next_first(row, k) - part->first != elements_of(part, row->rank))
+        if (row->parts->recipe || plan->model->storages[part->storage].coding != HEFT_CODING_RAW ||
+            part->stride || part->flags ||
+            next_first(row, k) - part->first != elements_of(part, row->rank))
             return false;
     }
     return true;

@@ -76,6 +76,7 @@ struct heft_plan_file {
     uint64_t size;     /* bytes; grows with its ops */
     size_t first, ops; /* range of ops */
     bool is_index;     /* renamed into place after the data files */
+    bool is_other;     /* no checkpoint: a file of the model directory beside it */
 };
 
 /* The user's request, as far as formats need it. Belongs to the caller; valid while planning. */

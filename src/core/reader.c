@@ -1,7 +1,7 @@
 /* reader.c: reads the bytes of storages and rows.
  *
  *     row ─► row-major: one read │ strided: gather.c ─► swap bytes, conjugate, negate
- *            in parts: gather_parts.c, which does both for each part
+ *            in parts: gather_parts.c, which does both for each part │ derived: its recipe
  *     storage ─► raw: the source │ deflated: its region of the spool, filled by the first reader
  *
  * A thread that inflates a storage holds a lock; other readers of that storage wait for it. Storage i
@@ -265,6 +265,9 @@ bool heft_reader_row(struct heft_reader *reader, const struct heft_row *row, uin
                          off, row->bytes);
     if (n == 0)
         return true;
+    if (heft_row_is_derived(row))
+        return row->parts->recipe->make(row->parts->recipe, reader, row, off / each, n / each, dst,
+                                        err);
     if (row->parts) /* validated: a plain dtype */
         return heft_gather_parts(reader, row, off / each, n / each, dst, err);
     if (row->stride)

@@ -355,6 +355,9 @@ bool heft_registry_open(struct heft_model *model, const char *const *paths, size
     for (size_t i = 0; i < n_paths; i++)
         if (!open_input(model, paths[i], format, err))
             return false;
+    if (n_paths == 1 && heft_files_kind(model->files, paths[0]) == HEFT_PATH_DIR &&
+        !(model->folder = heft_arena_text(&model->mem, heft_str_of(paths[0]), err)))
+        return false;
     return join_formats(model, err) && heft_model_refuse_idle(model, err);
 }
 

@@ -19,6 +19,7 @@ struct heft_probe {
     const char *path;
 };
 
+struct heft_dequantizer;
 struct heft_plan;
 struct heft_export_list;
 struct heft_export_item;
@@ -139,6 +140,7 @@ struct heft_formats {
     size_t n;
     const struct heft_conventions *conventions; /* naming conventions of directories; NULL: none */
     const struct heft_foreign *foreign;         /* formats that heft only recognises; may be NULL */
+    const struct heft_dequantizer *dequantizer; /* core/derive.h; may be NULL */
 };
 
 /* Whether the format can be written. */

@@ -37,7 +37,7 @@ static const char *const *list_inputs(struct rereading *r, struct heft_arena *me
     for (size_t i = 0; i < plan->n_files; i++)
         has_index = has_index || plan->files[i].is_index;
     for (size_t i = 0; i < plan->n_files; i++)
-        if (plan->files[i].is_index == has_index)
+        if (plan->files[i].is_index == has_index && !plan->files[i].is_other)
             paths[(*n)++] = plan->files[i].path;
     return paths;
 }

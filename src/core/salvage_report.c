@@ -4,8 +4,8 @@
 
 #define PIECE ((size_t)1 << 20)
 
-static bool add_lost(struct heft_conversion *c, const char *name, const char *reason,
-                     struct heft_error *err)
+bool heft_conversion_lose(struct heft_conversion *c, const char *name, const char *reason,
+                          struct heft_error *err)
 {
     if (!heft_grow(&c->lost, &c->cap_lost, c->n_lost, 1, sizeof *c->lost, err))
         return false;
@@ -25,7 +25,7 @@ bool heft_conversion_lose_unreadable(struct heft_conversion *c,
         const struct heft_unreadable *lost = &c->model->unreadable[i];
 
         ok = !heft_selector_takes(selector, lost->name) ||
-             add_lost(c, lost->name.p, lost->reason, err);
+             heft_conversion_lose(c, lost->name.p, lost->reason, err);
     }
     heft_selector_free(selector);
     return ok;
@@ -103,7 +103,7 @@ static bool take_out(const struct check *check, struct heft_error *err)
 
         if (!reason)
             exports->items[kept++] = item;
-        else if (!add_lost(check->c, item.row->name.p, reason, err))
+        else if (!heft_conversion_lose(check->c, item.row->name.p, reason, err))
             return false;
     }
     exports->n_items = kept;
@@ -125,7 +125,7 @@ static bool suspect_sources(struct heft_conversion *c, struct heft_error *err)
     }
     file = heft_arena_text(&c->mem, heft_str_of(found.file), err);
     reason = heft_arena_printf(&c->mem, err, "any of its tensors may be damaged: %s", found.text);
-    return file && reason && add_lost(c, file, reason, err);
+    return file && reason && heft_conversion_lose(c, file, reason, err);
 }
 
 bool heft_conversion_lose_damaged(struct heft_conversion *c, struct heft_error *err)

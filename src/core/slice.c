@@ -128,6 +128,10 @@ bool heft_row_slice(const struct heft_row *row, const struct heft_range *ranges,
     }
     if (!check_ranges(row, ranges, n_ranges, err)) /* so the rank is at least 1 */
         return false;
+    if (heft_row_is_derived(row))
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "a slice of a tensor that is dequantized; convert the whole tensor, and "
+                         "slice the output");
     if (row->parts)
         return heft_parts_slice(row, ranges, n_ranges, arena, out, err);
     shape = heft_arena_alloc(arena, 2 * (size_t)row->rank * sizeof *shape, err);

@@ -3,6 +3,7 @@
 
 #include "format/folders.h"
 #include "format/unsupported/unsupported_signatures.h"
+#include "quant/dequantizer.h"
 
 extern const struct heft_format heft_format_torch;
 extern const struct heft_format heft_format_torch_dcp;
@@ -61,4 +62,5 @@ const struct heft_formats heft_formats = {
     .n = HEFT_COUNT(list),
     .conventions = &heft_conventions,
     .foreign = &heft_foreign,
+    .dequantizer = &heft_dequantizer,
 };

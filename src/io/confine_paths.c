@@ -7,6 +7,8 @@
  * another directory: their targets are looked up beforehand, and are allowed one by one. */
 #include "io/confinement.h"
 
+#include <stdio.h>
+
 #include "base/endian.h"
 #include "base/map.h"
 #include "io/module.h"
@@ -197,6 +199,21 @@ void heft_confine_folder(const struct heft_file_rules *rules, const char *path)
         allow_folder(rules, folder, LEVELS_BESIDE, false);
 }
 
+/* The files beside a checkpoint that say how it is quantized, as src/quant names them. */
+static void allow_configs(const struct heft_file_rules *rules, const char *path)
+{
+    static const char *const names[] = {"config.json", "hf_quant_config.json",
+                                        "quantize_config.json", "quant_config.json"};
+    char folder[ROOM], config[ROOM + 32];
+
+    if (!find_folder(path, strlen(path), folder))
+        return;
+    for (size_t i = 0; i < HEFT_COUNT(names); i++) {
+        snprintf(config, sizeof config, "%s/%s", folder, names[i]);
+        heft_file_rules_allow(rules, config, HEFT_ACCESS_READ);
+    }
+}
+
 void heft_confine_checkpoint(const struct heft_file_rules *rules, const char *path, bool deep)
 {
     struct heft_os_stat st;
@@ -205,8 +222,10 @@ void heft_confine_checkpoint(const struct heft_file_rules *rules, const char *pa
         allow_folder(rules, path, deep ? MOST_DEPTH : LEVELS, false);
     else if (heft_confine_kind(path) == HEFT_KIND_TOGETHER)
         heft_confine_folder(rules, path);
-    else
+    else {
         heft_file_rules_allow(rules, path, HEFT_ACCESS_READ);
+        allow_configs(rules, path);
+    }
 }
 
 void heft_confine_text(const struct heft_file_rules *rules, const char *path)

@@ -41,6 +41,8 @@ const struct heft_job_field heft_job_fields[] = {
     {"no-sync", HEFT_JOB_FLAG, FIELD(convert.no_sync)},
     {"no-verify", HEFT_JOB_FLAG, FIELD(convert.no_verify)},
     {"strict", HEFT_JOB_FLAG, FIELD(convert.strict)},
+    {"dequantize", HEFT_JOB_TEXT, FIELD(convert.dequantize)},
+    {"ignore-scales", HEFT_JOB_FLAG, FIELD(convert.ignore_scales)},
     {NULL, HEFT_JOB_FLAG, 0},
 };
 

@@ -208,7 +208,7 @@ static void a_tensor_in_parts_is_written_contiguously(void **state)
     static uint64_t shape[] = {8}, first[] = {0}, second[] = {4}, half[] = {4};
     struct heft_part list[] = {{.offset = 32, .start = first, .extent = half},
                                {.offset = 0, .start = second, .extent = half}};
-    struct heft_parts parts = {list, 2};
+    struct heft_parts parts = {.list = list, .n = 2};
     struct heft_row row = {.name = HEFT_STR("w"), .shape = shape, .rank = 1, .dtype = HEFT_F32};
     char folder[] = "/tmp/heft-test-torch-XXXXXX", path[64], got[32];
     struct heft_convert_options options = {.size = sizeof options, .output = path, .no_sync = true};

@@ -262,7 +262,7 @@ static bool add_tensor(const struct reader *r, struct heft_dcp_entry *e)
 
     if (!parts || !gather_parts(r, e, &row.storage))
         return false;
-    *parts = (struct heft_parts){e->parts, e->n_parts};
+    *parts = (struct heft_parts){.list = e->parts, .n = e->n_parts};
     return (row.storage != HEFT_NONE || e->n_parts > 0 || add_nothing(r, &row.storage)) &&
            heft_model_add_row(r->model, &row, r->err);
 }

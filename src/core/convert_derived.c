@@ -1,0 +1,206 @@
+/* convert_derived.c: conversions that dequantize: the derived model, and the files beside it.
+ *
+ *     MODEL/  model-0000N-of-M.safetensors, index  ──►  OUT/  new shards and index
+ *             config.json                          ──►        without its quantization
+ *             tokenizer.json, …                    ──►        copied
+ *             hf_quant_config.json, …                         left out */
+#include "core/convert.h"
+#include "core/derive.h"
+
+#define MOST_CONFIG ((uint64_t)1 << 20) /* bytes of a file that is rewritten */
+
+/* ---- the derived model --------------------------------------------------------------------- */
+
+static bool has_block_types(const struct heft_model *model)
+{
+    for (size_t i = 0; i < model->n_rows; i++)
+        if (heft_dtype_is_scaled((enum heft_dtype)model->rows[i].dtype))
+            return true;
+    return false;
+}
+
+static bool lose_weight(void *ctx, struct heft_str name, const struct heft_error *why,
+                        struct heft_error *err)
+{
+    struct heft_conversion *const c = ctx;
+    const char *const reason = heft_arena_text(&c->mem, heft_str_of(why->text), err);
+
+    return reason && heft_conversion_lose(c, name.p, reason, err);
+}
+
+static bool derive_rows(struct heft_conversion *c, const struct heft_convert_options *options,
+                        struct heft_error *err)
+{
+    const struct heft_dequantizer *const d = c->model->formats->dequantizer;
+    const struct heft_derive_request request = {
+        .model = c->model,
+        .mem = &c->mem,
+        .as = c->dequantized,
+        .lose = options->salvage ? lose_weight : NULL,
+        .ctx = c,
+    };
+    struct heft_derived_rows rows = {0};
+
+    if (!d->derive(&request, &rows, err))
+        return false;
+    for (size_t i = 0; i < rows.n_notes; i++)
+        if (!heft_plan_note(&c->plan, rows.notes[i], err))
+            return false;
+    c->dequantized = rows.as;
+    if (!heft_derived_model(&c->derived, c->model, &rows, &c->mem, err))
+        return false;
+    c->model = &c->derived;
+    c->plan.model = c->model;
+    return true;
+}
+
+bool heft_conversion_derive(struct heft_conversion *c, const struct heft_convert_options *options,
+                            struct heft_error *err)
+{
+    if (!options->dequantize)
+        return true;
+    if (!heft_derive_named(options->dequantize, &c->dequantized, err))
+        return false;
+    if (has_block_types(c->model)) /* each is cast: heft_derived_dtype */
+        return true;
+    return c->model->formats->dequantizer
+               ? derive_rows(c, options, err)
+               : heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "no quantization is known");
+}
+
+static bool is_small_float(enum heft_dtype dtype)
+{
+    return heft_dtype_info(dtype)->kind == HEFT_KIND_FLOAT && heft_dtype_block_bytes(dtype) == 1;
+}
+
+bool heft_conversion_refuse_scaled(const struct heft_conversion *c,
+                                   const struct heft_convert_options *options,
+                                   struct heft_error *err)
+{
+    const struct heft_dequantizer *const d = c->model->formats->dequantizer;
+
+    for (size_t i = 0; d && !options->ignore_scales && i < c->exports.n_items; i++) {
+        const struct heft_export_item *const item = &c->exports.items[i];
+        struct heft_str scale;
+
+        if (item->as == item->row->dtype || !is_small_float((enum heft_dtype)item->row->dtype))
+            continue;
+        scale = d->scale_of(c->model, item->row);
+        if (scale.n == 0)
+            continue;
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                  "has the scales %.200s, which a cast leaves out; use option dequantize, or "
+                  "option ignore_scales",
+                  scale.p);
+        return heft_error_about(err, "tensor", item->row->name);
+    }
+    return true;
+}
+
+/* ---- other files of the model directory ---------------------------------------------------- */
+
+struct others {
+    struct heft_conversion *c;
+    struct heft_strmap taken; /* names of the sources, and of the outputs so far */
+    struct heft_error *err;
+};
+
+static struct heft_str name_of(const char *path)
+{
+    return heft_str_of(path + heft_path_folder(path));
+}
+
+static bool list_taken(struct others *o)
+{
+    const struct heft_model *const model = o->c->model;
+    bool ok = true;
+
+    for (size_t i = 0; ok && i < model->n_sources; i++)
+        if (model->sources[i].is_file)
+            ok = heft_strmap_set(&o->taken, name_of(model->sources[i].path), 0, o->err);
+    for (size_t i = 0; ok && i < o->c->plan.n_files; i++)
+        ok = heft_strmap_set(&o->taken, name_of(o->c->plan.files[i].path), 0, o->err);
+    return ok;
+}
+
+static bool join_path(struct others *o, const char *folder, const char *name, const char **out)
+{
+    const size_t n = strlen(folder);
+
+    *out = heft_arena_printf(&o->c->mem, o->err, "%s%s%s", folder,
+                             n && folder[n - 1] != '/' ? "/" : "", name);
+    return *out != NULL;
+}
+
+/* Text of config.json in the output; n is 0 if the file is copied. */
+static bool rewrite_text(struct others *o, const char *name, const struct heft_source *source,
+                         struct heft_str *text, bool *skip)
+{
+    const struct heft_dequantizer *const d = o->c->model->formats->dequantizer;
+    struct heft_bytes bytes = {0};
+
+    *text = (struct heft_str){0};
+    *skip = false;
+    if (!d || !d->rewrite)
+        return true;
+    if (source->size <= MOST_CONFIG &&
+        !heft_source_fetch(source, 0, source->size, &o->c->mem, &bytes, o->err))
+        return false;
+    return d->rewrite(o->c->model, name, bytes, o->c->dequantized, &o->c->mem, text, skip, o->err);
+}
+
+static bool plan_source(struct others *o, const char *name, const char *from,
+                        const struct heft_source *source)
+{
+    struct heft_plan *const plan = &o->c->plan;
+    struct heft_str text;
+    const char *path;
+    uint32_t file;
+    bool skip;
+
+    if (!rewrite_text(o, name, source, &text, &skip))
+        return heft_error_file(o->err, from);
+    if (skip)
+        return true;
+    if (!join_path(o, o->c->folder, name, &path) ||
+        !heft_plan_file_begin(plan, path, &file, o->err))
+        return false;
+    plan->files[file].is_other = true;
+    return text.n ? heft_plan_put(plan, file, text, o->err)
+                  : heft_plan_copy_file(plan, file, from, 0, source->size, o->err);
+}
+
+static bool plan_other(struct others *o, const char *name)
+{
+    struct heft_source source = {0};
+    const char *from;
+    bool ok;
+
+    if (heft_strmap_get(&o->taken, heft_str_of(name)) != HEFT_MAP_NONE)
+        return true;
+    if (!join_path(o, o->c->model->folder, name, &from))
+        return false;
+    if (heft_path_kind(from) != HEFT_PATH_FILE)
+        return true;
+    if (!heft_source_open_file(&source, from, o->err))
+        return heft_error_file(o->err, from);
+    ok = plan_source(o, name, from, &source);
+    heft_source_close(&source);
+    return ok;
+}
+
+bool heft_conversion_plan_others(struct heft_conversion *c, struct heft_error *err)
+{
+    struct others o = {.c = c, .err = err};
+    const char *const *names;
+    size_t n = 0;
+    bool ok;
+
+    if (!c->model->folder || c->model->files != &heft_disk || c->format->plan_set)
+        return true;
+    ok = list_taken(&o) && heft_path_list(c->model->folder, &c->mem, &names, &n, err);
+    for (size_t i = 0; ok && i < n; i++)
+        ok = plan_other(&o, names[i]);
+    heft_strmap_release(&o.taken);
+    return ok;
+}

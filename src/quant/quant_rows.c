@@ -1,0 +1,154 @@
+/* quant_rows.c: what schemes use: companions by name, shapes, derived rows. */
+#include "quant/quant.h"
+
+#include <stdio.h>
+
+bool heft_quant_ends(struct heft_str name, const char *suffix, struct heft_str *prefix)
+{
+    const size_t n = strlen(suffix);
+
+    if (name.n <= n || !heft_str_ends(name, suffix))
+        return false;
+    *prefix = (struct heft_str){name.p, name.n - n};
+    return true;
+}
+
+struct heft_str heft_quant_join(struct heft_quant *q, struct heft_str prefix, const char *suffix)
+{
+    const size_t n = strlen(suffix);
+    char *const p = heft_arena_chars(q->mem, prefix.n + n + 1, q->err);
+
+    if (!p)
+        return (struct heft_str){0};
+    memcpy(p, prefix.p, prefix.n);
+    memcpy(p + prefix.n, suffix, n + 1);
+    return (struct heft_str){p, prefix.n + n};
+}
+
+const struct heft_row *heft_quant_find(struct heft_quant *q, struct heft_str prefix,
+                                       const char *suffix, bool is_companion)
+{
+    char room[512];
+    const size_t n = strlen(suffix);
+    struct heft_str name = {room, prefix.n + n};
+    uint32_t row;
+
+    if (name.n >= sizeof room)
+        name = heft_quant_join(q, prefix, suffix); /* no longer than the limit of names */
+    else {
+        memcpy(room, prefix.p, prefix.n);
+        memcpy(room + prefix.n, suffix, n + 1);
+    }
+    row = name.p ? heft_model_row(q->model, name) : HEFT_NONE;
+    if (row == HEFT_NONE)
+        return NULL;
+    if (is_companion)
+        q->uses[row] = HEFT_QUANT_COMPANION;
+    return &q->model->rows[row];
+}
+
+const struct heft_row *heft_quant_need(struct heft_quant *q, const struct heft_row *weight,
+                                       struct heft_str prefix, const char *suffix)
+{
+    const struct heft_row *const row = heft_quant_find(q, prefix, suffix, true);
+
+    if (!row)
+        heft_quant_refuse(q, weight, HEFT_MALFORMED, "%.*s%s is missing, which it needs",
+                          (int)heft_min_size(prefix.n, 200), prefix.p, suffix);
+    return row;
+}
+
+bool heft_quant_refuse(const struct heft_quant *q, const struct heft_row *row, enum heft_code code,
+                       const char *format, ...)
+{
+    const struct heft_storage *const storage = &q->model->storages[row->storage];
+    va_list args;
+
+    va_start(args, format);
+    heft_fail_args(q->err, code, storage->off, format, args);
+    va_end(args);
+    heft_error_about(q->err, "tensor", row->name);
+    return heft_error_file(q->err, q->model->sources[storage->source].path);
+}
+
+struct heft_quant_shape_text heft_quant_shape(const struct heft_row *row)
+{
+    struct heft_quant_shape_text out = {"["};
+    size_t n = 1;
+
+    for (unsigned d = 0; d < row->rank && n + 32 < sizeof out.text; d++)
+        n += (size_t)snprintf(out.text + n, sizeof out.text - n, "%s%" PRIu64, d ? "," : "",
+                              row->shape[d]);
+    snprintf(out.text + n, sizeof out.text - n, "]");
+    return out;
+}
+
+bool heft_quant_has_shape(const struct heft_row *row, unsigned rank, const uint64_t *shape)
+{
+    for (unsigned d = 0; d < rank && row->rank == rank; d++)
+        if (row->shape[d] != shape[d])
+            return false;
+    return row->rank == rank;
+}
+
+uint64_t heft_quant_elements(const struct heft_row *row)
+{
+    return heft_dtype_elements((enum heft_dtype)row->dtype, row->bytes);
+}
+
+/* ---- derived rows ------------------------------------------------------------------------------- */
+
+static uint32_t count_parts(const struct heft_quant_weight *w)
+{
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < w->n_sources; i++)
+        n += heft_row_pieces(w->sources[i]);
+    return n;
+}
+
+static struct heft_parts *list_parts(struct heft_quant *q, const struct heft_quant_weight *w)
+{
+    struct heft_parts *const parts = heft_arena_zero(q->mem, 1, sizeof *parts, q->err);
+    struct heft_recipe *const recipe = heft_arena_zero(q->mem, 1, sizeof *recipe, q->err);
+
+    if (!parts || !recipe)
+        return NULL;
+    *recipe = w->recipe;
+    parts->recipe = recipe;
+    parts->list = heft_arena_zero(q->mem, count_parts(w), sizeof *parts->list, q->err);
+    for (size_t i = 0; parts->list && i < w->n_sources; i++) {
+        const struct heft_row *const row = w->sources[i];
+
+        for (uint32_t k = 0; k < heft_row_pieces(row); k++)
+            parts->list[parts->n++] =
+                (struct heft_part){.storage = heft_row_storage(row, k),
+                                   .offset = row->parts ? row->parts->list[k].offset : row->offset};
+    }
+    if (recipe->as == HEFT_DTYPE_COUNT)
+        recipe->as = (uint8_t)(q->config->dtype != HEFT_DTYPE_COUNT ? q->config->dtype : HEFT_BF16);
+    if (q->request->as != HEFT_DTYPE_COUNT)
+        recipe->as = (uint8_t)q->request->as;
+    return parts->list ? parts : NULL;
+}
+
+bool heft_quant_replace(struct heft_quant *q, uint32_t row, const struct heft_quant_weight *w)
+{
+    struct heft_row *const derived = heft_arena_zero(q->mem, 1, sizeof *derived, q->err);
+    struct heft_parts *const parts = derived ? list_parts(q, w) : NULL;
+
+    if (!parts)
+        return false;
+    *derived = (struct heft_row){.name = w->name,
+                                 .shape = w->shape,
+                                 .rank = (uint8_t)w->rank,
+                                 .dtype = HEFT_F32,
+                                 .storage = parts->list[0].storage,
+                                 .parts = parts};
+    if (!heft_row_size(HEFT_F32, w->rank, w->shape, &derived->bytes))
+        return heft_quant_refuse(q, &q->model->rows[row], HEFT_LIMIT,
+                                 "2^64 bytes or more after dequantizing");
+    q->uses[row] = HEFT_QUANT_WEIGHT;
+    q->derived[row] = derived;
+    return true;
+}
