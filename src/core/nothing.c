@@ -44,6 +44,17 @@ static bool is_damaged(const struct heft_model *model)
     return model->salvage && is;
 }
 
+/* Whether the target keeps values that the source has beside tensors. */
+static bool keeps_values(const struct heft_conversion *c)
+{
+    const struct heft_model *const model = c->model;
+    bool keeps = c->format->keeps_tree && model->has_tree;
+
+    for (size_t i = 0; i < model->n_trees && c->format->keeps_values; i++)
+        keeps = keeps || model->sources[model->trees[i].source].format == c->format;
+    return keeps;
+}
+
 bool heft_conversion_refuse_nothing(const struct heft_conversion *c,
                                     const struct heft_convert_options *options,
                                     struct heft_error *err)
@@ -53,7 +64,7 @@ bool heft_conversion_refuse_nothing(const struct heft_conversion *c,
         return true;
     if (c->model->n_rows == 0 && is_damaged(c->model))
         return true;
-    if (c->model->n_rows == 0 && c->format->keeps_tree && c->model->has_tree)
+    if (c->model->n_rows == 0 && keeps_values(c))
         return true; /* the source has only values, and the target keeps them */
     if (c->model->n_rows == 0)
         return refuse_source(c->model, err);
