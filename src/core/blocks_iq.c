@@ -79,7 +79,7 @@ static void iq2_xxs(const uint8_t *b, float *x)
 /* Scale of the k-th 16 elements of IQ2_XS and IQ2_S. */
 static float scale_of_16(float d, const uint8_t *scales, unsigned k)
 {
-    return half_scale(d, scales[k / 2] >> 4 * (k % 2) & 15u, 0.25f);
+    return half_scale(d, (unsigned)scales[k / 2] >> 4 * (k % 2) & 15u, 0.25f);
 }
 
 static void iq2_xs(const uint8_t *b, float *x)
@@ -99,7 +99,7 @@ static void iq2_s(const uint8_t *b, float *x)
     const float d = heft_block_f16(b);
 
     for (unsigned o = 0; o < 32; o++, x += 8) {
-        const unsigned index = b[2 + o] | (b[66 + o / 4] >> 2 * (o % 4) & 3u) << 8;
+        const unsigned index = b[2 + o] | ((unsigned)b[66 + o / 4] >> 2 * (o % 4) & 3) << 8;
 
         put_octet(scale_of_16(d, b + 74, o / 2), heft_grid_2s[index], b[34 + o], x);
     }
@@ -124,11 +124,11 @@ static void iq3_s(const uint8_t *b, float *x)
     const float d = heft_block_f16(b);
 
     for (unsigned t = 0; t < 64; t++, x += 4) {
-        const unsigned index = b[2 + t] | (b[66 + t / 8] >> t % 8 & 1u) << 8;
-        const unsigned s = b[106 + t / 16] >> 4 * (t / 8 % 2) & 15u;
+        const unsigned index = b[2 + t] | ((unsigned)b[66 + t / 8] >> t % 8 & 1) << 8;
+        const unsigned s = (unsigned)b[106 + t / 16] >> 4 * (t / 8 % 2) & 15;
 
-        put_four(d * (float)(1 + 2 * s), grid_3s, heft_grid_3s[index], b[74 + t / 2] >> 4 * (t % 2),
-                 x);
+        put_four(d * (float)(1 + 2 * s), grid_3s, heft_grid_3s[index],
+                 (uint8_t)(b[74 + t / 2] >> 4 * (t % 2)), x);
     }
 }
 
@@ -159,8 +159,8 @@ static void iq1_m(const uint8_t *b, float *x)
     const float d = scale_of_iq1_m(b + 48);
 
     for (unsigned o = 0; o < 32; o++, x += 8) {
-        const unsigned k = o / 2, s = heft_le16(b + 48 + k / 4 * 2) >> 3 * (k % 4) & 7u;
-        const unsigned high = b[32 + o / 2] >> 4 * (o % 2) & 15u;
+        const unsigned k = o / 2, s = (unsigned)heft_le16(b + 48 + k / 4 * 2) >> 3 * (k % 4) & 7;
+        const unsigned high = (unsigned)b[32 + o / 2] >> 4 * (o % 2) & 15;
 
         put_shifted(d * (float)(2 * s + 1), heft_grid_1[b[o] | (high & 7) << 8], high >> 3, x);
     }

@@ -127,7 +127,7 @@ static void iq4_xs(const uint8_t *b, float *x)
     const unsigned high = heft_le16(b + 2);
 
     for (unsigned j = 0; j < 8; j++) {
-        const unsigned low = b[4 + j / 2] >> 4 * (j % 2) & 15u;
+        const unsigned low = (unsigned)b[4 + j / 2] >> 4 * (j % 2) & 15;
         const float scale = d * (float)((int)(low | (high >> 2 * j & 3) << 4) - 32);
         uint8_t q[32];
 
