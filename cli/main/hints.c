@@ -55,6 +55,7 @@ static const struct {
     {"option eot_token", "--eot-token"},
     {"option format", "--format"},
     {"option ignore_scales", "--ignore-scales"},
+    {"option gptq_zero", "--gptq-zero"},
     {"option jsonl_key", "--jsonl"},
     {"option lengths", "--lengths"},
     {"option max_shard_size", "--max-shard-size"},

@@ -22,6 +22,7 @@ struct options {
     const char *against;    /* verify --against: a list of digests, or "hub" */
     const char *dequantize; /* dtype, or ""; NULL: no */
     bool ignore_scales;
+    const char *gptq_zero; /* wrap or carry */
     bool strict, overwrite, no_sync, no_verify, dry_run, verify, salvage;
     const char *html; /* info --html: the page */
     bool signature;   /* for SavedModels */

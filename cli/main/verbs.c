@@ -181,6 +181,8 @@ static const struct option_spec converting[] = {
     KIND(0, "dequantize", OPTION_MAYBE, dequantize, "DTYPE",
          "replace quantized weights by their values: BF16, F16 or F32"),
     FLAG(0, "ignore-scales", ignore_scales, "cast 8-bit floats without their scales"),
+    TEXT(0, "gptq-zero", gptq_zero, "HOW", NULL,
+         "GPTQ: read zero points beyond their bits as 0 (wrap) or 2^bits (carry)"),
     RULE(0, "keep-tied", HEFT_RULE_KEEP_TIED, NULL, "GLOB",
          "safetensors: which of tied names is kept (default the first)"),
     FLAG(0, "allow-empty", allow_empty, "allow a file without tensors"),

@@ -57,6 +57,7 @@ struct heft_convert_options convert_options(const struct options *options,
         .salvage = options->salvage,
         .dequantize = options->dequantize,
         .ignore_scales = options->ignore_scales,
+        .gptq_zero = options->gptq_zero,
         .progress = progress_step,
         .progress_ctx = progress,
     };

@@ -483,6 +483,10 @@ struct heft_convert_options {
     /* Casts 8-bit floats although the checkpoint has scales for them, which is HEFT_USAGE otherwise. */
     bool ignore_scales;
     bool reserved[7];
+    /* With dequantize: the value of a zero point of GPTQ, version 1, whose stored code is the largest one:
+     * programs differ. "wrap": 0; "carry": 2 to the power of its bits; NULL: such a weight is
+     * refused. */
+    const char *gptq_zero;
 };
 
 /* A planned and checked conversion; nothing is written until it is run. */

@@ -38,6 +38,7 @@ static bool derive_rows(struct heft_conversion *c, const struct heft_convert_opt
         .as = c->dequantized,
         .lose = options->salvage ? lose_weight : NULL,
         .ctx = c,
+        .gptq_zero = options->gptq_zero,
     };
     struct heft_derived_rows rows = {0};
 
@@ -57,6 +58,10 @@ static bool derive_rows(struct heft_conversion *c, const struct heft_convert_opt
 bool heft_conversion_derive(struct heft_conversion *c, const struct heft_convert_options *options,
                             struct heft_error *err)
 {
+    if (options->gptq_zero && strcmp(options->gptq_zero, "wrap") != 0 &&
+        strcmp(options->gptq_zero, "carry") != 0)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "option gptq_zero: '%.40s': expected wrap or carry", options->gptq_zero);
     if (!options->dequantize)
         return true;
     if (!heft_derive_named(options->dequantize, &c->dequantized, err))

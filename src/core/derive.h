@@ -23,6 +23,9 @@ struct heft_derive_request {
     bool (*lose)(void *ctx, struct heft_str name, const struct heft_error *why,
                  struct heft_error *err);
     void *ctx;
+    /* GPTQ of version 1: how zero points are read that need more bits than a code, "wrap" or "carry"; NULL:
+     * they are refused */
+    const char *gptq_zero;
 };
 struct heft_derived_rows {
     struct heft_row *list; /* in the source's order */

@@ -43,6 +43,7 @@ const struct heft_job_field heft_job_fields[] = {
     {"strict", HEFT_JOB_FLAG, FIELD(convert.strict)},
     {"dequantize", HEFT_JOB_TEXT, FIELD(convert.dequantize)},
     {"ignore-scales", HEFT_JOB_FLAG, FIELD(convert.ignore_scales)},
+    {"gptq-zero", HEFT_JOB_TEXT, FIELD(convert.gptq_zero)},
     {NULL, HEFT_JOB_FLAG, 0},
 };
 

@@ -9,6 +9,11 @@
 /* clang-format off */
 static const struct heft_quant_scheme *const schemes[] = {
     &heft_quant_fp8,
+    &heft_quant_gptq,
+    &heft_quant_awq,
+    &heft_quant_bnb4,
+    &heft_quant_bnb8,
+    &heft_quant_mlx,
 };
 /* clang-format on */
 
@@ -154,14 +159,16 @@ static bool note_counts(struct heft_quant *q, struct heft_derived_rows *out)
     const size_t weights = count_uses(q, HEFT_QUANT_WEIGHT);
     const size_t companions = count_uses(q, HEFT_QUANT_COMPANION);
 
-    out->notes = heft_arena_zero(q->mem, 1, sizeof *out->notes, q->err);
+    out->notes = heft_arena_zero(q->mem, q->n_notes + 1, sizeof *out->notes, q->err);
     if (!out->notes)
         return false;
+    for (size_t i = 0; i < q->n_notes; i++)
+        out->notes[i + 1] = q->notes[i];
     out->notes[0] = heft_arena_printf(
         q->mem, q->err,
         "dequantized %zu %s of %s; their %zu scales and other companions are left out", weights,
         weights == 1 ? "weight" : "weights", q->scheme, companions);
-    out->n_notes = 1;
+    out->n_notes = q->n_notes + 1;
     return out->notes[0] != NULL;
 }
 

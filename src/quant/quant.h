@@ -88,6 +88,11 @@ struct heft_quant {
     uint8_t *uses;             /* enum heft_quant_use of each row of the model */
     struct heft_row **derived; /* for each row of the model: the row that replaces it; NULL: none */
     const char *scheme;        /* text for info, of the first weight */
+    const char **notes;        /* for the user; NULL while there are none */
+    size_t n_notes;
+    /* members of config->quantization by their keys, once heft_quant_member was called */
+    const struct heft_quant_node **members;
+    size_t n_members;
     struct heft_error *err;
 };
 
@@ -139,6 +144,11 @@ bool heft_quant_has_shape(const struct heft_row *row, unsigned rank, const uint6
 /* HEFT_UNSUPPORTED or another code about a row: "tensor NAME: …". Always returns false. */
 bool heft_quant_refuse(const struct heft_quant *q, const struct heft_row *row, enum heft_code code,
                        const char *format, ...) HEFT_PRINTF(4, 5);
+/* Adds a note for the user, unless it is there already. False if memory ran out. */
+HEFT_CHECKED bool heft_quant_note(struct heft_quant *q, const char *format, ...) HEFT_PRINTF(2, 3);
+/* Finds the member of config->quantization with that key by binary search; NULL if there is none. */
+HEFT_CHECKED bool heft_quant_member(struct heft_quant *q, struct heft_str key,
+                                    const struct heft_quant_node **out);
 /* Number of elements of a validated row. */
 uint64_t heft_quant_elements(const struct heft_row *row);
 

@@ -2,6 +2,7 @@
 #include "quant/quant.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 bool heft_quant_ends(struct heft_str name, const char *suffix, struct heft_str *prefix)
 {
@@ -94,6 +95,75 @@ bool heft_quant_has_shape(const struct heft_row *row, unsigned rank, const uint6
 uint64_t heft_quant_elements(const struct heft_row *row)
 {
     return heft_dtype_elements((enum heft_dtype)row->dtype, row->bytes);
+}
+
+/* ---- notes, members of the configuration --------------------------------------------------------- */
+
+enum { MOST_NOTES = 16 };
+
+bool heft_quant_note(struct heft_quant *q, const char *format, ...)
+{
+    char text[400];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    for (size_t i = 0; i < q->n_notes; i++)
+        if (strcmp(q->notes[i], text) == 0)
+            return true;
+    if (!q->notes && !(q->notes = heft_arena_zero(q->mem, MOST_NOTES, sizeof *q->notes, q->err)))
+        return false;
+    if (q->n_notes == MOST_NOTES)
+        return true;
+    q->notes[q->n_notes] = heft_arena_text(q->mem, heft_str_of(text), q->err);
+    return q->notes[q->n_notes++] != NULL;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct heft_quant_node *const *const x = a, *const *const y = b;
+
+    return heft_str_cmp((*x)->key, (*y)->key);
+}
+
+static bool sort_members(struct heft_quant *q)
+{
+    const struct heft_quant_node *const first =
+        q->config->quantization ? q->config->quantization->child : NULL;
+    size_t n = 0;
+
+    for (const struct heft_quant_node *m = first; m; m = m->next)
+        n++;
+    q->members = heft_arena_zero(q->mem, n + 1, sizeof *q->members, q->err);
+    if (!q->members)
+        return false;
+    for (const struct heft_quant_node *m = first; m; m = m->next)
+        q->members[q->n_members++] = m;
+    qsort(q->members, q->n_members, sizeof *q->members, compare_keys);
+    return true;
+}
+
+bool heft_quant_member(struct heft_quant *q, struct heft_str key,
+                       const struct heft_quant_node **out)
+{
+    size_t lo = 0, hi;
+
+    *out = NULL;
+    if (!q->members && !sort_members(q))
+        return false;
+    hi = q->n_members;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+
+        if (heft_str_cmp(q->members[mid]->key, key) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (lo < q->n_members && heft_str_eq(q->members[lo]->key, key))
+        *out = q->members[lo];
+    return true;
 }
 
 /* ---- derived rows ------------------------------------------------------------------------------- */

@@ -5,5 +5,10 @@
 #include "quant/quant.h"
 
 extern const struct heft_quant_scheme heft_quant_fp8;
+extern const struct heft_quant_scheme heft_quant_gptq;
+extern const struct heft_quant_scheme heft_quant_awq;
+extern const struct heft_quant_scheme heft_quant_bnb4;
+extern const struct heft_quant_scheme heft_quant_bnb8;
+extern const struct heft_quant_scheme heft_quant_mlx;
 
 #endif
