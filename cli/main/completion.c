@@ -7,7 +7,8 @@
 
 /* Targets of casts; tests/suites/completions.py compares them with those of the library. */
 static const char dtypes[] = "F32 F16 BF16 F64 F8_E4M3 F8_E5M2 F8_E4M3FNUZ F8_E5M2FNUZ "
-                             "I8 I16 I32 I64 U8 U16 U32 U64 C32 C64 C128";
+                             "I8 I16 I32 I64 U8 U16 U32 U64 C32 C64 C128 "
+                             "Q4_0 Q4_1 Q5_0 Q5_1 Q8_0";
 
 static bool takes_path(const struct option_spec *o)
 {

@@ -233,7 +233,11 @@ struct heft_read_options {
     size_t size; /* HEFT_INIT */
     /* Casts to `as`, as in conversions: any real dtype to a float (rounded to the nearest, ties to
      * even), integers and bools to integers that represent all their values, complex numbers to
-     * complex ones. HEFT_USAGE if there is no such cast. */
+     * complex ones. A block type of GGML becomes F32, with the bits of gguf-py, and every other float
+     * from it; Q8_1 has no values. Floats become HEFT_Q4_0, HEFT_Q4_1, HEFT_Q5_0, HEFT_Q5_1 and
+     * HEFT_Q8_0 with the bits of ggml if the innermost dimension is a multiple of 32;
+     * HEFT_UNSUPPORTED if there is a NaN, an infinity, or a scale beyond F16. HEFT_USAGE if there is
+     * no such cast. */
     bool cast;
     enum heft_dtype as;
     bool native_order; /* in the byte order of the processor; else little-endian */
@@ -259,8 +263,8 @@ struct heft_read_options {
 HEFT_API bool heft_tensor_read_with(struct heft_checkpoint *c, size_t index,
                                     const struct heft_read_options *options, void *dst, size_t size,
                                     uint64_t *overflowed, struct heft_error *err);
-/* Casts n little-endian elements in memory likewise; n is a multiple of the block of `from`, and src
- * and dst do not overlap. HEFT_USAGE. */
+/* Casts n little-endian elements in memory likewise; n is a multiple of the blocks of both dtypes
+ * (heft_dtype_block_elements), and src and dst do not overlap. HEFT_USAGE, HEFT_UNSUPPORTED. */
 HEFT_API bool heft_cast(enum heft_dtype from, const void *src, enum heft_dtype to, void *dst,
                         size_t n, uint64_t *overflowed, struct heft_error *err);
 /* Size of a slice in bytes, and its shape without dropped dimensions: `shape` has room for the rank
@@ -431,7 +435,7 @@ struct heft_rule_use {
                          that they match by dotted path; they apply to conversions that keep
                          values */
     uint64_t left_alone; /* for a cast: matching tensors that are not cast, because a glob with
-                            wildcards casts only floats to a float */
+                            wildcards casts no integers and bools to a float */
 };
 /* Fills uses[i] for each rule. HEFT_USAGE for an invalid regex, or if a size is not set. */
 HEFT_API bool heft_rule_matches(const struct heft_checkpoint *c, const char *root,
@@ -451,8 +455,8 @@ struct heft_convert_options {
     bool allow_empty;
     const char *root; /* sub-dictionary to convert; its path is removed from the names */
     /* Rules in order. Selection: as in heft_select. Renaming: each rule replaces all its matches.
-     * Casting: the last matching rule applies; a glob with wildcards casts only floats to a float,
-     * an exact name casts any dtype that can be cast. Dtypes are also accepted as bf16, bfloat16,
+     * Casting: the last matching rule applies; a glob with wildcards casts only floats and block
+     * types to a float or a block type, an exact name casts any dtype that can be cast. Dtypes are also accepted as bf16, bfloat16,
      * torch.bfloat16 and so on, in upper or lower case. One torch file made from another has its
      * values and nesting: there selection judges values by their paths, too. */
     const struct heft_rule *rules;

@@ -7,6 +7,7 @@
 #include "api/checkpoint.h"
 #include "api/rules_take.h"
 #include "format/formats.h"
+#include "core/cast_loops.h"
 #include "core/derive.h"
 #include "core/locate.h"
 #include "core/registry.h"
@@ -15,8 +16,8 @@
 #include "core/usage.h"
 
 #define STREAM_PIECE                                                                               \
-    (4u << 20) /* bytes of a piece at most; pieces consist of whole blocks of
-                                   the dtype */
+    (4u << 20) /* bytes of a piece at most; all but the last consist of whole steps of
+                                   a cast, and of whole blocks */
 
 const char *heft_version(void)
 {
@@ -661,7 +662,7 @@ bool heft_tensor_stream(struct heft_checkpoint *c, size_t index, const struct he
 
     if (ok) {
         if (!heft_dtype_varies((enum heft_dtype)row.dtype))
-            most -= most % heft_dtype_block_bytes((enum heft_dtype)row.dtype);
+            most -= most % (uint32_t)heft_dtype_span((enum heft_dtype)row.dtype, HEFT_CAST_STEP);
         piece = heft_alloc((size_t)heft_min_u64(row.bytes, most), err);
         ok = piece != NULL;
     }

@@ -7,49 +7,71 @@ enum { OUT = 64 << 10 }; /* bytes of converted elements at a time */
 
 struct caster {
     enum heft_dtype from, to;
-    size_t new_unit; /* bytes of a converted block */
+    size_t unit;           /* elements that are whole blocks before and after the cast */
+    struct heft_error why; /* if the cast is refused */
+    bool is_refused;
     uint8_t *out;
     bool (*each)(void *ctx, const void *piece, size_t n);
     void *ctx;
-    uint64_t overflowed;
+    struct heft_cast_losses losses;
 };
 
-/* Pieces of heft_tensor_stream consist of whole blocks. */
+/* Pieces of heft_tensor_stream are whole units. */
 static bool cast_piece(void *ctx, const void *piece, size_t n)
 {
     struct caster *k = ctx;
-    const size_t unit = heft_dtype_block_bytes(k->from);
-    const size_t elements = heft_dtype_block_elements(k->from);
+    const size_t old = (size_t)heft_dtype_span(k->from, k->unit);
+    const size_t new = (size_t)heft_dtype_span(k->to, k->unit);
     const uint8_t *src = piece;
 
-    for (size_t left = n / unit; left > 0;) {
-        const size_t room = OUT / k->new_unit, some = left < room ? left : room;
+    for (size_t left = n / old; left > 0;) {
+        const size_t room = OUT / new, some = left < room ? left : room;
 
-        heft_cast_elements(k->from, k->to, src, k->out, some * elements, &k->overflowed);
-        if (!k->each(k->ctx, k->out, some * k->new_unit))
+        heft_cast_counting(k->from, k->to, src, k->out, some * k->unit, &k->losses);
+        k->is_refused = !heft_cast_accept(k->to, &k->losses, &k->why);
+        if (k->is_refused || !k->each(k->ctx, k->out, some * new))
             return false;
-        src += some * unit;
+        src += some * old;
         left -= some;
     }
     return true;
 }
 
+/* Whether the slice has whole blocks of the target. */
+static bool check_slice(struct heft_checkpoint *c, size_t index, const struct heft_range *ranges,
+                        size_t n_ranges, enum heft_dtype as, struct heft_error *err)
+{
+    struct heft_arena mem = {0};
+    struct heft_row row;
+    uint64_t bytes;
+    const bool ok = heft_checkpoint_slice(c, index, ranges, n_ranges, &mem, &row, err) &&
+                    heft_row_size_as(&row, as, &bytes, err);
+
+    heft_arena_release(&mem);
+    return ok;
+}
+
+static enum heft_dtype wider_block(enum heft_dtype a, enum heft_dtype b)
+{
+    return heft_dtype_block_elements(a) < heft_dtype_block_elements(b) ? b : a;
+}
+
 bool heft_cast(enum heft_dtype from, const void *src, enum heft_dtype to, void *dst, size_t n,
                uint64_t *overflowed, struct heft_error *err)
 {
-    uint64_t over = 0;
+    struct heft_cast_losses losses = {0};
 
     if (!heft_require_arg((src && dst) || n == 0, "an argument", err) ||
         !heft_cast_check(from, to, err))
         return false;
-    if (n % heft_dtype_block_elements(from) != 0)
+    if (n % heft_cast_unit(from, to) != 0)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "%zu elements are not a multiple of %u, a block of %s", n,
-                         heft_dtype_block_elements(from), heft_dtype_name(from));
-    heft_cast_elements(from, to, src, dst, n, &over);
+                         heft_cast_unit(from, to), heft_dtype_name(wider_block(from, to)));
+    heft_cast_counting(from, to, src, dst, n, &losses);
     if (overflowed)
-        *overflowed += over;
-    return true;
+        *overflowed += losses.finite;
+    return heft_cast_accept(to, &losses, err);
 }
 
 bool heft_tensor_stream_as(struct heft_checkpoint *c, size_t index, const struct heft_range *ranges,
@@ -67,11 +89,17 @@ bool heft_tensor_stream_as(struct heft_checkpoint *c, size_t index, const struct
     k.from = (enum heft_dtype)c->model.rows[index].dtype;
     if (!heft_cast_check(k.from, as, err))
         return heft_error_about(err, "tensor", c->model.rows[index].name);
-    k.new_unit = (size_t)heft_dtype_span(as, heft_dtype_block_elements(k.from));
+    if (!check_slice(c, index, ranges, n_ranges, as, err))
+        return false;
+    k.unit = heft_cast_unit(k.from, as);
     k.out = heft_alloc(OUT, err);
     ok = k.out && heft_tensor_stream(c, index, ranges, n_ranges, cast_piece, &k, err);
     heft_free(k.out);
     if (overflowed)
-        *overflowed += k.overflowed;
+        *overflowed += k.losses.finite;
+    if (k.is_refused) {
+        *err = k.why;
+        heft_error_about(err, "tensor", c->model.rows[index].name);
+    }
     return ok;
 }

@@ -31,8 +31,9 @@ struct reading {
     const struct heft_read_options *options;
     enum heft_dtype as;
     uint8_t *dst;
-    uint64_t block, new_block; /* bytes of a block before and after the cast */
-    uint64_t blocks, piece;    /* blocks in all, and of a piece */
+    uint64_t unit;             /* elements that are whole blocks before and after the cast */
+    uint64_t block, new_block; /* bytes of a unit before and after the cast; 1 if its size varies */
+    uint64_t blocks, piece;    /* units in all, and of a piece */
     unsigned threads;
     bool casts, is_direct; /* is_direct: pieces are read into the destination */
     /* Strided destination: its dimensions, the innermost first; n_sides = 0: row-major. */
@@ -207,19 +208,19 @@ static bool read_piece(void *ctx, unsigned worker, uint64_t number, struct heft_
         r->buffers ? r->buffers + worker * r->piece * (r->block + r->new_block) : NULL;
     uint8_t *const place = r->n_sides ? buffer : r->dst + first * r->new_block;
     uint8_t *const stored = r->casts ? buffer + r->piece * r->new_block : place;
-    uint64_t overflowed = 0;
+    struct heft_cast_losses losses = {0};
 
     if (!heft_reader_row(&r->c->reader, &r->row, first * r->block, stored, bytes, err))
         return false;
     if (r->casts)
-        heft_cast_elements(from, r->as, stored, place, (size_t)n * heft_dtype_block_elements(from),
-                           &overflowed);
+        heft_cast_counting(from, r->as, stored, place, (size_t)(n * r->unit), &losses);
+    if (!heft_cast_accept(r->as, &losses, err))
+        return heft_error_about(err, "tensor", r->row.name);
     if (r->options->native_order && heft_is_big_endian() && !heft_dtype_varies(r->as))
         heft_reader_resolve(r->as, HEFT_ROW_SWAP, place, new_bytes);
     if (r->n_sides)
-        scatter_piece(r, place, first * heft_dtype_block_elements(from),
-                      n * heft_dtype_block_elements(from));
-    return tell_progress(r, new_bytes, overflowed, err);
+        scatter_piece(r, place, first * r->unit, n * r->unit);
+    return tell_progress(r, new_bytes, losses.finite, err);
 }
 
 /* ---- all pieces ---------------------------------------------------------------------------- */
@@ -227,13 +228,17 @@ static bool read_piece(void *ctx, unsigned worker, uint64_t number, struct heft_
 static bool prepare_cast(struct reading *r, struct heft_error *err)
 {
     const enum heft_dtype from = (enum heft_dtype)r->row.dtype;
+    uint64_t bytes;
 
     r->as = r->options->cast ? r->options->as : from;
     r->casts = r->as != from;
     if (r->casts && !heft_cast_check(from, r->as, err))
         return false;
-    r->block = heft_dtype_varies(from) ? 1 : heft_dtype_block_bytes(from);
-    r->new_block = r->casts ? heft_dtype_span(r->as, heft_dtype_block_elements(from)) : r->block;
+    if (r->casts && !heft_row_size_as(&r->row, r->as, &bytes, err))
+        return false;
+    r->unit = heft_dtype_varies(from) ? 1 : heft_cast_unit(from, r->as);
+    r->block = heft_dtype_varies(from) ? 1 : heft_dtype_span(from, r->unit);
+    r->new_block = r->casts ? heft_dtype_span(r->as, r->unit) : r->block;
     r->blocks = r->row.bytes / r->block;
     return r->blocks <= UINT64_MAX / r->new_block ||
            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "the result has 2^64 bytes or more");

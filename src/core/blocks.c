@@ -13,3 +13,8 @@ heft_cast_loop *heft_blocks_to_f32(enum heft_dtype dtype)
             return tables[i][dtype];
     return NULL;
 }
+
+heft_cast_loop *heft_blocks_from_f32(enum heft_dtype dtype)
+{
+    return heft_blocks_quantize[dtype];
+}

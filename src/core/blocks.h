@@ -11,9 +11,14 @@
  * values: it exists only inside of ggml's matrix products. */
 heft_cast_loop *heft_blocks_to_f32(enum heft_dtype dtype);
 
+/* Loop from little-endian F32 to a block type; NULL for one that heft does not quantize to. It counts
+ * scales that overflow as finite, NaN as an infinity. */
+heft_cast_loop *heft_blocks_from_f32(enum heft_dtype dtype);
+
 /* The portable loops, by dtype; blocks.c joins them. */
 extern heft_cast_loop *const heft_blocks_simple[HEFT_DTYPE_COUNT];
 extern heft_cast_loop *const heft_blocks_k[HEFT_DTYPE_COUNT];
 extern heft_cast_loop *const heft_blocks_iq[HEFT_DTYPE_COUNT];
+extern heft_cast_loop *const heft_blocks_quantize[HEFT_DTYPE_COUNT];
 
 #endif

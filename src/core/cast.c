@@ -25,49 +25,13 @@ enum { BLOCK = HEFT_CAST_STEP }; /* the buffer between two loops has 8 KiB */
 enum { INFINITE = HEFT_CAST_INFINITE };
 enum { STEP = 64 }; /* elements of an inner loop */
 
-/* ---- bit patterns ------------------------------------------------------------------------ */
-
-/* Narrows the magnitude of a finite F32 to such a float, rounded to nearest even. The result
- * exceeds the largest finite magnitude if the value overflows. Subnormal results are rounded by
- * adding a number whose unit in the last place is that of the result. */
-HEFT_WRAPS static inline uint32_t narrow_float(uint32_t mag, unsigned man, unsigned bias)
-{
-    const uint32_t magic = (127u + 1 - bias - man + 23) << 23;
-    const uint32_t tiny =
-        heft_bits_of_float(heft_float_of_bits(mag) + heft_float_of_bits(magic)) - magic;
-    const uint32_t odd = (mag >> (23 - man)) & 1;
-    const uint32_t normal =
-        (mag - ((127u - bias) << 23) + (1u << (22 - man)) - 1 + odd) >> (23 - man);
-
-    return mag < ((128u - bias) << 23) ? tiny : normal;
-}
-
 /* ---- F32 bits to small floats; `over`: a finite value overflowed ------------------------- */
-
-HEFT_WRAPS static inline uint16_t bf16_of_f32(uint32_t u, uint32_t *over)
-{
-    const uint32_t mag = u & HEFT_F32_ABS;
-    const uint32_t rounded = (u + 0x7FFF + ((u >> 16) & 1)) >> 16;
-
-    *over = (uint32_t)(mag < HEFT_F32_INF) & (uint32_t)(mag >= 0x7F7F8000u);
-    return (uint16_t)(mag > HEFT_F32_INF ? 0x7FC0 : rounded);
-}
-
-static inline uint16_t f16_of_f32(uint32_t u, uint32_t *over)
-{
-    const uint32_t mag = u & HEFT_F32_ABS;
-    const uint32_t nan = 0x7E00u | (mag >> 13 & 0x3FF);
-    const uint32_t finite = mag >= 0x477FF000u ? 0x7C00 : narrow_float(mag, 10, 15);
-
-    *over = (uint32_t)(mag < HEFT_F32_INF) & (uint32_t)(mag >= 0x477FF000u);
-    return (uint16_t)((u >> 16 & 0x8000) | (mag > HEFT_F32_INF ? nan : finite));
-}
 
 static inline uint8_t e5m2_of_f32(uint32_t u, uint32_t *over)
 {
     const uint32_t mag = u & HEFT_F32_ABS;
     const uint32_t finite =
-        mag >= 0x47700000u ? 0x7C : narrow_float(mag, 2, 15); /* 0x47700000 is 61440.0f */
+        mag >= 0x47700000u ? 0x7C : heft_narrow_float(mag, 2, 15); /* 0x47700000 is 61440.0f */
 
     *over = (uint32_t)(mag < HEFT_F32_INF) & (uint32_t)(mag >= 0x47700000u);
     return (uint8_t)((u >> 24 & 0x80) | (mag > HEFT_F32_INF ? 0x7F : finite));
@@ -77,7 +41,7 @@ static inline uint8_t e4m3_of_f32(uint32_t u, uint32_t *over)
 {
     const uint32_t mag = u & HEFT_F32_ABS;
     const uint32_t finite =
-        mag > 0x43E80000u ? 0x7E : narrow_float(mag, 3, 7); /* 464 rounds to 448 */
+        mag > 0x43E80000u ? 0x7E : heft_narrow_float(mag, 3, 7); /* 464 rounds to 448 */
 
     *over = (uint32_t)(mag < HEFT_F32_INF) & (uint32_t)(mag > 0x43E80000u);
     *over += mag == HEFT_F32_INF ? INFINITE : 0;
@@ -89,7 +53,7 @@ static inline uint8_t fnuz_of_f32(uint32_t u, uint32_t *over, unsigned man, unsi
                                   uint32_t top)
 {
     const uint32_t mag = u & HEFT_F32_ABS;
-    const uint32_t value = narrow_float(mag, man, bias);
+    const uint32_t value = heft_narrow_float(mag, man, bias);
     const uint32_t sign = value ? u >> 24 & 0x80 : 0;
 
     *over = (uint32_t)(mag < HEFT_F32_INF) & (uint32_t)(mag >= top);
@@ -241,8 +205,8 @@ LOOP(e8m0_to_f32, uint8_t, uint32_t, heft_f32_of_e8m0(x))
 LOOP(f32_to_f64, float, double, (double)x)
 LOOP(f64_to_f32, double, float, f32_of_f64(x, &over))
 
-LOOP(f32_to_f16, uint32_t, uint16_t, f16_of_f32(x, &over))
-LOOP(f32_to_bf16, uint32_t, uint16_t, bf16_of_f32(x, &over))
+LOOP(f32_to_f16, uint32_t, uint16_t, heft_f16_of_f32(x, &over))
+LOOP(f32_to_bf16, uint32_t, uint16_t, heft_bf16_of_f32(x, &over))
 LOOP(f32_to_e5m2, uint32_t, uint8_t, e5m2_of_f32(x, &over))
 LOOP(f32_to_e4m3, uint32_t, uint8_t, e4m3_of_f32(x, &over))
 LOOP(f32_to_e4m3fnuz, uint32_t, uint8_t, e4m3fnuz_of_f32(x, &over))
@@ -341,7 +305,15 @@ static struct lane lane_of(enum heft_dtype dtype)
 
     if (!lane.to_f32)
         lane.to_f32 = heft_blocks_to_f32(dtype);
+    if (!lane.from_f32)
+        lane.from_f32 = heft_blocks_from_f32(dtype);
     return lane;
+}
+
+/* Whether a dtype becomes blocks of `to`: GGML quantizes floats, and none of its own blocks again. */
+static bool can_quantize(enum heft_dtype from, enum heft_dtype to)
+{
+    return !heft_dtype_is_scaled(to) || heft_dtype_info(from)->kind == HEFT_KIND_FLOAT;
 }
 
 static bool find_route(enum heft_dtype from, enum heft_dtype to, struct route *out)
@@ -359,7 +331,7 @@ static bool find_route(enum heft_dtype from, enum heft_dtype to, struct route *o
     if (to == HEFT_F32 || b.from_f32) {
         out->first = a.to_f32;
         out->second = b.from_f32;
-        return a.to_f32 || from == HEFT_F32;
+        return (a.to_f32 || from == HEFT_F32) && can_quantize(from, to);
     }
     if (to == HEFT_F64) {
         out->first = a.to_f64 ? a.to_f64 : a.to_f32;
@@ -413,6 +385,28 @@ static uint32_t cast_block(const struct route *route, const uint8_t *src, uint8_
     if (second >= INFINITE)
         second -= over * INFINITE;
     return over + second;
+}
+
+unsigned heft_cast_unit(enum heft_dtype from, enum heft_dtype to)
+{
+    const unsigned a = heft_dtype_info(from)->block_elements;
+    const unsigned b = heft_dtype_info(to)->block_elements;
+
+    return a > b ? a : b;
+}
+
+bool heft_cast_accept(enum heft_dtype to, const struct heft_cast_losses *losses,
+                      struct heft_error *err)
+{
+    if (!heft_dtype_is_scaled(to) || (!losses->finite && !losses->infinite))
+        return true;
+    if (losses->infinite)
+        return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                         "NaN or infinite values found, which %s cannot store",
+                         heft_dtype_name(to));
+    return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                     "values found that are too large for %s, whose scales are F16, at most 65504",
+                     heft_dtype_name(to));
 }
 
 const char *heft_cast_result(enum heft_dtype to)

@@ -7,25 +7,32 @@
 #include "base/dtype.h"
 
 /* Whether the cast is supported: any real dtype, and any block type that has values, to a
- * float; integer or bool to an integer that represents all its values; complex to complex. */
+ * float; a float to a block type that heft quantizes to; integer or bool to an integer that represents
+ * all its values; complex to complex. */
 bool heft_cast_known(enum heft_dtype from, enum heft_dtype to);
 /* HEFT_USAGE if the cast is not supported, or a number is no dtype. */
 HEFT_CHECKED bool heft_cast_check(enum heft_dtype from, enum heft_dtype to, struct heft_error *err);
-/* Casts n little-endian elements, n being a multiple of the block of `from`; src and dst must
- * not overlap. Adds to *overflowed the number of finite values beyond the target's range: they
+/* Fewest elements that are whole blocks of both dtypes, neither of them varying. */
+unsigned heft_cast_unit(enum heft_dtype from, enum heft_dtype to);
+/* Casts n little-endian elements, n being a multiple of the unit above; src and dst must not
+ * overlap. Adds to *overflowed the number of finite values beyond the target's range: they
  * become infinite, for FNUZ dtypes NaN, for F8_E4M3 its largest value (as in torch since 2.13).
  * Real and imaginary parts count one each. */
 void heft_cast_elements(enum heft_dtype from, enum heft_dtype to, const uint8_t *src, uint8_t *dst,
                         size_t n, uint64_t *overflowed);
 
 /* Numbers of values that the target could not represent: finite ones, and infinities if it has
- * none. */
+ * none. For a block type: scales that overflow, and values that are infinite or NaN. */
 struct heft_cast_losses {
     uint64_t finite, infinite;
 };
 /* As heft_cast_elements; adds to both counts. */
 void heft_cast_counting(enum heft_dtype from, enum heft_dtype to, const uint8_t *src, uint8_t *dst,
                         size_t n, struct heft_cast_losses *losses);
+/* HEFT_UNSUPPORTED if a block type got values that it cannot store: NaN, infinities, or more than
+ * its scales reach. The results of such a cast must not be used. Other targets accept every loss. */
+HEFT_CHECKED bool heft_cast_accept(enum heft_dtype to, const struct heft_cast_losses *losses,
+                                   struct heft_error *err);
 /* Text that says what such values become: "infinite", "448 or -448", "NaN". */
 const char *heft_cast_result(enum heft_dtype to);
 

@@ -305,7 +305,7 @@ static bool slice_one(struct heft_conversion *c, const struct heft_convert_optio
         return heft_error_about(err, "tensor", item->name);
     item->row = &c->slice;
     item->is_apart = true;
-    return heft_row_size((enum heft_dtype)item->as, c->slice.rank, c->slice.shape, &item->bytes);
+    return heft_row_size_as(&c->slice, (enum heft_dtype)item->as, &item->bytes, err);
 }
 
 /* Loads the exports and restores recorded ties. A format of a single tensor gets restored ties

@@ -116,13 +116,15 @@ static bool is_cast_target(enum heft_dtype to)
 
 bool heft_dtype_refuse(const char *name, struct heft_error *err)
 {
-    char list[300] = "";
+    char list[320] = "";
     size_t n = 0;
 
-    for (unsigned to = 0; to <= HEFT_C128; to++) {
+    for (unsigned to = 0; to < HEFT_DTYPE_COUNT; to++) {
         const char *known = heft_dtype_name((enum heft_dtype)to);
         const size_t k = strlen(known);
 
+        if (to > HEFT_C128 && !heft_dtype_is_scaled((enum heft_dtype)to))
+            continue; /* quantized integers of torch and the like: of little use to most */
         if (!is_cast_target((enum heft_dtype)to) || n + k + 3 > sizeof list)
             continue;
         memcpy(list + n, n ? " " : "", n ? 1 : 0);

@@ -67,14 +67,13 @@ static bool choose_checks(struct heft_exec *x, struct heft_error *err)
     return x->checked_by != NULL;
 }
 
-/* Output bytes of one block of the op's row, after the cast; 1 for varying-length elements. */
+/* Output bytes of the fewest elements of the op's row that are whole blocks before and after the
+ * cast; 1 for varying-length elements. */
 static uint64_t block_after_cast(const struct heft_op *op)
 {
-    const enum heft_dtype from = (enum heft_dtype)op->u.row->dtype;
+    const enum heft_dtype from = (enum heft_dtype)op->u.row->dtype, to = (enum heft_dtype)op->as;
 
-    return heft_dtype_varies(from)
-               ? 1
-               : heft_dtype_span((enum heft_dtype)op->as, heft_dtype_block_elements(from));
+    return heft_dtype_varies(from) ? 1 : heft_dtype_span(to, heft_cast_unit(from, to));
 }
 
 /* End of a chunk [off, want) that ends inside an op: the last block border of a row op. */
@@ -182,30 +181,33 @@ static bool fill_row(struct heft_exec *x, unsigned worker, const struct heft_op 
 {
     const struct heft_row *row = op->u.row;
     const enum heft_dtype in = (enum heft_dtype)row->dtype, out = (enum heft_dtype)op->as;
-    const uint32_t in_bytes = heft_dtype_block_bytes(in);
-    const uint64_t most = heft_derived_piece(row, x->chunk / in_bytes);
     struct heft_cast_losses losses = {0};
-    uint64_t out_bytes; /* bytes of one block after the cast */
+    uint64_t in_bytes, out_bytes; /* bytes of `unit` elements before and after the cast */
+    uint64_t most;                /* units at a time */
+    uint32_t unit;
     uint8_t *scratch;
 
     if (in == out)
         return heft_reader_row(&x->reader, row, from, dst, (size_t)n, err);
+    unit = heft_cast_unit(in, out);
+    in_bytes = heft_dtype_span(in, unit);
     out_bytes = block_after_cast(op);
+    most = heft_max_u64(1, heft_derived_piece(row, x->chunk / in_bytes * unit) / unit);
     scratch = x->scratch + (size_t)worker * x->chunk; /* allocated if any op casts */
     for (uint64_t at = 0; at < n;) {
         const size_t count = (size_t)heft_min_u64(most, (n - at) / out_bytes);
         const uint64_t first = (from + at) / out_bytes;
 
-        if (!heft_reader_row(&x->reader, row, first * in_bytes, scratch, count * in_bytes, err))
+        if (!heft_reader_row(&x->reader, row, first * in_bytes, scratch, (size_t)(count * in_bytes),
+                             err))
             return false;
-        heft_cast_counting(in, out, scratch, dst + at, count * heft_dtype_block_elements(in),
-                           &losses);
+        heft_cast_counting(in, out, scratch, dst + at, count * unit, &losses);
         at += count * out_bytes;
     }
     if (losses.finite && heft_row_is_derived(row))
         return heft_derived_refuse(losses.finite, out, err);
     note_losses(x, op, &losses);
-    return true;
+    return heft_cast_accept(out, &losses, err);
 }
 
 struct filling {

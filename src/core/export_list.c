@@ -30,6 +30,8 @@ bool heft_export_cast_applies(enum heft_dtype from, enum heft_dtype to, const ch
 
     if (!has_wildcard(glob) || target == kind)
         return true;
+    if (target == HEFT_KIND_SCALED || kind == HEFT_KIND_SCALED)
+        return kind == HEFT_KIND_FLOAT || kind == HEFT_KIND_SCALED;
     return target != HEFT_KIND_FLOAT && target != HEFT_KIND_COMPLEX;
 }
 
@@ -64,8 +66,7 @@ bool heft_export_choose_dtype(struct heft_export_item *item, struct heft_str nam
         item->bytes = item->row->bytes;
         return true;
     }
-    return heft_row_size(to, item->row->rank, item->row->shape, &item->bytes) ||
-           heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "2^64 bytes or more after the cast");
+    return heft_row_size_as(item->row, to, &item->bytes, err);
 }
 
 static bool refuse_one(const struct heft_model *model, const struct heft_unreadable *lost,

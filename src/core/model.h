@@ -555,6 +555,10 @@ uint32_t heft_model_row(const struct heft_model *model, struct heft_str name);
  * is followed. */
 const struct heft_value *heft_value_below(const struct heft_value *from, const char *path);
 
+/* Bytes of a row after a cast. HEFT_USAGE, naming the tensor, if a block of the target would cross
+ * its rows; HEFT_LIMIT if they are 2^64 or more. */
+HEFT_CHECKED bool heft_row_size_as(const struct heft_row *row, enum heft_dtype as, uint64_t *bytes,
+                                   struct heft_error *err);
 /* Bytes of a row-major tensor. False if they are 2^64 or more, or if the elements do not fill
  * whole blocks: all elements together, for a dtype of HEFT_KIND_SCALED those of the innermost
  * dimension. */

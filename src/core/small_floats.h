@@ -1,5 +1,6 @@
-/* small_floats.h: the bits of floats, and exact widening of floats of 8 and 16 bits to F32. The
- * functions are inline and have no branches, so that compilers vectorize loops over them. */
+/* small_floats.h: the bits of floats, exact widening of floats of 8 and 16 bits to F32, and rounding
+ * of F32 to fewer bits. The functions are inline and have no branches, so that compilers vectorize
+ * loops over them. */
 #ifndef HEFT_SMALL_FLOATS_H
 #define HEFT_SMALL_FLOATS_H
 
@@ -119,6 +120,42 @@ static inline uint32_t heft_f32_of_e8m0(uint8_t b)
     const uint32_t value = b == 0 ? 0x400000u : (uint32_t)b << 23;
 
     return b == 0xFF ? HEFT_F32_INF + 1 : value;
+}
+
+/* Narrows the magnitude of a finite F32 to such a float, rounded to nearest even. The result
+ * exceeds the largest finite magnitude if the value overflows. Subnormal results are rounded by
+ * adding a number whose unit in the last place is that of the result. */
+HEFT_WRAPS static inline uint32_t heft_narrow_float(uint32_t mag, unsigned man, unsigned bias)
+{
+    const uint32_t magic = (127u + 1 - bias - man + 23) << 23;
+    const uint32_t tiny =
+        heft_bits_of_float(heft_float_of_bits(mag) + heft_float_of_bits(magic)) - magic;
+    const uint32_t odd = (mag >> (23 - man)) & 1;
+    const uint32_t normal =
+        (mag - ((127u - bias) << 23) + (1u << (22 - man)) - 1 + odd) >> (23 - man);
+
+    return mag < ((128u - bias) << 23) ? tiny : normal;
+}
+
+/* ---- F32 bits to floats of 16 bits; `over`: a finite value overflowed --------------------- */
+
+HEFT_WRAPS static inline uint16_t heft_bf16_of_f32(uint32_t u, uint32_t *over)
+{
+    const uint32_t mag = u & HEFT_F32_ABS;
+    const uint32_t rounded = (u + 0x7FFF + ((u >> 16) & 1)) >> 16;
+
+    *over = (uint32_t)(mag < HEFT_F32_INF) & (uint32_t)(mag >= 0x7F7F8000u);
+    return (uint16_t)(mag > HEFT_F32_INF ? 0x7FC0 : rounded);
+}
+
+static inline uint16_t heft_f16_of_f32(uint32_t u, uint32_t *over)
+{
+    const uint32_t mag = u & HEFT_F32_ABS;
+    const uint32_t nan = 0x7E00u | (mag >> 13 & 0x3FF);
+    const uint32_t finite = mag >= 0x477FF000u ? 0x7C00 : heft_narrow_float(mag, 10, 15);
+
+    *over = (uint32_t)(mag < HEFT_F32_INF) & (uint32_t)(mag >= 0x477FF000u);
+    return (uint16_t)((u >> 16 & 0x8000) | (mag > HEFT_F32_INF ? nan : finite));
 }
 
 #endif

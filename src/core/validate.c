@@ -57,6 +57,22 @@ bool heft_row_check_size(const struct heft_row *row, uint64_t *bytes, uint64_t a
                      "shape × element size is not a whole number of bytes below 2^64");
 }
 
+bool heft_row_size_as(const struct heft_row *row, enum heft_dtype as, uint64_t *bytes,
+                      struct heft_error *err)
+{
+    if (row_size(as, row->rank, row->shape, bytes))
+        return true;
+    if (splits_block(as, row->rank, row->shape))
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                  "cast to %s: the innermost extent %" PRIu64
+                  " is not a multiple of %u, the elements in its blocks",
+                  heft_dtype_name(as), innermost_extent(row->rank, row->shape),
+                  heft_dtype_block_elements(as));
+    else
+        heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "2^64 bytes or more after the cast");
+    return heft_error_about(err, "tensor", row->name);
+}
+
 /* A row of varying-length elements occupies its whole storage. */
 static bool check_varying(struct heft_row *row, const struct heft_storage *storage,
                           struct heft_error *err)

@@ -153,19 +153,19 @@ static void make_block(const struct vector *v, uint8_t *b)
             b[49 + 2 * k] = (uint8_t)((b[49 + 2 * k] & 15) | (scales[0] >> 4 * k & 15) << 4);
 }
 
-static void check_sum(const struct vector *v, const uint8_t *values, size_t n)
+static void check_sum(enum heft_dtype dtype, const char *wanted, const uint8_t *bytes, size_t n)
 {
     uint8_t digest[HEFT_SHA256_BYTES];
     struct heft_sha256 sha;
 
     heft_sha256_init(&sha);
-    heft_sha256_put(&sha, values, n);
+    heft_sha256_put(&sha, bytes, n);
     heft_sha256_end(&sha, digest);
     for (unsigned i = 0; i < sizeof digest; i++) {
-        const char hex[] = {v->sha256[2 * i], v->sha256[2 * i + 1], 0};
+        const char hex[] = {wanted[2 * i], wanted[2 * i + 1], 0};
 
         if (digest[i] != strtoul(hex, NULL, 16))
-            fail_msg("%s: other values", heft_dtype_name(v->dtype));
+            fail_msg("%s: other bytes", heft_dtype_name(dtype));
     }
 }
 
@@ -186,7 +186,7 @@ static void blocks_have_the_values_of_gguf_py(void **state)
             if (heft_le32(values + 4 * k) != v->first[k])
                 fail_msg("%s: element %u is %08x", heft_dtype_name(v->dtype), k,
                          (unsigned)heft_le32(values + 4 * k));
-        check_sum(v, values, 4 * (size_t)n);
+        check_sum(v->dtype, v->sha256, values, 4 * (size_t)n);
         assert_int_equal(over, 0);
     }
 }
@@ -218,6 +218,145 @@ static void other_floats_are_rounded_from_f32(void **state)
     }
 }
 
+/* ---- quantizing ------------------------------------------------------------------------------ */
+
+enum { BLOCK = 32, WIDEST = 34 }; /* of the types that are quantized to: elements and bytes */
+
+static const enum heft_dtype quantized[] = {HEFT_Q4_0, HEFT_Q4_1, HEFT_Q5_0, HEFT_Q5_1, HEFT_Q8_0};
+
+static void put_f32(uint8_t *p, float x)
+{
+    uint32_t u;
+
+    memcpy(&u, &x, sizeof u);
+    heft_put_le32(p, u);
+}
+
+/* The bytes are those of gguf-py 0.19.0. */
+static void blocks_are_quantized_as_by_gguf_py(void **state)
+{
+    static const struct {
+        enum heft_dtype dtype;
+        const char sha256[65];
+    } all[] = {
+        {HEFT_Q4_0, "8018af97d54cb3c651779337e29cd19601e1d46eb1057babd4a237e57678e917"},
+        {HEFT_Q4_1, "4132b809f62cdae957df07670bdf487cfc662d1b631cf2d74ef8dc1462d1e9b5"},
+        {HEFT_Q5_0, "9ed7f1da5615a22c0d1d36711e2628fdf6d0c515e78e5822148a3833c1fac43e"},
+        {HEFT_Q5_1, "57ca757a25350d3d92fe566ec74be389662c13550fa6813c9e04ef590e252f72"},
+        {HEFT_Q8_0, "76263976bf35fe8cce44ad9b73226b5d60f3656bf677df9e7fe0598e2e3bc235"},
+    };
+    enum { N = 64 * BLOCK };
+    static uint8_t src[4 * N], wide[8 * N], out[N / BLOCK * WIDEST];
+    uint32_t seed = 1;
+
+    (void)state;
+    for (size_t i = 0; i < N; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        put_f32(src + 4 * i, (float)((int)(seed >> 8) - (1 << 23)) * 0x1p-20f);
+    }
+    for (size_t i = 0; i < HEFT_COUNT(all); i++) {
+        const size_t bytes = N / BLOCK * heft_dtype_block_bytes(all[i].dtype);
+        uint64_t over = 0;
+
+        assert_int_equal(heft_cast_unit(HEFT_F32, all[i].dtype), BLOCK);
+        heft_cast_elements(HEFT_F32, all[i].dtype, src, out, N, &over);
+        check_sum(all[i].dtype, all[i].sha256, out, bytes);
+        heft_cast_elements(HEFT_F32, HEFT_F64, src, wide, N, &over);
+        heft_cast_elements(HEFT_F64, all[i].dtype, wide, out, N, &over);
+        check_sum(all[i].dtype, all[i].sha256, out, bytes);
+        assert_int_equal(over, 0);
+    }
+}
+
+/* Blocks of one number: the sign of a scale of 0 is that of ggml, not of gguf-py; and a scale whose
+ * reciprocal is infinite has codes 0. */
+static void zeros_and_tiny_numbers_are_quantized_as_by_ggml(void **state)
+{
+    static const float numbers[] = {0.0f, -0.0f, 0x1p-140f};
+    static const struct {
+        enum heft_dtype dtype;
+        uint16_t scale, offset[3]; /* scales, and offsets of each number */
+        uint8_t code[3];
+    } all[] = {{HEFT_Q4_0, 0x8000, {0}, {0x88, 0x88, 0}},
+               {HEFT_Q4_1, 0, {0, 0x8000, 0}, {0}},
+               {HEFT_Q5_0, 0x8000, {0}, {0, 0, 0}},
+               {HEFT_Q5_1, 0, {0, 0x8000, 0}, {0}},
+               {HEFT_Q8_0, 0, {0}, {0}}};
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(all) * HEFT_COUNT(numbers); i++) {
+        const size_t t = i / HEFT_COUNT(numbers), k = i % HEFT_COUNT(numbers);
+        const bool has_offset = all[t].dtype == HEFT_Q4_1 || all[t].dtype == HEFT_Q5_1;
+        uint8_t src[4 * BLOCK], out[WIDEST];
+        uint64_t over = 0;
+
+        for (size_t j = 0; j < BLOCK; j++)
+            put_f32(src + 4 * j, numbers[k]);
+        heft_cast_elements(HEFT_F32, all[t].dtype, src, out, BLOCK, &over);
+        assert_int_equal(heft_le16(out), all[t].scale);
+        if (has_offset)
+            assert_int_equal(heft_le16(out + 2), all[t].offset[k]);
+        assert_int_equal(out[heft_dtype_block_bytes(all[t].dtype) - 1], all[t].code[k]);
+    }
+}
+
+static void numbers_that_a_block_cannot_store_are_refused(void **state)
+{
+    static const struct {
+        float number;
+        bool is_infinite;
+    } bad[] = {{NAN, true}, {INFINITY, true}, {-INFINITY, true}, {3e38f, false}, {-3e38f, false}};
+    struct heft_error err;
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(quantized) * HEFT_COUNT(bad); i++) {
+        const enum heft_dtype to = quantized[i / HEFT_COUNT(bad)];
+        const size_t k = i % HEFT_COUNT(bad);
+        uint8_t src[8 * BLOCK] = {0}, out[2 * WIDEST];
+        struct heft_cast_losses losses = {0};
+
+        assert_true(heft_cast_accept(to, &losses, &err));
+        put_f32(src + 4 * (BLOCK + 5), bad[k].number);
+        heft_cast_counting(HEFT_F32, to, src, out, 2 * BLOCK, &losses);
+        assert_int_equal(losses.infinite, bad[k].is_infinite);
+        assert_int_equal(losses.finite, !bad[k].is_infinite);
+        assert_false(heft_cast_accept(to, &losses, &err));
+        assert_int_equal(err.code, HEFT_UNSUPPORTED);
+        assert_true(heft_cast_accept(HEFT_F16, &losses, &err));
+    }
+}
+
+/* The largest scale of F16 is used; a little more overflows. */
+static void scales_may_be_as_large_as_f16(void **state)
+{
+    uint8_t src[4 * BLOCK] = {0}, out[WIDEST];
+
+    (void)state;
+    for (unsigned beyond = 0; beyond < 2; beyond++) {
+        struct heft_cast_losses losses = {0};
+
+        put_f32(src, beyond ? 127 * 65520.0f : 127 * 65519.0f);
+        heft_cast_counting(HEFT_F32, HEFT_Q8_0, src, out, BLOCK, &losses);
+        assert_int_equal(losses.finite, beyond);
+        if (!beyond)
+            assert_int_equal(heft_le16(out), 0x7BFF);
+    }
+}
+
+static void only_floats_are_quantized(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(quantized); i++) {
+        assert_true(heft_cast_known(HEFT_BF16, quantized[i]));
+        assert_true(heft_cast_known(HEFT_F8_E4M3, quantized[i]));
+        assert_false(heft_cast_known(HEFT_I8, quantized[i]));
+        assert_false(heft_cast_known(HEFT_C64, quantized[i]));
+        assert_false(heft_cast_known(HEFT_Q4_K, quantized[i]));
+        assert_false(heft_cast_known(HEFT_F32, HEFT_Q4_K));
+        assert_false(heft_cast_known(HEFT_Q8_1, quantized[i]));
+    }
+}
+
 static void q8_1_has_no_values(void **state)
 {
     struct heft_error err = {0};
@@ -233,6 +372,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_have_the_values_of_gguf_py),
         cmocka_unit_test(other_floats_are_rounded_from_f32),
+        cmocka_unit_test(blocks_are_quantized_as_by_gguf_py),
+        cmocka_unit_test(zeros_and_tiny_numbers_are_quantized_as_by_ggml),
+        cmocka_unit_test(numbers_that_a_block_cannot_store_are_refused),
+        cmocka_unit_test(scales_may_be_as_large_as_f16),
+        cmocka_unit_test(only_floats_are_quantized),
         cmocka_unit_test(q8_1_has_no_values),
     };
 

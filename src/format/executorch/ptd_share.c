@@ -13,14 +13,14 @@
 #include "core/reader.h"
 
 #define SAMPLES 5
-#define SAMPLE  64u    /* bytes of a sample */
+#define SAMPLE  2048u  /* bytes of a sample */
 #define PIECE   65536u /* bytes compared at a time, as written */
 #define WIDEST                                                                                     \
     16u /* source bytes for each written byte at most: a cast may reduce a C128 to
                           one byte */
 #define STEP                                                                                       \
-    64u /* bytes as written: multiples contain whole blocks of every dtype that is
-                       cast */
+    2048u /* bytes as written: multiples contain whole blocks of every dtype that is
+                       cast, 256 elements of F64 */
 
 struct mark {
     uint64_t sum;
