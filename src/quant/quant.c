@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "quant/dequantizer.h"
+#include "quant/quant_groups.h"
 #include "quant/quant_schemes.h"
 
 /* One scheme per line, so that merges do not conflict. */
@@ -14,6 +15,8 @@ static const struct heft_quant_scheme *const schemes[] = {
     &heft_quant_bnb4,
     &heft_quant_bnb8,
     &heft_quant_mlx,
+    &heft_quant_mxfp4,
+    &heft_quant_nvfp4,
 };
 /* clang-format on */
 
@@ -198,7 +201,10 @@ static bool derive(const struct heft_derive_request *request, struct heft_derive
     struct heft_quant q = {
         .model = request->model, .request = request, .mem = request->mem, .err = err};
 
-    return recognise(&q) && list_rows(&q, out) && note_counts(&q, out);
+    const bool ok = recognise(&q) && list_rows(&q, out) && note_counts(&q, out);
+
+    heft_quant_groups_release(&q);
+    return ok;
 }
 
 /* Looks at names only: a plain cast must not depend on the configuration. */

@@ -87,8 +87,9 @@ struct heft_quant {
     struct heft_arena *mem;
     uint8_t *uses;             /* enum heft_quant_use of each row of the model */
     struct heft_row **derived; /* for each row of the model: the row that replaces it; NULL: none */
-    const char *scheme;        /* text for info, of the first weight */
-    const char **notes;        /* for the user; NULL while there are none */
+    struct heft_quant_groups *groups; /* of quant_groups.c; NULL: not read yet */
+    const char *scheme;               /* text for info, of the first weight */
+    const char **notes;               /* for the user; NULL while there are none */
     size_t n_notes;
     /* members of config->quantization by their keys, once heft_quant_member was called */
     const struct heft_quant_node **members;
@@ -149,6 +150,10 @@ HEFT_CHECKED bool heft_quant_note(struct heft_quant *q, const char *format, ...)
 /* Finds the member of config->quantization with that key by binary search; NULL if there is none. */
 HEFT_CHECKED bool heft_quant_member(struct heft_quant *q, struct heft_str key,
                                     const struct heft_quant_node **out);
+/* modelopt: the algorithm of a weight, by quant_algo or quantized_layers. HEFT_UNSUPPORTED if the map has not
+ * its module. */
+HEFT_CHECKED bool heft_quant_algorithm(struct heft_quant *q, const struct heft_row *weight,
+                                       struct heft_str *out);
 /* Number of elements of a validated row. */
 uint64_t heft_quant_elements(const struct heft_row *row);
 

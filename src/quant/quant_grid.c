@@ -287,6 +287,70 @@ static bool check_grid(const struct heft_recipe *recipe, struct heft_reader *rea
     return ok;
 }
 
+/* ---- shapes ------------------------------------------------------------------------------------- */
+
+/* dtype of stored scales; HEFT_DTYPE_COUNT if it is another one. */
+static enum heft_dtype scale_dtype(enum heft_dtype stored)
+{
+    switch (stored) {
+    case HEFT_F32:
+    case HEFT_BF16:
+    case HEFT_F16:
+    case HEFT_F8_E8M0:
+    case HEFT_F8_E4M3:
+        return stored;
+    case HEFT_U8:
+        return HEFT_F8_E8M0;
+    default:
+        return HEFT_DTYPE_COUNT;
+    }
+}
+
+bool heft_quant_grid_begin(struct heft_quant *q, struct heft_quant_grid *g)
+{
+    const struct heft_row *const w = g->codes;
+
+    if (w->rank < 2)
+        return heft_quant_refuse(q, w, HEFT_UNSUPPORTED,
+                                 "a quantized weight of shape %s, expected two dimensions or more",
+                                 heft_quant_shape(w).text);
+    g->scale_as = scale_dtype((enum heft_dtype)g->scales->dtype);
+    if (g->scale_as == HEFT_DTYPE_COUNT)
+        return heft_quant_refuse(q, w, HEFT_UNSUPPORTED, "scales of dtype %s in %.200s",
+                                 heft_dtype_name((enum heft_dtype)g->scales->dtype),
+                                 g->scales->name.p);
+    g->rows = w->shape[w->rank - 2];
+    g->columns = w->shape[w->rank - 1];
+    return g->code != HEFT_QUANT_CODE_E2M1 || heft_mul(g->columns, 2, &g->columns) ||
+           heft_quant_refuse(q, w, HEFT_LIMIT, "2^64 elements or more");
+}
+
+static uint64_t blocks_of(uint64_t n, uint64_t block)
+{
+    return n / block + (n % block != 0);
+}
+
+bool heft_quant_grid_blocks(struct heft_quant *q, struct heft_quant_grid *g,
+                            const uint64_t block[2])
+{
+    const struct heft_row *const w = g->codes, *const s = g->scales;
+    bool fits = s->rank == w->rank;
+
+    g->block_rows = block[0];
+    g->block_columns = block[1];
+    g->grid_rows = blocks_of(g->rows, block[0]);
+    g->grid_columns = blocks_of(g->columns, block[1]);
+    for (unsigned d = 0; fits && d + 2 < w->rank; d++)
+        fits = s->shape[d] == w->shape[d];
+    if (fits && s->shape[s->rank - 2] == g->grid_rows && s->shape[s->rank - 1] == g->grid_columns)
+        return true;
+    return heft_quant_refuse(q, w, HEFT_UNSUPPORTED,
+                             "%" PRIu64 " x %" PRIu64 " values in blocks of %" PRIu64 " x %" PRIu64
+                             " need %" PRIu64 " x %" PRIu64 " scales, %.200s has shape %s",
+                             g->rows, g->columns, block[0], block[1], g->grid_rows, g->grid_columns,
+                             s->name.p, heft_quant_shape(s).text);
+}
+
 /* ---- the derived row ---------------------------------------------------------------------------- */
 
 static const char *identity_of(struct heft_quant *q, const struct heft_quant_grid *g,
@@ -305,6 +369,7 @@ bool heft_quant_grid_add(struct heft_quant *q, uint32_t row, struct heft_str nam
 {
     struct heft_quant_grid *const copy = heft_arena_zero(q->mem, 1, sizeof *copy, q->err);
     uint64_t *const shape = heft_arena_u64(q->mem, grid->codes->rank, q->err);
+    uint64_t bytes;
     const struct heft_row *sources[] = {grid->codes, grid->scales, grid->factor};
     struct heft_quant_weight w = {.name = name,
                                   .shape = shape,
@@ -322,6 +387,8 @@ bool heft_quant_grid_add(struct heft_quant *q, uint32_t row, struct heft_str nam
     *copy = *grid;
     memcpy(shape, grid->codes->shape, grid->codes->rank * sizeof *shape);
     shape[w.rank - 1] = grid->columns;
+    if (!heft_row_size(HEFT_F32, w.rank, shape, &bytes))
+        return heft_quant_refuse(q, grid->codes, HEFT_LIMIT, "2^64 bytes or more");
     w.recipe.identity = identity_of(q, grid, identity);
     return w.recipe.identity && heft_quant_replace(q, row, &w);
 }

@@ -28,6 +28,12 @@ struct heft_quant_grid {
     bool one_slice;                     /* all slices have the scales of the first */
 };
 
+/* After codes, scales and code: sets rows and columns and the dtype of the scales. Refuses other dtypes, and a
+ * weight of fewer than two dimensions. */
+HEFT_CHECKED bool heft_quant_grid_begin(struct heft_quant *q, struct heft_quant_grid *grid);
+/* Sets blocks of the size (rows, columns); the scales must be [.., ⌈rows/bm⌉, ⌈columns/bn⌉]. */
+HEFT_CHECKED bool heft_quant_grid_blocks(struct heft_quant *q, struct heft_quant_grid *grid,
+                                         const uint64_t block[2]);
 /* Adds the derived row of a grid, whose shape is that of the codes with `columns`, in the place of `row`.
  * `identity` names the scheme; the grid's parameters are appended. */
 HEFT_CHECKED bool heft_quant_grid_add(struct heft_quant *q, uint32_t row, struct heft_str name,

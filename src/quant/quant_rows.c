@@ -166,6 +166,26 @@ bool heft_quant_member(struct heft_quant *q, struct heft_str key,
     return true;
 }
 
+bool heft_quant_algorithm(struct heft_quant *q, const struct heft_row *weight, struct heft_str *out)
+{
+    const struct heft_quant_node *const all = q->config->quantization;
+    struct heft_str module = weight->name;
+    const struct heft_quant_node *layer;
+
+    *out = heft_quant_text(heft_quant_get(all, "quant_algo"));
+    if (!heft_str_is(*out, "MIXED_PRECISION"))
+        return true;
+    (void)heft_quant_ends(module, ".weight", &module);
+    module = heft_quant_join(q, module, "");
+    if (!module.p)
+        return false;
+    layer = heft_quant_get(heft_quant_get(all, "quantized_layers"), module.p);
+    *out = heft_quant_text(heft_quant_get(layer, "quant_algo"));
+    return out->n || heft_quant_refuse(q, weight, HEFT_UNSUPPORTED,
+                                       "it is quantized, but not in quantized_layers of the "
+                                       "configuration");
+}
+
 /* ---- derived rows ------------------------------------------------------------------------------- */
 
 static uint32_t count_parts(const struct heft_quant_weight *w)
@@ -209,6 +229,10 @@ bool heft_quant_replace(struct heft_quant *q, uint32_t row, const struct heft_qu
 
     if (!parts)
         return false;
+    if (!heft_str_eq(w->name, q->model->rows[row].name) &&
+        heft_model_row(q->model, w->name) != HEFT_NONE)
+        return heft_quant_refuse(q, &q->model->rows[row], HEFT_MALFORMED,
+                                 "beside it is %.200s, whose name it would get", w->name.p);
     *derived = (struct heft_row){.name = w->name,
                                  .shape = w->shape,
                                  .rank = (uint8_t)w->rank,
