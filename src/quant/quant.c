@@ -10,6 +10,7 @@
 /* clang-format off */
 static const struct heft_quant_scheme *const schemes[] = {
     &heft_quant_fp8,
+    &heft_quant_ct_int,
     &heft_quant_gptq,
     &heft_quant_awq,
     &heft_quant_bnb4,

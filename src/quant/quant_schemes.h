@@ -5,6 +5,7 @@
 #include "quant/quant.h"
 
 extern const struct heft_quant_scheme heft_quant_fp8;
+extern const struct heft_quant_scheme heft_quant_ct_int;
 extern const struct heft_quant_scheme heft_quant_gptq;
 extern const struct heft_quant_scheme heft_quant_awq;
 extern const struct heft_quant_scheme heft_quant_bnb4;
