@@ -97,12 +97,10 @@ static void mxfp4(const uint8_t *b, float *x)
         x[i] = d * (float)e2m1[q[i]];
 }
 
-/* Half of an E4M3 without a sign; the code of NaN is 0. */
+/* Half of an E4M3 whose sign is ignored. 0x7F, its NaN, is 0, but 0xFF is 480 here. */
 static float half_of_ue4m3(uint8_t s)
 {
-    const uint32_t mag = s & 0x7Fu;
-
-    return mag == 0x7F ? 0.0f : heft_float_of_bits(heft_widen_float(mag, 3, 8));
+    return s == 0x7F ? 0.0f : heft_float_of_bits(heft_widen_float(s & 0x7Fu, 3, 8));
 }
 
 static void nvfp4(const uint8_t *b, float *x)
