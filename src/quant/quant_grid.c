@@ -129,7 +129,7 @@ static struct patch patch_of(const struct heft_quant_grid *g, const struct piece
     const uint64_t row = p->row / g->block_rows, from = p->from / g->block_columns;
 
     return (struct patch){row, (p->row + p->n - 1) / g->block_rows - row + 1, from,
-                          (p->to - 1) / g->block_columns - from + 1};
+                          (p->to - 1) / g->block_columns + 1};
 }
 
 /* ---- values ------------------------------------------------------------------------------------- */
