@@ -30,8 +30,9 @@ static const char *idle_reason(const struct heft_rule_use *use)
     if (use->matches == 0)
         return "matches no name";
     if (use->left_alone == use->matches)
-        return "casts nothing: it matches only integers and bools, and a glob with wildcards casts "
-               "only floats to a float; give the exact names to cast them";
+        return "casts nothing: a glob with wildcards casts only floats to a float, and only those "
+               "of 2 "
+               "dimensions or more to a block type; give the exact names to cast others";
     return NULL;
 }
 

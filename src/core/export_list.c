@@ -24,14 +24,17 @@ static bool has_wildcard(const char *glob)
     return false;
 }
 
-bool heft_export_cast_applies(enum heft_dtype from, enum heft_dtype to, const char *glob)
+bool heft_export_cast_applies(const struct heft_row *row, enum heft_dtype to, const char *glob)
 {
-    const uint8_t target = heft_dtype_info(to)->kind, kind = heft_dtype_info(from)->kind;
+    const uint8_t target = heft_dtype_info(to)->kind;
+    const uint8_t kind = heft_dtype_info((enum heft_dtype)row->dtype)->kind;
 
     if (!has_wildcard(glob) || target == kind)
         return true;
-    if (target == HEFT_KIND_SCALED || kind == HEFT_KIND_SCALED)
-        return kind == HEFT_KIND_FLOAT || kind == HEFT_KIND_SCALED;
+    if (target == HEFT_KIND_SCALED)
+        return kind == HEFT_KIND_FLOAT && row->rank > 1;
+    if (kind == HEFT_KIND_SCALED)
+        return target == HEFT_KIND_FLOAT;
     return target != HEFT_KIND_FLOAT && target != HEFT_KIND_COMPLEX;
 }
 
@@ -53,7 +56,7 @@ bool heft_export_choose_dtype(struct heft_export_item *item, struct heft_str nam
         if (!heft_dtype_named(rule->right, &asked))
             return heft_dtype_refuse(rule->right, err);
         if (heft_glob_match(heft_str_of(rule->left), name) &&
-            heft_export_cast_applies(from, asked, rule->left))
+            heft_export_cast_applies(item->row, asked, rule->left))
             to = asked;
     }
     item->as = (uint8_t)to;

@@ -77,9 +77,10 @@ HEFT_CHECKED bool heft_export_retie(struct heft_export_list *exports,
 HEFT_CHECKED bool heft_export_take_blobs(struct heft_export_list *exports,
                                          const struct heft_convert_options *options,
                                          struct heft_error *err);
-/* Whether a cast rule applies to tensors of dtype `from`: a glob with wildcards that casts to a
- * float or to a block type skips integers and bools, as torch's Module.to does. */
-bool heft_export_cast_applies(enum heft_dtype from, enum heft_dtype to, const char *glob);
+/* Whether a cast rule applies to a tensor of that dtype and rank: a glob with wildcards that casts to a
+ * float or to a block type skips integers and bools, as torch's Module.to does; one that quantizes
+ * skips floats of fewer than 2 dimensions, which llama.cpp keeps as they are. */
+bool heft_export_cast_applies(const struct heft_row *row, enum heft_dtype to, const char *glob);
 /* Sets `as` and `bytes` of an item by the last cast rule that matches the name. */
 HEFT_CHECKED bool heft_export_choose_dtype(struct heft_export_item *item, struct heft_str name,
                                            const struct heft_convert_options *options,

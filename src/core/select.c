@@ -255,16 +255,16 @@ static void count_selection(struct counting *c, struct heft_str name)
             c->uses[i].matches += rule_matches(name, &c->rules[i], &c->selecting[i]);
 }
 
-static bool leaves_alone(const struct heft_rule *cast, enum heft_dtype dtype)
+static bool leaves_alone(const struct heft_rule *cast, const struct heft_row *row)
 {
     enum heft_dtype to;
 
-    return heft_dtype_named(cast->right, &to) && !heft_export_cast_applies(dtype, to, cast->left);
+    return heft_dtype_named(cast->right, &to) && !heft_export_cast_applies(row, to, cast->left);
 }
 
 /* Counts the other rules that match: casts and ties match the name before renaming, partitions
- * after it. dtype: that of the tensor. */
-static bool count_changes(struct counting *c, struct heft_str name, enum heft_dtype dtype)
+ * after it. */
+static bool count_changes(struct counting *c, struct heft_str name, const struct heft_row *row)
 {
     const struct heft_str before = name;
 
@@ -278,7 +278,7 @@ static bool count_changes(struct counting *c, struct heft_str name, enum heft_dt
         } else if (rule->kind == HEFT_RULE_CAST &&
                    heft_glob_match(heft_str_of(rule->left), before)) {
             c->uses[i].matches++;
-            c->uses[i].left_alone += leaves_alone(rule, dtype);
+            c->uses[i].left_alone += leaves_alone(rule, row);
         }
     }
     for (size_t i = 0; i < c->n; i++) {
@@ -292,17 +292,16 @@ static bool count_changes(struct counting *c, struct heft_str name, enum heft_dt
 }
 
 /* Counts the rules that match a name below the root. Only selection rules apply if it is not a
- * tensor's (dtype HEFT_DTYPE_COUNT). */
+ * tensor's (row NULL). */
 static bool count_name(struct counting *c, struct heft_str name, const char *root,
-                       enum heft_dtype dtype)
+                       const struct heft_row *row)
 {
     struct heft_str rest;
 
     if (!heft_name_below(name, root, &rest))
         return true;
     count_selection(c, rest);
-    return dtype == HEFT_DTYPE_COUNT || !is_selected(rest, c->rules, c->n, c->selecting) ||
-           count_changes(c, rest, dtype);
+    return !row || !is_selected(rest, c->rules, c->n, c->selecting) || count_changes(c, rest, row);
 }
 
 /* Counts the rules that remove metadata of that key. */
@@ -329,16 +328,18 @@ static void count_metadata(struct counting *c, const struct heft_model *model)
 
 static bool count_all(struct counting *c, const struct heft_model *model, const char *root)
 {
+    const struct heft_row tied = {.dtype = HEFT_F32, .rank = 2}; /* a cast applies to it */
+
     count_metadata(c, model);
     for (size_t i = 0; i < model->n_rows; i++)
-        if (!count_name(c, model->rows[i].name, root, (enum heft_dtype)model->rows[i].dtype))
+        if (!count_name(c, model->rows[i].name, root, &model->rows[i]))
             return false;
     for (size_t i = 0; i < model->n_unreadable; i++)
-        (void)count_name(c, model->unreadable[i].name, root, HEFT_DTYPE_COUNT);
+        (void)count_name(c, model->unreadable[i].name, root, NULL);
     for (size_t i = 0; i < model->n_blobs; i++)
-        (void)count_name(c, model->blobs[i].name, root, HEFT_DTYPE_COUNT);
+        (void)count_name(c, model->blobs[i].name, root, NULL);
     for (size_t i = 0; i < model->n_ties; i++)
-        if (!count_name(c, model->ties[i].key, root, HEFT_F32))
+        if (!count_name(c, model->ties[i].key, root, &tied))
             return false;
     return true;
 }

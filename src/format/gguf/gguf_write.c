@@ -223,8 +223,21 @@ static bool check_item(const struct out *o, const struct heft_export_item *item,
 
     if (row->rank > HEFT_GGUF_RANK) {
         heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                  "it has %u dimensions, a GGUF has tensors of up to %d", row->rank,
+                  "it has %u dimensions, tensors of a GGUF have up to %d", row->rank,
                   HEFT_GGUF_RANK);
+        return refuse_tensor(item, err);
+    }
+    if (memchr(item->name.p, '\0', item->name.n)) {
+        heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                  "its name contains a NUL, where llama.cpp ends it; rename it");
+        return refuse_tensor(item, err);
+    }
+    if (row->rank < 2 && item->as != row->dtype &&
+        heft_dtype_is_scaled((enum heft_dtype)item->as)) {
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                  "cast to %s: it has fewer than 2 dimensions, and llama.cpp reads such tensors as "
+                  "floats",
+                  heft_dtype_name((enum heft_dtype)item->as));
         return refuse_tensor(item, err);
     }
     if (is_ambiguous(o, item)) {

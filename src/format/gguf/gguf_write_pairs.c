@@ -173,6 +173,23 @@ static bool is_given(const struct taking *t, struct heft_str key)
     return false;
 }
 
+/* Keys that cannot be set. */
+static bool check_key(struct heft_str key, struct heft_error *err)
+{
+    if (key.n == 0)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "a key of GGUF must not be empty");
+    if (key.n > KEY_MOST)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "a key has %zu bytes, the limit in GGUF is %d", key.n, KEY_MOST);
+    if (heft_str_starts(key, HEFT_STR(SPLIT)))
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "metadata %.*s: keys that begin with " SPLIT
+                         " are those of a set of files, "
+                         "which option max_shard_size writes",
+                         (int)heft_min_size(key.n, 200), key.p);
+    return true;
+}
+
 /* Metadata of other formats is text. */
 static bool take_texts(struct taking *t, struct heft_error *err)
 {
@@ -187,7 +204,7 @@ static bool take_texts(struct taking *t, struct heft_error *err)
             continue;
         heft_buf_text(&value, "str:");
         heft_buf_str(&value, pair->value);
-        ok = heft_buf_ok(&value, err) &&
+        ok = check_key(pair->key, err) && heft_buf_ok(&value, err) &&
              set_text(t, pair->key, (struct heft_str){value.p, value.n}, text, err);
         heft_buf_release(&value);
         if (!ok)
@@ -196,27 +213,16 @@ static bool take_texts(struct taking *t, struct heft_error *err)
     return true;
 }
 
-static bool check_key(struct heft_str key, struct heft_error *err)
-{
-    if (key.n == 0)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "a key of GGUF must not be empty");
-    if (key.n > KEY_MOST)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "a key has %zu bytes, the limit in GGUF is %d", key.n, KEY_MOST);
-    if (heft_str_starts(key, HEFT_STR(SPLIT)))
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "metadata %s: the keys of a split set are written by heft; option "
-                         "max_shard_size splits",
-                         key.p);
-    return true;
-}
-
-/* The alignment that the user has given: the last four bytes of the pair. */
+/* The alignment, unless it is that of the source: the last four bytes of the pair. */
 static bool check_alignment(struct taking *t, struct heft_error *err)
 {
-    const struct heft_gguf_out_pair *const pair = &t->out->list[t->out->alignment_at];
+    const struct heft_gguf_out_pairs *const out = t->out;
+    const struct heft_gguf_out_pair *const pair =
+        out->alignment_at != HEFT_NONE ? &out->list[out->alignment_at] : NULL;
     uint32_t v;
 
+    if (!pair || pair->file)
+        return true;
     if (pair->type.type != HEFT_GGUF_U32)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "metadata " ALIGNMENT " is %s, loaders expect u32",
@@ -243,8 +249,7 @@ static bool take_rules(struct taking *t, struct heft_error *err)
         at = heft_strmap_get(&t->out->keys, key);
         if (at != HEFT_MAP_NONE)
             usual = t->out->list[at].type;
-        if (!check_key(key, err) || !set_text(t, key, heft_str_of(rule->right), usual, err) ||
-            (heft_str_is(key, ALIGNMENT) && !check_alignment(t, err)))
+        if (!check_key(key, err) || !set_text(t, key, heft_str_of(rule->right), usual, err))
             return false;
     }
     return true;
@@ -346,8 +351,8 @@ bool heft_gguf_out_pairs_take(struct heft_gguf_out_pairs *out, struct heft_plan 
     *out = (struct heft_gguf_out_pairs){
         .first = HEFT_NONE, .alignment_at = HEFT_NONE, .alignment = HEFT_GGUF_ALIGNMENT};
     return reserve_pairs(&t, err) && take_files(&t, err) && take_texts(&t, err) &&
-           take_rules(&t, err) && add_version(&t, err) && check_architecture(&t, err) &&
-           note_file_type(&t, err) && note_differing(&t, err);
+           take_rules(&t, err) && check_alignment(&t, err) && add_version(&t, err) &&
+           check_architecture(&t, err) && note_file_type(&t, err) && note_differing(&t, err);
 }
 
 void heft_gguf_out_pairs_release(struct heft_gguf_out_pairs *pairs)
