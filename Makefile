@@ -59,7 +59,7 @@ check-long: check bootstrap-python build/asan/Makefile ## check, then all tests 
 
 check-32: bootstrap-32 build/asan-32/Makefile ## unit tests, golden, rejected and damaged files on 32-bit x86, under sanitizers
 	$(call build,asan-32)
-	@tests/run --build build/asan-32 --only unit,golden,reject,mutate $(LONG)
+	@tests/run --build build/asan-32 --only unit,golden,reject,quantized,mutate $(LONG)
 
 build/asan-32/Makefile: build/isal-i686/libisal.pc
 build/isal-i686/libisal.pc: | bootstrap-32
@@ -76,7 +76,7 @@ asan: bootstrap build/asan/Makefile ## build with AddressSanitizer and UBSan, an
 
 integer: bootstrap-dev build/integer/Makefile ## build with clang's sanitizers, also those of integers, and test with it
 	$(call build,integer)
-	@tests/run --build build/integer --only unit,golden,reject,fuzz,mutate $(LONG)
+	@tests/run --build build/integer --only unit,golden,reject,quantized,fuzz,mutate $(LONG)
 
 tsan: bootstrap build/tsan/Makefile ## build with ThreadSanitizer, and run the unit tests with it
 	$(call build,tsan)

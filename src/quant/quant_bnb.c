@@ -332,6 +332,13 @@ static bool take(struct heft_quant *q, uint32_t row, bool *taken)
     for (size_t i = 0; i < HEFT_COUNT(types); i++)
         state[i] = heft_quant_find(q, codes->name, types[i].ending, true);
     *taken = state[0] || state[1];
+    if (!*taken && heft_quant_find(q, codes->name, "_absmax", false)) {
+        *taken = true;
+        return heft_quant_refuse(q, codes, HEFT_UNSUPPORTED,
+                                 "has %.200s_absmax: another layout than that of bitsandbytes, as "
+                                 "gptqmodel writes it",
+                                 codes->name.p);
+    }
     if (!*taken)
         return true;
     if (state[0] && state[1])

@@ -1,7 +1,7 @@
 """The suites by name, in the order in which they run: fast ones and those that find most errors
 first."""
 from . import (bench, cli, differential, docs, examples, families, fault, fuzz, golden, header, includes, matrix, mutate, page,
-               reject, scan, shells, trace, unit)
+               quantized, reject, scan, shells, trace, unit)
 
 SUITES = {
     "includes": includes,
@@ -10,6 +10,7 @@ SUITES = {
     "golden": golden,
     "families": families,
     "reject": reject,
+    "quantized": quantized,
     "scan": scan,
     "matrix": matrix,
     "cli": cli,
