@@ -39,6 +39,8 @@ static unsigned find_sets(void)
         sets |= HEFT_HAS_SHA;
     if ((c & bit_AVX) && (saved & STATE_AVX) == STATE_AVX)
         sets |= HEFT_HAS_AVX;
+    if ((sets & HEFT_HAS_AVX) && (c & bit_F16C))
+        sets |= HEFT_HAS_F16C;
     if ((sets & HEFT_HAS_AVX) && (leaf_7 & bit_AVX2))
         sets |= HEFT_HAS_AVX2;
     if ((sets & HEFT_HAS_AVX2) && (leaf_7 & avx512) == avx512 &&

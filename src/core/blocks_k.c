@@ -28,14 +28,6 @@ static void q2_k(const uint8_t *b, float *x)
     }
 }
 
-/* The scale of 6 bits of the k-th 16 elements, less 32. */
-static int scale_of_q3(const uint8_t *sc, unsigned k)
-{
-    const int low = k < 8 ? sc[k] & 15 : sc[k - 8] >> 4;
-
-    return (low | (sc[8 + k % 4] >> 2 * (k / 4) & 3) << 4) - 32;
-}
-
 static void q3_k(const uint8_t *b, float *x)
 {
     const float d = heft_block_f16(b + 108);
@@ -43,7 +35,7 @@ static void q3_k(const uint8_t *b, float *x)
     for (unsigned k = 0; k < 16; k++) {
         const uint8_t *const high = b + 16 * (k % 2);
         const uint8_t *const qs = b + 32 + 32 * (k / 8) + 16 * (k % 2);
-        const float scale = d * (float)scale_of_q3(b + 96, k);
+        const float scale = d * (float)heft_block_q3_scale(b + 96, k);
 
         for (unsigned l = 0; l < 16; l++) {
             const int low = qs[l] >> 2 * (k / 2 % 4) & 3, bit = high[l] >> k / 2 & 1;

@@ -58,4 +58,24 @@ static inline void heft_block_nibbles(const uint8_t *qs, unsigned n, uint8_t *co
     }
 }
 
+/* 2^(e - 128), half of an E8M0: below 2^-126 it is subnormal. e = 255 is no NaN here. */
+static inline float heft_block_e8m0_half(uint8_t e)
+{
+    return heft_float_of_bits(e < 2 ? 0x200000u << e : (uint32_t)(e - 1) << 23);
+}
+
+/* Half of an E4M3 whose sign is ignored. 0x7F, its NaN, is 0, but 0xFF is 480 here. */
+static inline float heft_block_ue4m3_half(uint8_t s)
+{
+    return s == 0x7F ? 0.0f : heft_float_of_bits(heft_widen_float(s & 0x7Fu, 3, 8));
+}
+
+/* The scale of 6 bits of the k-th 16 elements of Q3_K, less 32. */
+static inline int heft_block_q3_scale(const uint8_t *sc, unsigned k)
+{
+    const int low = k < 8 ? sc[k] & 15 : sc[k - 8] >> 4;
+
+    return (low | (sc[8 + k % 4] >> 2 * (k / 4) & 3) << 4) - 32;
+}
+
 #endif

@@ -81,15 +81,9 @@ static void iq4_nl(const uint8_t *b, float *x)
 /* Twice the value of each E2M1 code; -0 is 0, as in ggml's table of integers. */
 static const int8_t e2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
-/* 2^(e - 128), half of an E8M0: below 2^-126 it is subnormal. e = 255 is no NaN here. */
-static float half_of_e8m0(uint8_t e)
-{
-    return heft_float_of_bits(e < 2 ? 0x200000u << e : (uint32_t)(e - 1) << 23);
-}
-
 static void mxfp4(const uint8_t *b, float *x)
 {
-    const float d = half_of_e8m0(b[0]);
+    const float d = heft_block_e8m0_half(b[0]);
     uint8_t q[32];
 
     heft_block_nibbles(b + 1, 16, q);
@@ -97,16 +91,10 @@ static void mxfp4(const uint8_t *b, float *x)
         x[i] = d * (float)e2m1[q[i]];
 }
 
-/* Half of an E4M3 whose sign is ignored. 0x7F, its NaN, is 0, but 0xFF is 480 here. */
-static float half_of_ue4m3(uint8_t s)
-{
-    return s == 0x7F ? 0.0f : heft_float_of_bits(heft_widen_float(s & 0x7Fu, 3, 8));
-}
-
 static void nvfp4(const uint8_t *b, float *x)
 {
     for (unsigned k = 0; k < 4; k++) {
-        const float d = half_of_ue4m3(b[k]);
+        const float d = heft_block_ue4m3_half(b[k]);
         uint8_t q[16];
 
         heft_block_nibbles(b + 4 + 8 * k, 8, q);

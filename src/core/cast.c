@@ -19,6 +19,7 @@
 #include <assert.h>
 
 #include "core/blocks.h"
+#include "core/cast_kernels.h"
 #include "core/small_floats.h"
 
 enum { BLOCK = HEFT_CAST_STEP }; /* the buffer between two loops has 8 KiB */
@@ -298,15 +299,26 @@ static bool is_complex(enum heft_dtype dtype)
     return heft_dtype_info(dtype)->kind == HEFT_KIND_COMPLEX;
 }
 
-/* Loops of a dtype, those of blocks included. */
+heft_cast_loop *heft_cast_plain_to_f32(enum heft_dtype dtype)
+{
+    return lanes[dtype].to_f32 ? lanes[dtype].to_f32 : heft_blocks_to_f32(dtype);
+}
+
+heft_cast_loop *heft_cast_plain_from_f32(enum heft_dtype dtype)
+{
+    return lanes[dtype].from_f32 ? lanes[dtype].from_f32 : heft_blocks_from_f32(dtype);
+}
+
+/* Loops of a dtype, those of blocks included, and the fastest ones of this processor. */
 static struct lane lane_of(enum heft_dtype dtype)
 {
+    const struct heft_cast_kernel *const kernel = heft_cast_kernel_at(0);
     struct lane lane = lanes[dtype];
 
-    if (!lane.to_f32)
-        lane.to_f32 = heft_blocks_to_f32(dtype);
-    if (!lane.from_f32)
-        lane.from_f32 = heft_blocks_from_f32(dtype);
+    lane.to_f32 =
+        kernel && kernel->to_f32[dtype] ? kernel->to_f32[dtype] : heft_cast_plain_to_f32(dtype);
+    lane.from_f32 = kernel && kernel->from_f32[dtype] ? kernel->from_f32[dtype]
+                                                      : heft_cast_plain_from_f32(dtype);
     return lane;
 }
 
