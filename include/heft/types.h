@@ -216,7 +216,7 @@ HEFT_API bool heft_dtype_named(const char *name, enum heft_dtype *out);
  * Contents of a checkpoint other than tensors, as a tree. The nodes and their bytes belong to the
  * checkpoint and are valid until it is closed; `text` is followed by a NUL that is not counted.
  * Dicts omit subtrees that contain only tensors; in lists and tuples a tensor is represented by
- * HEFT_VALUE_TENSOR. */
+ * HEFT_VALUE_TENSOR. Of a long list, such as the vocabulary in a GGUF, the tree has the first items. */
 enum heft_value_kind {
     HEFT_VALUE_NULL,
     HEFT_VALUE_BOOL,
@@ -248,6 +248,9 @@ struct heft_value {
     size_t text_len;
     const struct heft_value *first_child;
     const struct heft_value *next_sibling;
+    /* of a list: number of items that follow the children and are not in the tree, because there are
+     * so many; heft_items_open reads them all. Else 0 */
+    uint64_t more;
 };
 
 /* ---- other contents of a checkpoint ------------------------------------------------------ */

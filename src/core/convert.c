@@ -174,10 +174,43 @@ static const char *shard_name(struct heft_conversion *c, uint32_t shard, struct 
 
 /* ---- loading the export list --------------------------------------------------------------- */
 
+/* Whether the bytes of an empty tensor overflow before its extent of 0 is reached: readers multiply
+ * extents from left to right. */
+static bool overflows(const struct heft_export_item *item, uint64_t most)
+{
+    const struct heft_row *const row = item->row;
+    uint64_t n = heft_dtype_block_bytes((enum heft_dtype)item->as);
+
+    for (unsigned d = 0; d < row->rank; d++)
+        if (!heft_mul(n, row->shape[d], &n) || n > most)
+            return true;
+    return false;
+}
+
+static bool refuse_overflow(const struct heft_conversion *c, struct heft_error *err)
+{
+    const uint64_t most = c->format->wide_extents ? UINT64_MAX / 8 : INT64_MAX;
+
+    for (size_t i = 0; i < c->exports.n_items; i++) {
+        const struct heft_export_item *const item = &c->exports.items[i];
+
+        if (item->bytes > 0 || heft_dtype_varies((enum heft_dtype)item->as) ||
+            !overflows(item, most))
+            continue;
+        heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                  "an empty tensor whose other extents have 2^63 bytes or more, %s has none",
+                  c->format->name);
+        return heft_error_about(err, "tensor", item->name);
+    }
+    return true;
+}
+
 /* Refuses extents of 2^63 and more, which an empty tensor may have, if the format stores them as
  * signed integers. */
 static bool refuse_extents(const struct heft_conversion *c, struct heft_error *err)
 {
+    if (!refuse_overflow(c, err))
+        return false;
     for (size_t i = 0; i < c->exports.n_items && !c->format->wide_extents; i++) {
         const struct heft_row *row = c->exports.items[i].row;
 

@@ -26,6 +26,8 @@ enum { HEFT_CODING_RAW = 0, HEFT_CODING_DEFLATE = 1 };
 enum { HEFT_ROW_DIMS = UINT8_MAX }; /* largest rank of a row; limits.rank is usually lower */
 /* Flags of rows and parts: how stored bytes become logical values. */
 enum { HEFT_ROW_SWAP = 1, HEFT_ROW_CONJ = 2, HEFT_ROW_NEG = 4 };
+/* Of a scaled dtype: the byte order of its scales is not known, so that it is copied and never cast. */
+enum { HEFT_ROW_RAW = 8 };
 
 struct heft_model;
 struct heft_storage;
@@ -367,6 +369,8 @@ struct heft_model {
     struct heft_given_options options; /* options of formats for reading; set before opening */
     const char *folder;                /* the input if it is one directory; else NULL */
     bool standard_input;               /* the input "-" means standard input; set before opening */
+    bool
+        format_is_given; /* the caller named the format of the inputs, which are opened as they are */
     /* set before opening: readers continue after damage and report what is lost; see salvage.c
      * below */
     bool salvage;

@@ -349,6 +349,7 @@ bool heft_registry_open(struct heft_model *model, const char *const *paths, size
 {
     if (n_paths == 0)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no input was named");
+    model->format_is_given = format != NULL;
     model->choices = heft_arena_zero(&model->mem, n_paths, sizeof *model->choices, err);
     if (!model->choices)
         return false;

@@ -20,23 +20,29 @@ static bool set_key(struct heft_arena *mem, const struct heft_node *in, struct h
     return value->key != NULL;
 }
 
-static struct heft_node *add_node(struct heft_arena *mem, struct heft_node *in, struct heft_str key,
-                                  enum heft_value_kind kind, struct heft_error *err)
+bool heft_tree_add(struct heft_arena *mem, struct heft_node *in, struct heft_str key,
+                   enum heft_value_kind kind, struct heft_node *node, struct heft_error *err)
 {
-    struct heft_node *node = heft_arena_zero(mem, 1, sizeof *node, err);
-
-    if (!node || !set_key(mem, in, key, &node->value, err))
-        return NULL;
+    if (!set_key(mem, in, key, &node->value, err))
+        return false;
     node->value.kind = kind;
     if (!in)
-        return node;
+        return true;
     if (in->last)
         in->last->value.next_sibling = &node->value;
     else
         in->value.first_child = &node->value;
     in->last = node;
     in->n++;
-    return node;
+    return true;
+}
+
+static struct heft_node *add_node(struct heft_arena *mem, struct heft_node *in, struct heft_str key,
+                                  enum heft_value_kind kind, struct heft_error *err)
+{
+    struct heft_node *node = heft_arena_zero(mem, 1, sizeof *node, err);
+
+    return node && heft_tree_add(mem, in, key, kind, node, err) ? node : NULL;
 }
 
 struct heft_node *heft_tree_dict(struct heft_arena *mem, struct heft_node *in, struct heft_str key,
@@ -85,6 +91,21 @@ bool heft_tree_number(struct heft_arena *mem, struct heft_node *in, struct heft_
     if (node)
         node->value.as.integer = value;
     return node != NULL;
+}
+
+bool heft_tree_unsigned(struct heft_arena *mem, struct heft_node *in, struct heft_str key,
+                        uint64_t value, struct heft_error *err)
+{
+    struct heft_node *node;
+
+    if (value <= INT64_MAX)
+        return heft_tree_number(mem, in, key, (int64_t)value, err);
+    node = add_node(mem, in, key, HEFT_VALUE_BIGINT, err);
+    if (!node)
+        return false;
+    node->value.text = heft_arena_printf(mem, err, "0x%" PRIx64, value);
+    node->value.text_len = node->value.text ? strlen(node->value.text) : 0;
+    return node->value.text != NULL;
 }
 
 bool heft_tree_real(struct heft_arena *mem, struct heft_node *in, struct heft_str key, double value,

@@ -34,9 +34,16 @@ HEFT_CHECKED bool heft_tree_bool(struct heft_arena *mem, struct heft_node *in, s
                                  bool value, struct heft_error *err);
 HEFT_CHECKED bool heft_tree_number(struct heft_arena *mem, struct heft_node *in,
                                    struct heft_str key, int64_t value, struct heft_error *err);
+/* An integer; one of 2^63 or more becomes HEFT_VALUE_BIGINT. */
+HEFT_CHECKED bool heft_tree_unsigned(struct heft_arena *mem, struct heft_node *in,
+                                     struct heft_str key, uint64_t value, struct heft_error *err);
 HEFT_CHECKED bool heft_tree_real(struct heft_arena *mem, struct heft_node *in, struct heft_str key,
                                  double value, struct heft_error *err);
 /* Adds a text; one that is not valid UTF-8 becomes HEFT_VALUE_BYTES. */
 HEFT_CHECKED bool heft_tree_text(struct heft_arena *mem, struct heft_node *in, struct heft_str key,
                                  struct heft_str value, struct heft_error *err);
+/* Adds a zeroed node whose memory the caller has allocated as part of a larger struct. */
+HEFT_CHECKED bool heft_tree_add(struct heft_arena *mem, struct heft_node *in, struct heft_str key,
+                                enum heft_value_kind kind, struct heft_node *node,
+                                struct heft_error *err);
 #endif

@@ -114,7 +114,7 @@ static bool check_view(const struct heft_row *row, uint64_t at, struct heft_erro
                          "%s with strides: %u elements share %u bytes, so it must be row-major",
                          heft_dtype_name(dtype), heft_dtype_block_elements(dtype),
                          heft_dtype_block_bytes(dtype));
-    if (row->flags && heft_dtype_is_scaled(dtype))
+    if ((row->flags & ~HEFT_ROW_RAW) && heft_dtype_is_scaled(dtype))
         return heft_fail(err, HEFT_UNSUPPORTED, at,
                          "%s in another byte order, or conjugated or negated: its blocks can "
                          "only be copied",

@@ -149,8 +149,8 @@ const struct heft_conventions heft_conventions = {
     .stems = stems,
     .companions = companions,
     .expected = "an index.json, .metadata, a saved_model.pb, a TensorFlow checkpoint, or a file "
-                ".safetensors, .bin, .pth, .pt, .ckpt, .h5, .keras, .npz, .npy, .ptd, .pte, .pt2, "
-                ".pb or .pkl",
+                ".safetensors, .gguf, .bin, .pth, .pt, .ckpt, .h5, .keras, .npz, .npy, .ptd, .pte, "
+                ".pt2, .pb or .pkl",
     .enter = enter_snapshot,
     .refuse_parts = refuse_parts,
 };

@@ -16,6 +16,7 @@ extern const struct heft_format heft_format_tf_state;
 extern const struct heft_format heft_format_tf_v1;
 extern const struct heft_format heft_format_saved_model;
 extern const struct heft_format heft_format_tf_graph;
+extern const struct heft_format heft_format_gguf;
 extern const struct heft_format heft_format_ptd;
 extern const struct heft_format heft_format_pte;
 extern const struct heft_format heft_format_h5;
@@ -38,6 +39,7 @@ static const struct heft_format *const list[] = {
     &heft_format_torch_export,
     &heft_format_safetensors,
     &heft_format_hf_index,
+    &heft_format_gguf,
     &heft_format_tf_bundle,
     &heft_format_tf_state,
     &heft_format_tf_v1,

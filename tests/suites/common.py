@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
 GOLDEN = TESTS / "golden"
 DATA_SUFFIXES = {".pt", ".ptl", ".pt2", ".pth", ".ckpt", ".safetensors", ".bin", ".npy", ".npz",
-                 ".pkl", ".tar", ".ptd", ".pte", ".pb", ".pbtxt", ".meta", ".h5", ".keras"}
+                 ".pkl", ".tar", ".gguf", ".ptd", ".pte", ".pb", ".pbtxt", ".meta", ".h5", ".keras"}
 
 
 class Fail(Exception):
@@ -144,6 +144,7 @@ def index_of(folder):
     """File of a checkpoint's directory that refers to the others; None if it has no such file."""
     return (next(folder.glob("saved_model.pb*"), None)
             or next(folder.glob("*.index.json"), None) or next(folder.glob("*.weights.json"), None)
+            or next(folder.glob("*-00001-of-*.gguf"), None)
             or next(folder.glob(".metadata"), None)
             or next(reversed(sorted(folder.glob("*.index"))), None)  # TensorFlow: the latest
             or next(folder.glob("model.ckpt-3*"), None))  # version 1

@@ -27,12 +27,15 @@ static bool check_rest(const struct heft_gguf_cursor *cursor, uint64_t n, const 
 const uint8_t *heft_gguf_take(struct heft_gguf_cursor *cursor, size_t n, const char *what,
                               struct heft_error *err)
 {
-    const uint64_t begin = cursor->at - cursor->from;
+    const uint8_t *const found =
+        cursor->at >= cursor->from && heft_within(cursor->at - cursor->from, n, cursor->held)
+            ? cursor->window + (cursor->at - cursor->from)
+            : NULL;
     size_t want;
 
-    if (n <= cursor->held && begin <= cursor->held - n) {
+    if (found) {
         cursor->at += n;
-        return cursor->window + begin;
+        return found;
     }
     if (!check_rest(cursor, n, what, err))
         return NULL;

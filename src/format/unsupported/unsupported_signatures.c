@@ -36,8 +36,6 @@ static const struct {
     {0, 4, "\x83\xaf\x70\xd1", HEFT_UNSUPPORTED,
      "a SavedModel in chunks (saved_model.cpb), a form that TensorFlow's own loader does not read "
      "either"},
-    {0, 4, "GGUF", HEFT_UNSUPPORTED,
-     "a GGUF file of llama.cpp; heft reads the model it was made from"},
     {0, 4, "lmgg", HEFT_UNSUPPORTED, GGML_WAS},
     {0, 4, "fmgg", HEFT_UNSUPPORTED, GGML_WAS},
     {0, 4, "tjgg", HEFT_UNSUPPORTED, GGML_WAS},
@@ -175,7 +173,7 @@ static bool refuse_unknown(const struct heft_probe *probe, struct heft_error *er
     }
     return heft_fail(err, HEFT_MALFORMED, 0,
                      "no format that heft knows begins with%s; known are those of PyTorch, "
-                     "safetensors, TensorFlow, ExecuTorch, NumPy and HDF5",
+                     "safetensors, llama.cpp, TensorFlow, ExecuTorch, NumPy and HDF5",
                      begin);
 }
 
@@ -237,12 +235,17 @@ static bool refuse_folder(const char *const *names, size_t n, struct heft_error 
 /* ---- names of files and of formats that are not written ---------------------------------- */
 
 static const struct heft_file_name names[] = {
-    {".msgpack", .rank = HEFT_FILE_FOREIGN}, {".onnx", .rank = HEFT_FILE_FOREIGN},
-    {".tflite", .rank = HEFT_FILE_FOREIGN},  {".gguf", .rank = HEFT_FILE_FOREIGN},
-    {".ggml", .rank = HEFT_FILE_FOREIGN},    {".mlmodel", .rank = HEFT_FILE_FOREIGN},
-    {".nemo", .rank = HEFT_FILE_FOREIGN},    {".nc", .rank = HEFT_FILE_FOREIGN},
-    {".mat", .rank = HEFT_FILE_FOREIGN},     {".parquet", .rank = HEFT_FILE_FOREIGN},
-    {".arrow", .rank = HEFT_FILE_FOREIGN},   {0},
+    {".msgpack", .rank = HEFT_FILE_FOREIGN},
+    {".onnx", .rank = HEFT_FILE_FOREIGN},
+    {".tflite", .rank = HEFT_FILE_FOREIGN},
+    {".ggml", .rank = HEFT_FILE_FOREIGN},
+    {".mlmodel", .rank = HEFT_FILE_FOREIGN},
+    {".nemo", .rank = HEFT_FILE_FOREIGN},
+    {".nc", .rank = HEFT_FILE_FOREIGN},
+    {".mat", .rank = HEFT_FILE_FOREIGN},
+    {".parquet", .rank = HEFT_FILE_FOREIGN},
+    {".arrow", .rank = HEFT_FILE_FOREIGN},
+    {0},
 };
 
 static const struct heft_not_written not_written[] = {
