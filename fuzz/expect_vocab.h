@@ -8,10 +8,15 @@
 #include <string.h>
 
 #include "expect.h"
+#include "tokens/bpe/ranked_tokens.h"
 #include "tokens/vocab/vocab_open.h"
 
 static inline void expect_merges(const struct heft_vocab *v)
 {
+    struct heft_error err = {0};
+
+    v = heft_vocab_merged(v, &err);
+    expect(v != NULL);
     for (uint32_t i = 0; i < v->n_merges; i++) {
         const struct heft_merge *merge = &v->merges[i];
         const struct heft_str left = v->tokens[merge->left], right = v->tokens[merge->right];

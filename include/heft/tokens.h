@@ -90,7 +90,8 @@ struct heft_vocab_info {
     const char *unicode;    /* version of Unicode that is used unless an option names another one */
     const char *refusal;    /* why texts cannot be encoded; NULL: they can */
     uint32_t ids;           /* heft_vocab_size */
-    uint32_t merges, longest; /* longest: bytes of the longest token */
+    uint32_t merges, longest; /* merges: with ranks, the tokens of two bytes and more;
+                                 longest: bytes of the longest token */
     uint32_t added;           /* added tokens that are found in texts without being special */
     uint32_t patterns;        /* number of split patterns, which are applied one after the other */
     /* Vocabularies with the same ranks and other special tokens, which option pattern names:

@@ -3,6 +3,7 @@
 #include "base/require_arg.h"
 #include "base/sized.h"
 #include "tokens/bpe/encoder_parts.h"
+#include "tokens/bpe/ranked_tokens.h"
 
 #define CACHE   ((size_t)48 << 20)
 #define HANDFUL 1024 /* ids that are widened to 32 bits at a time */
@@ -132,8 +133,8 @@ static bool init_encoder(struct heft_encoder *e, const struct heft_vocab *v,
     e->is_special = options->special;
     e->giant = HEFT_NO_GIANT;
     /* a pre-token that may be a token as a whole must not be split */
-    e->scan =
-        (struct heft_scan){&e->classes, heft_scan_kernel(), v->wholes.count ? NULL : v->adjacency};
+    e->scan = (struct heft_scan){&e->classes, heft_scan_kernel(),
+                                 heft_vocab_has_wholes(v) ? NULL : v->adjacency};
     return heft_words_init(&e->words, v, bytes, width, err) &&
            heft_grow(&e->text, &e->cap_text, 0, HEFT_ENCODER_ROOM, 1, err) &&
            heft_vocab_pretokens(v, options->unicode, &e->pretokens, &e->own, err) &&

@@ -4,10 +4,11 @@
 #include "base/require_arg.h"
 #include "base/sized.h"
 #include "tokens/bpe/pattern.h"
+#include "tokens/bpe/ranked_tokens.h"
 #include "tokens/bpe/text_stages.h"
 
 struct explaining {
-    const struct heft_vocab *v;
+    const struct heft_vocab *v, *merged; /* merged: has the merges (heft_vocab_merged) */
     struct heft_text_stages stages;
     const struct heft_pretokens *pretokens; /* NULL: GPT-2's pattern */
     struct heft_pretokens *own;
@@ -28,7 +29,7 @@ static void merge_all(struct explaining *e, struct heft_word *word)
         size_t at = 0;
 
         for (size_t i = 0; i + 1 < word->n_ids; i++) {
-            const uint32_t rank = heft_vocab_pair(e->v, e->ids[i], e->ids[i + 1]);
+            const uint32_t rank = heft_vocab_pair(e->merged, e->ids[i], e->ids[i + 1]);
 
             if (rank < best) {
                 best = rank;
@@ -37,7 +38,7 @@ static void merge_all(struct explaining *e, struct heft_word *word)
         }
         if (best == HEFT_NO_RANK)
             return;
-        made = e->v->merges[best].id;
+        made = e->merged->merges[best].id;
         e->merges[word->n_merges++] =
             (struct heft_word_merge){best, e->ids[at], e->ids[at + 1], made, at};
         e->ids[at] = made;
@@ -58,7 +59,7 @@ static bool explain_word(struct explaining *e, struct heft_word *word, struct he
     memcpy(e->text, word->text, word->n);
     e->text[word->n] = '\0';
     word->text = e->text;
-    whole = heft_strmap_get(&e->v->wholes, bytes);
+    whole = heft_strmap_get(&e->merged->wholes, bytes);
     for (size_t i = 0; i < word->n; i++)
         e->ids[i] = e->bytes[i] = e->v->byte_ids[(uint8_t)word->text[i]];
     word->n_ids = word->n;
@@ -202,7 +203,8 @@ bool heft_explain_text(const struct heft_vocab *v, const struct heft_encoder_opt
     e->v = v;
     e->each = each;
     e->ctx = ctx;
-    ok = explain_text(e, &o, text, n, err);
+    e->merged = heft_vocab_merged(v, err);
+    ok = e->merged && explain_text(e, &o, text, n, err);
     free_explaining(e);
     return ok;
 }

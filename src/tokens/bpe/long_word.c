@@ -278,6 +278,12 @@ void heft_long_init(struct heft_long *l, const struct heft_pairs *pairs,
     heft_long_begin(l);
 }
 
+void heft_long_init_of(struct heft_long *l, const struct heft_vocab *v, struct heft_merger *merger)
+{
+    heft_long_init(l, v->pairs, v->adjacency, merger);
+    l->ranked = v->ranked ? v : NULL;
+}
+
 void heft_long_release(struct heft_long *l)
 {
     heft_free(l->text);
@@ -294,14 +300,28 @@ void heft_long_begin(struct heft_long *l)
     l->wanted = WINDOW;
 }
 
+static bool get_ready(struct heft_long *l, struct heft_error *err)
+{
+    if (l->is_ready)
+        return true;
+    if (l->ranked) {
+        const struct heft_vocab *const merged = heft_vocab_merged(l->ranked, err);
+
+        if (!merged)
+            return false;
+        l->pairs = merged->pairs;
+        l->adjacency = merged->adjacency;
+    }
+    l->is_ready = heft_canonical_of(l->pairs, &l->canonical, err);
+    return l->is_ready;
+}
+
 bool heft_long_feed(struct heft_long *l, const uint8_t *bytes, size_t n, struct heft_error *err)
 {
     const size_t from = l->n;
 
     l->n_ids = 0;
-    if (!l->is_ready)
-        l->is_ready = heft_canonical_of(l->pairs, &l->canonical, err);
-    if (!l->is_ready || !heft_grow(&l->text, &l->cap_text, l->n, n, 1, err))
+    if (!get_ready(l, err) || !heft_grow(&l->text, &l->cap_text, l->n, n, 1, err))
         return false;
     memcpy(l->text + l->n, bytes, n);
     l->n += n;

@@ -27,6 +27,7 @@
 #define HEFT_LONG_WHOLE 16384 /* bytes of a pre-token whose ids are returned at once */
 
 struct heft_long {
+    const struct heft_vocab *ranked; /* has the pairs; NULL: they are set */
     const struct heft_pairs *pairs;
     const struct heft_byte_adjacency *adjacency;
     struct heft_merger *merger;
@@ -50,6 +51,8 @@ struct heft_long {
 
 void heft_long_init(struct heft_long *l, const struct heft_pairs *pairs,
                     const struct heft_byte_adjacency *adjacency, struct heft_merger *merger);
+/* The same for a vocabulary, whose merges are derived with the first long pre-token if it has ranks. */
+void heft_long_init_of(struct heft_long *l, const struct heft_vocab *v, struct heft_merger *merger);
 void heft_long_release(struct heft_long *l);
 /* Starts a new pre-token and drops an unfinished one. */
 void heft_long_begin(struct heft_long *l);

@@ -1,5 +1,6 @@
 /* merge.c: BPE by its definition: short pre-tokens by the minimum over all pairs, O(n²); longer
- * ones by a heap of pairs, O(n log n).
+ * ones by a heap of pairs, O(n log n). A pair is looked up by its two ids or, if the vocabulary has
+ * ranks, by its bytes; symbols are numbered by their first bytes.
  *
  * The heap identifies a pair by its left symbol. An entry whose ids are no longer those of the
  * symbols is stale and is skipped. */
@@ -20,6 +21,54 @@ void heft_merger_release(struct heft_merger *merger)
     heft_free(merger->symbols);
     heft_free(merger->heap);
     *merger = (struct heft_merger){0};
+}
+
+/* Where pairs are looked up: the tables of merges, or if NULL those of ranks and the pre-token. */
+struct rule {
+    const struct heft_pairs *pairs;
+    const struct heft_ranked *ranked;
+    const uint8_t *word;
+};
+
+/* A look-up of the rank of merging two symbols, in two steps: two look-ups wait for memory at the same
+ * time. */
+struct query {
+    uint32_t left, right;
+    bool may_merge;
+    struct heft_vocab_asked asked;
+};
+
+/* The bytes of the symbols are word[from, to). */
+HEFT_INLINE void begin_query(const struct rule *rule, struct query *q, uint32_t left,
+                             uint32_t right, size_t from, size_t to)
+{
+    q->left = left;
+    q->right = right;
+    if (!rule->pairs)
+        q->may_merge = heft_vocab_ids_try(
+            &rule->ranked->ids, (struct heft_str){(const char *)rule->word + from, to - from},
+            &q->asked);
+}
+
+HEFT_INLINE uint32_t end_query(const struct rule *rule, const struct query *q)
+{
+    if (rule->pairs)
+        return heft_vocab_pair(rule->pairs->v, q->left, q->right);
+    if (HEFT_LIKELY(!q->may_merge))
+        return HEFT_NO_RANK;
+    return HEFT_LIKELY(q->asked.word.n <= HEFT_VOCAB_SHORT)
+               ? heft_vocab_ids_find_short(&rule->ranked->ids, &q->asked)
+               : heft_vocab_ids_find(&rule->ranked->ids, &q->asked);
+}
+
+HEFT_INLINE uint32_t made_by(const struct rule *rule, uint32_t rank)
+{
+    return rule->pairs ? heft_pairs_made(rule->pairs, rank) : rank;
+}
+
+HEFT_INLINE const uint32_t *ids_of_bytes(const struct rule *rule)
+{
+    return (rule->pairs ? rule->pairs->v : rule->ranked->v)->byte_ids;
 }
 
 /* ---- short pre-tokens: linear search for the best pair ----------------------------------- */
@@ -44,8 +93,8 @@ static inline void prefetch_pair(const struct heft_vocab *v, uint32_t left, uint
 /* Sets the key of the symbol at `at` with the next one; `behind` is the symbol after these two.
  * Prefetches the entries that the merge would need next: most of the time is spent waiting for
  * memory. */
-static inline void offer_short(struct short_word *w, const struct heft_pairs *pairs, size_t at,
-                               uint32_t rank, size_t behind)
+HEFT_INLINE void offer_short(struct short_word *w, const struct rule *rule, size_t at,
+                             uint32_t rank, size_t behind)
 {
     uint32_t made;
 
@@ -53,55 +102,82 @@ static inline void offer_short(struct short_word *w, const struct heft_pairs *pa
     if (rank == HEFT_NO_RANK)
         return;
     w->keys[at] = rank << PLACE_BITS | (uint32_t)at;
-    made = heft_pairs_made(pairs, rank);
-    prefetch_pair(pairs->v, w->ids[w->before[at]], made);
-    prefetch_pair(pairs->v, made, w->ids[behind]);
+    if (!rule->pairs)
+        return;
+    made = heft_pairs_made(rule->pairs, rank);
+    prefetch_pair(rule->pairs->v, w->ids[w->before[at]], made);
+    prefetch_pair(rule->pairs->v, made, w->ids[behind]);
 }
 
-static void begin_short(struct short_word *w, const struct heft_pairs *pairs, const uint8_t *word,
-                        size_t n)
+HEFT_INLINE void begin_short(struct short_word *w, const struct rule *rule, size_t n)
 {
+    const uint32_t *const of_bytes = rule->pairs ? rule->pairs->of_bytes : rule->ranked->of_bytes;
+    const uint32_t *const byte_ids = ids_of_bytes(rule);
+    const uint8_t *const word = rule->word;
+
     memset(w->keys, 0xFF, sizeof w->keys);
     for (size_t i = 0; i < n; i++) {
-        w->ids[i] = pairs->v->byte_ids[word[i]];
+        w->ids[i] = byte_ids[word[i]];
         w->next[i] = (uint8_t)(i + 1);
         w->before[i] = (uint8_t)(i ? i - 1 : 0);
     }
     w->ids[n] = 0;
     for (size_t i = 0; i + 1 < n; i++)
-        offer_short(w, pairs, i, pairs->of_bytes[word[i] << 8 | word[i + 1]], i + 2);
+        offer_short(w, rule, i, of_bytes[word[i] << 8 | word[i + 1]], i + 2);
 }
 
 /* Performs the best merge, whose left symbol is at `at`. */
-static void merge_at(struct short_word *w, const struct heft_pairs *pairs, size_t n, size_t at,
-                     uint32_t id)
+HEFT_INLINE void merge_at(struct short_word *w, const struct rule *rule, size_t n, size_t at,
+                          uint32_t id)
 {
     const size_t right = w->next[at], next = w->next[right], left = w->before[at];
+
+    const size_t behind = next < n ? w->next[next] : next;
+    struct query one, two;
 
     w->ids[at] = id;
     w->keys[at] = w->keys[right] = NO_KEY;
     w->next[at] = (uint8_t)next;
+    if (next < n)
+        begin_query(rule, &one, id, w->ids[next], at, behind);
+    if (at > 0)
+        begin_query(rule, &two, w->ids[left], id, left, next);
     if (next < n) {
         w->before[next] = (uint8_t)at;
-        offer_short(w, pairs, at, heft_vocab_pair(pairs->v, id, w->ids[next]), w->next[next]);
+        offer_short(w, rule, at, end_query(rule, &one), behind);
     }
     if (at > 0)
-        offer_short(w, pairs, left, heft_vocab_pair(pairs->v, w->ids[left], id), next);
+        offer_short(w, rule, left, end_query(rule, &two), next);
+}
+
+HEFT_INLINE size_t merge_short(const struct rule *rule, const struct heft_kernel *kernel, size_t n,
+                               uint32_t *ids)
+{
+    struct short_word w;
+    size_t count = 0;
+
+    begin_short(&w, rule, n);
+    for (uint32_t key; (key = kernel->least(w.keys)) != NO_KEY;)
+        merge_at(&w, rule, n, key & (HEFT_LEAST_OF - 1), made_by(rule, key >> PLACE_BITS));
+    for (size_t i = 0; i < n; i = w.next[i])
+        ids[count++] = w.ids[i];
+    return count;
 }
 
 size_t heft_merge_short(const struct heft_pairs *pairs, const uint8_t *word, size_t n,
                         uint32_t *ids)
 {
-    struct short_word w;
-    size_t count = 0;
+    const struct rule rule = {pairs, NULL, word};
 
-    begin_short(&w, pairs, word, n);
-    for (uint32_t key; (key = pairs->kernel->least(w.keys)) != NO_KEY;)
-        merge_at(&w, pairs, n, key & (HEFT_LEAST_OF - 1),
-                 heft_pairs_made(pairs, key >> PLACE_BITS));
-    for (size_t i = 0; i < n; i = w.next[i])
-        ids[count++] = w.ids[i];
-    return count;
+    return merge_short(&rule, pairs->kernel, n, ids);
+}
+
+size_t heft_merge_short_ranked(const struct heft_ranked *ranked, const uint8_t *word, size_t n,
+                               uint32_t *ids)
+{
+    const struct rule rule = {NULL, ranked, word};
+
+    return merge_short(&rule, ranked->kernel, n, ids);
 }
 
 /* ---- long pre-tokens: a heap of pairs ---------------------------------------------------- */
@@ -134,25 +210,38 @@ static void sift_down(struct heft_merge_pair *heap, size_t n, size_t i)
 }
 
 struct merging {
-    const struct heft_pairs *pairs;
+    struct rule rule;
+    size_t n; /* bytes of the pre-token */
     struct heft_merge_symbol *symbols;
     struct heft_merge_pair *heap;
     size_t n_heap;
 };
 
+/* As rank_of, for pairs most of which do not merge. */
+static uint32_t rank_of_any(const struct merging *m, uint32_t at)
+{
+    const struct heft_merge_symbol *const left = &m->symbols[at], *right = &m->symbols[left->next];
+    const size_t end = right->next == UINT32_MAX ? m->n : right->next;
+
+    if (m->rule.pairs)
+        return heft_pairs_find(m->rule.pairs, left->id, right->id);
+    return end - at > HEFT_LONGEST_RANKED
+               ? HEFT_NO_RANK
+               : heft_ranked_find(m->rule.ranked, m->rule.word + at, end - at);
+}
+
 /* Pushes the pair whose left symbol is `at`, if it can merge. */
 static void offer_pair(struct merging *m, uint32_t at)
 {
     const struct heft_merge_symbol *left = &m->symbols[at];
-    const uint32_t right = left->next == UINT32_MAX ? 0 : m->symbols[left->next].id;
     uint32_t rank;
 
     if (left->next == UINT32_MAX)
         return;
-    rank = heft_pairs_find(m->pairs, left->id, right);
+    rank = rank_of_any(m, at);
     if (rank == HEFT_NO_RANK)
         return;
-    m->heap[m->n_heap] = (struct heft_merge_pair){rank, at, left->id, right};
+    m->heap[m->n_heap] = (struct heft_merge_pair){rank, at, left->id, m->symbols[left->next].id};
     sift_up(m->heap, m->n_heap++);
 }
 
@@ -175,7 +264,7 @@ static void merge_best(struct merging *m)
         m->symbols[left->next].id != pair.right)
         return;
     right = &m->symbols[left->next];
-    left->id = heft_pairs_made(m->pairs, pair.rank);
+    left->id = made_by(&m->rule, pair.rank);
     left->next = right->next;
     right->id = UINT32_MAX; /* no pair has it from now on */
     if (left->next != UINT32_MAX)
@@ -194,15 +283,16 @@ static bool reserve_symbols(struct heft_merger *merger, size_t n, struct heft_er
            heft_grow(&merger->heap, &merger->cap_heap, 0, 3 * n, sizeof *merger->heap, err);
 }
 
-static size_t merge_long(struct heft_merger *merger, const struct heft_pairs *pairs,
-                         const uint8_t *word, size_t n, uint32_t *ids)
+static size_t merge_long(struct heft_merger *merger, const struct rule *rule, size_t n,
+                         uint32_t *ids)
 {
-    struct merging m = {.pairs = pairs, .symbols = merger->symbols, .heap = merger->heap};
+    struct merging m = {.rule = *rule, .n = n, .symbols = merger->symbols, .heap = merger->heap};
+    const uint32_t *const byte_ids = ids_of_bytes(rule);
     size_t count = 0;
 
     for (uint32_t i = 0; i < n; i++)
         m.symbols[i] = (struct heft_merge_symbol){
-            pairs->v->byte_ids[word[i]], i + 1 < n ? i + 1 : UINT32_MAX, i ? i - 1 : UINT32_MAX};
+            byte_ids[rule->word[i]], i + 1 < n ? i + 1 : UINT32_MAX, i ? i - 1 : UINT32_MAX};
     for (uint32_t i = 0; i < n; i++)
         offer_pair(&m, i);
     while (m.n_heap)
@@ -216,9 +306,24 @@ bool heft_merge_word(struct heft_merger *merger, const struct heft_pairs *pairs,
                      const uint8_t *word, size_t n, uint32_t *ids, size_t *count,
                      struct heft_error *err)
 {
+    const struct rule rule = {pairs, NULL, word};
+
     if (n > HEFT_MERGE_SHORT && !reserve_symbols(merger, n, err))
         return false;
     *count = n <= HEFT_MERGE_SHORT ? heft_merge_short(pairs, word, n, ids)
-                                   : merge_long(merger, pairs, word, n, ids);
+                                   : merge_long(merger, &rule, n, ids);
+    return true;
+}
+
+bool heft_merge_word_ranked(struct heft_merger *merger, const struct heft_ranked *ranked,
+                            const uint8_t *word, size_t n, uint32_t *ids, size_t *count,
+                            struct heft_error *err)
+{
+    const struct rule rule = {NULL, ranked, word};
+
+    if (n > HEFT_MERGE_SHORT && !reserve_symbols(merger, n, err))
+        return false;
+    *count = n <= HEFT_MERGE_SHORT ? heft_merge_short_ranked(ranked, word, n, ids)
+                                   : merge_long(merger, &rule, n, ids);
     return true;
 }

@@ -4,6 +4,7 @@
 #define HEFT_MERGE_H
 
 #include "tokens/bpe/pairs.h"
+#include "tokens/bpe/ranked_tokens.h"
 
 /* Scratch memory; grows with the longest pre-token. */
 struct heft_merger {
@@ -21,5 +22,12 @@ size_t heft_merge_short(const struct heft_pairs *pairs, const uint8_t *word, siz
 HEFT_CHECKED bool heft_merge_word(struct heft_merger *merger, const struct heft_pairs *pairs,
                                   const uint8_t *word, size_t n, uint32_t *ids, size_t *count,
                                   struct heft_error *err);
+/* The same for a vocabulary with ranks. The pre-token is followed by HEFT_VOCAB_PAD readable bytes. */
+size_t heft_merge_short_ranked(const struct heft_ranked *ranked, const uint8_t *word, size_t n,
+                               uint32_t *ids);
+HEFT_CHECKED bool heft_merge_word_ranked(struct heft_merger *merger,
+                                         const struct heft_ranked *ranked, const uint8_t *word,
+                                         size_t n, uint32_t *ids, size_t *count,
+                                         struct heft_error *err);
 
 #endif

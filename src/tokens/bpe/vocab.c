@@ -8,6 +8,7 @@
 #include "io/pages.h"
 #include "tokens/bpe/byte_adjacency.h"
 #include "tokens/bpe/pairs.h"
+#include "tokens/bpe/ranked_tokens.h"
 #include "tokens/bpe/vocab_text.h"
 
 #define AHEAD 16  /* merges whose slots are prefetched */
@@ -156,6 +157,7 @@ void heft_vocab_close(struct heft_vocab *v)
         return;
     if (v->pairs)
         heft_pairs_release(v->pairs);
+    heft_ranked_free(v->ranked);
     heft_strmap_release(&v->wholes);
     heft_vocab_release_text(v);
     heft_free(v->specials);

@@ -49,6 +49,7 @@ struct heft_special {
 
 struct heft_pairs;
 struct heft_byte_adjacency;
+struct heft_ranked;
 struct heft_vocab {
     struct heft_arena mem;
     uint32_t byte_ids[256];
@@ -62,6 +63,8 @@ struct heft_vocab {
     unsigned slot_bits;
     struct heft_pairs *pairs; /* lookup tables that all encoders share */
     struct heft_byte_adjacency *adjacency;
+    struct heft_ranked
+        *ranked;      /* tokens with ranks, instead of merges and pairs; NULL: it has merges */
     uint32_t longest; /* length of the longest token in bytes */
     /* Bitmap of tokens known to encode to themselves; NULL if is_self_encoding holds for all. */
     uint64_t *self_encoding;

@@ -7,19 +7,10 @@
  * Words of up to 8 bytes are compared in the slot; longer ones by their token. */
 #include "tokens/bpe/vocab_ids.h"
 
-#include "base/endian.h"
-
-#define SHORT       8
-#define LONG        16
-#define FILTER_BITS 2 /* log2 of the bits of the filter for each slot */
+#define SHORT HEFT_VOCAB_SHORT
+#define LONG  16
 #define MARK                                                                                       \
     UINT32_C(16) /* flag in the mark of a longer word; the mark of a short one is its length */
-
-struct heft_vocab_slot {
-    uint64_t low;
-    uint32_t next_id; /* 0 in a free slot */
-    uint32_t mark;
-};
 
 HEFT_WRAPS static uint64_t next_key(uint64_t *state)
 {
@@ -47,60 +38,28 @@ bool heft_vocab_ids_reserve(struct heft_vocab_ids *ids, struct heft_arena *mem,
 bool heft_vocab_ids_filter(struct heft_vocab_ids *ids, struct heft_arena *mem,
                            struct heft_error *err)
 {
-    ids->filter =
-        heft_arena_zero(mem, (size_t)1 << (ids->bits + FILTER_BITS - 6), sizeof *ids->filter, err);
+    ids->filter = heft_arena_zero(mem, (size_t)1 << (ids->bits + HEFT_VOCAB_FILTER - 6),
+                                  sizeof *ids->filter, err);
     return ids->filter != NULL;
 }
 
-/* ---- hashing words ----------------------------------------------------------------------- */
-
-static inline size_t home_of(const struct heft_vocab_ids *ids, uint64_t hash)
-{
-    return (size_t)(hash >> (64 - ids->bits));
-}
-
-HEFT_WRAPS static inline void hash_word(const struct heft_vocab_ids *ids, struct heft_str word,
-                                        struct heft_vocab_asked *asked)
-{
-    const uint8_t *const p = (const uint8_t *)word.p;
-    const uint64_t *const k = ids->keys;
-
-    asked->word = word;
-    asked->low = 0;
-    if (HEFT_LIKELY(word.n - 1 < SHORT))
-        asked->low = heft_le64(p) & UINT64_MAX >> (64 - 8 * word.n);
-    else if (word.n > 0)
-        asked->low = heft_le64(p);
-    asked->hash =
-        k[0] + (asked->low & UINT32_MAX) * k[1] + (asked->low >> 32) * k[2] + word.n * k[5];
-    if (HEFT_UNLIKELY(word.n > SHORT)) {
-        const uint64_t high = heft_le64(p + word.n - 8);
-
-        asked->hash += (high & UINT32_MAX) * k[3] + (high >> 32) * k[4];
-    }
-}
-
-static inline size_t filter_bit(const struct heft_vocab_ids *ids,
-                                const struct heft_vocab_asked *asked)
-{
-    return (size_t)(asked->hash >> (64 - ids->bits - FILTER_BITS));
-}
+/* ---- asking ------------------------------------------------------------------------------ */
 
 bool heft_vocab_ids_may_have(const struct heft_vocab_ids *ids, struct heft_str word)
 {
     struct heft_vocab_asked asked;
     size_t bit;
 
-    hash_word(ids, word, &asked);
-    bit = filter_bit(ids, &asked);
+    heft_vocab_ids_hash(ids, word, &asked);
+    bit = heft_vocab_ids_bit(ids, &asked);
     return ids->filter[bit / 64] >> bit % 64 & 1;
 }
 
 void heft_vocab_ids_ask(const struct heft_vocab_ids *ids, struct heft_str word,
                         struct heft_vocab_asked *asked)
 {
-    hash_word(ids, word, asked);
-    HEFT_PREFETCH(&ids->slots[home_of(ids, asked->hash)]);
+    heft_vocab_ids_hash(ids, word, asked);
+    HEFT_PREFETCH(&ids->slots[heft_vocab_ids_home(ids, asked->hash)]);
 }
 
 /* ---- the hash table ---------------------------------------------------------------------- */
@@ -114,7 +73,11 @@ static inline uint32_t mark_of(const struct heft_vocab_asked *asked)
 static bool is_token(const struct heft_vocab_ids *ids, const struct heft_vocab_slot *slot,
                      const struct heft_vocab_asked *asked)
 {
-    return heft_str_eq(ids->tokens[slot->next_id - 1], asked->word);
+    const struct heft_str token = ids->tokens[slot->next_id - 1];
+    const size_t n = asked->word.n;
+
+    return token.n == n && heft_le64((const uint8_t *)token.p + n - 8) ==
+                               heft_le64((const uint8_t *)asked->word.p + n - 8);
 }
 
 /* Returns the slot of a word, or the free slot for it. */
@@ -124,7 +87,7 @@ static inline struct heft_vocab_slot *slot_of(const struct heft_vocab_ids *ids,
     const size_t mask = ((size_t)1 << ids->bits) - 1;
     const uint32_t mark = mark_of(asked);
 
-    for (size_t i = home_of(ids, asked->hash);; i = (i + 1) & mask) {
+    for (size_t i = heft_vocab_ids_home(ids, asked->hash);; i = (i + 1) & mask) {
         struct heft_vocab_slot *const slot = &ids->slots[i];
 
         if (slot->next_id == 0 || (slot->low == asked->low && slot->mark == mark &&
@@ -144,7 +107,8 @@ bool heft_vocab_ids_put(struct heft_vocab_ids *ids, const struct heft_vocab_aske
     struct heft_vocab_slot *slot;
 
     if (ids->filter)
-        ids->filter[filter_bit(ids, asked) / 64] |= UINT64_C(1) << filter_bit(ids, asked) % 64;
+        ids->filter[heft_vocab_ids_bit(ids, asked) / 64] |= UINT64_C(1)
+                                                            << heft_vocab_ids_bit(ids, asked) % 64;
     if (asked->word.n > LONG)
         return heft_strmap_add(&ids->longer, asked->word, id, found, err);
     slot = slot_of(ids, asked);
@@ -165,7 +129,7 @@ bool heft_vocab_ids_add(struct heft_vocab_ids *ids, uint32_t id, uint32_t *found
 {
     struct heft_vocab_asked asked;
 
-    hash_word(ids, ids->tokens[id], &asked);
+    heft_vocab_ids_hash(ids, ids->tokens[id], &asked);
     return heft_vocab_ids_put(ids, &asked, id, found, err);
 }
 
@@ -173,8 +137,15 @@ uint32_t heft_vocab_ids_get(const struct heft_vocab_ids *ids, struct heft_str wo
 {
     struct heft_vocab_asked asked;
 
-    hash_word(ids, word, &asked);
+    heft_vocab_ids_hash(ids, word, &asked);
     return heft_vocab_ids_find(ids, &asked);
+}
+
+uint32_t heft_vocab_ids_seek(const struct heft_vocab_ids *ids, struct heft_str word)
+{
+    struct heft_vocab_asked asked;
+
+    return heft_vocab_ids_try(ids, word, &asked) ? heft_vocab_ids_find(ids, &asked) : HEFT_MAP_NONE;
 }
 
 void heft_vocab_ids_release(struct heft_vocab_ids *ids)

@@ -3,6 +3,7 @@
 
 #include "base/sized.h"
 #include "tokens/bpe/pattern.h"
+#include "tokens/bpe/ranked_tokens.h"
 #include "tokens/prepare/nfc.h"
 
 /* ---- pre-tokenizers ---------------------------------------------------------------------- */
@@ -173,7 +174,7 @@ void heft_vocab_describe(const struct heft_vocab *v, struct heft_vocab_info *out
         info.unicode = v->unicode;
         info.refusal = v->refusal.code ? v->refusal.text : NULL;
         info.ids = heft_vocab_size(v);
-        info.merges = v->n_merges;
+        info.merges = v->ranked ? v->ranked->n_longer : v->n_merges;
         info.longest = v->longest;
         for (size_t i = 0; i < v->n_added; i++)
             info.added += !v->added[i].is_special;

@@ -10,7 +10,10 @@
 #define LONG_MOST   256 /* bytes of a long pre-token that is cached */
 #define LONG_PLACES 4   /* entries of a set */
 #define MOST_HEAP                                                                                  \
-    ((size_t)1 << 15) /* bytes; merging as many by the heap takes as long as building the tables */
+    ((size_t)1                                                                                     \
+     << 15) /* bytes; merging as many by the heap takes as long as building the tables … */
+#define MOST_RANKED                                                                                \
+    ((size_t)1 << 18) /* … and the same with ranks, whose merges are derived before */
 #define LEAST       ((size_t)1 << 20)
 #define FIRST_LINES 14 /* log2 of the initial lines: one for each token */
 #define FIRST_LONGS 8  /* log2 of the initial number of sets … */
@@ -167,11 +170,38 @@ uint8_t *heft_words_put(const struct heft_words *w, const uint32_t *ids, size_t 
     return out;
 }
 
+/* Returns the token that a pre-token equals, if it need not be merged; else HEFT_MAP_NONE. Merging
+ * reaches tokens that have merges. */
+static uint32_t find_whole(const struct heft_words *w, const uint8_t *word, size_t n)
+{
+    if (n > w->v->longest)
+        return HEFT_MAP_NONE;
+    return w->v->ranked ? heft_ranked_find(w->v->ranked, word, n)
+                        : heft_strmap_get(&w->v->wholes, (struct heft_str){(const char *)word, n});
+}
+
 bool heft_words_is_whole(const struct heft_words *w, const uint8_t *word, size_t n)
 {
-    return HEFT_UNLIKELY(w->v->wholes.count > 0) && n <= w->v->longest &&
-           heft_strmap_get(&w->v->wholes, (struct heft_str){(const char *)word, n}) !=
-               HEFT_MAP_NONE;
+    uint32_t id;
+
+    if (HEFT_LIKELY(!w->has_wholes))
+        return false;
+    id = find_whole(w, word, n);
+    return id != HEFT_MAP_NONE && !(w->v->ranked && heft_ranked_reaches(w->v->ranked, id));
+}
+
+static bool merge_any(struct heft_words *w, const uint8_t *word, size_t n, size_t *count,
+                      struct heft_error *err)
+{
+    return w->v->ranked
+               ? heft_merge_word_ranked(&w->merger, w->v->ranked, word, n, w->ids, count, err)
+               : heft_merge_word(&w->merger, w->v->pairs, word, n, w->ids, count, err);
+}
+
+static size_t merge_short(struct heft_words *w, const uint8_t *word, size_t n)
+{
+    return w->v->ranked ? heft_merge_short_ranked(w->v->ranked, word, n, w->ids)
+                        : heft_merge_short(w->v->pairs, word, n, w->ids);
 }
 
 uint8_t *heft_words_part(struct heft_words *w, const uint8_t *part, size_t n, uint8_t *out,
@@ -179,17 +209,15 @@ uint8_t *heft_words_part(struct heft_words *w, const uint8_t *part, size_t n, ui
 {
     size_t count;
 
-    return heft_merge_word(&w->merger, w->v->pairs, part, n, w->ids, &count, err)
-               ? heft_words_put(w, w->ids, count, out)
-               : NULL;
+    return merge_any(w, part, n, &count, err) ? heft_words_put(w, w->ids, count, out) : NULL;
 }
 
-/* Whether the pre-token equals a token that merging does not reach; its id goes to w->ids. */
+/* Whether the pre-token equals a token and need not be merged; its id goes to w->ids. */
 static bool is_whole(struct heft_words *w, const uint8_t *word, size_t n)
 {
-    if (HEFT_LIKELY(w->v->wholes.count == 0) || n > w->v->longest)
+    if (!w->v->ranked && HEFT_LIKELY(w->v->wholes.count == 0))
         return false;
-    w->ids[0] = heft_strmap_get(&w->v->wholes, (struct heft_str){(const char *)word, n});
+    w->ids[0] = find_whole(w, word, n);
     return w->ids[0] != HEFT_MAP_NONE;
 }
 
@@ -204,13 +232,12 @@ static const uint32_t *merge_word(struct heft_words *w, const uint8_t *word, siz
         return w->ids;
     }
     if (n <= HEFT_MERGE_SHORT) {
-        *count = heft_merge_short(w->v->pairs, word, n, w->ids);
+        *count = merge_short(w, word, n);
         return w->ids;
     }
-    if (w->by_heap < MOST_HEAP) {
+    if (w->by_heap < (w->v->ranked ? MOST_RANKED : MOST_HEAP)) {
         w->by_heap += n;
-        return heft_merge_word(&w->merger, w->v->pairs, word, n, w->ids, count, err) ? w->ids
-                                                                                     : NULL;
+        return merge_any(w, word, n, count, err) ? w->ids : NULL;
     }
     if (!heft_long_whole(&w->longer, word, n, err))
         return NULL;
@@ -410,7 +437,7 @@ static inline uint8_t *put_known(const struct heft_words *w, unsigned width, con
 static uint8_t *encode_new(struct heft_words *w, const uint8_t *word, size_t n, struct key key,
                            uint8_t *out, struct heft_error *err)
 {
-    const size_t count = is_whole(w, word, n) ? 1 : heft_merge_short(w->v->pairs, word, n, w->ids);
+    const size_t count = is_whole(w, word, n) ? 1 : merge_short(w, word, n);
 
     if (!fits_entry(w, w->ids, count))
         return heft_words_one(w, word, n, out, err);
@@ -436,7 +463,7 @@ static size_t single_tail(const struct heft_words *w, const uint8_t *word, size_
 {
     const uint8_t byte = word[n - 1];
 
-    if (heft_bytes_adjoin(w->v->adjacency, byte, byte) || w->v->wholes.count)
+    if (heft_bytes_adjoin(w->v->adjacency, byte, byte) || w->has_wholes)
         return 0;
     return same_at_end(word, n) - 1;
 }
@@ -575,13 +602,13 @@ bool heft_words_init(struct heft_words *w, const struct heft_vocab *v, size_t ca
 {
     const size_t bytes = cache > LEAST ? cache : LEAST;
 
-    *w = (struct heft_words){.v = v, .width = width};
+    *w = (struct heft_words){.v = v, .has_wholes = heft_vocab_has_wholes(v), .width = width};
     w->most_line_bits = bits_below(bytes / 3 * 2, sizeof *w->lines);
     w->line_bits = first_line_bits(v, w->most_line_bits);
     w->most_long_bits = bits_below(bytes / 8, LONG_PLACES * sizeof *w->longs);
     w->long_bits = (unsigned)heft_min_u64(FIRST_LONGS, w->most_long_bits);
     w->store_cap = bytes / 4;
-    heft_long_init(&w->longer, v->pairs, v->adjacency, &w->merger);
+    heft_long_init_of(&w->longer, v, &w->merger);
     w->store = heft_alloc(w->store_cap, err);
     w->ids = heft_alloc(HEFT_LONG_WHOLE * sizeof *w->ids, err);
     w->lines = heft_pages_zero(sizeof *w->lines << w->line_bits, &w->lines_block, err);

@@ -19,6 +19,7 @@ struct heft_word_line;
 struct heft_long_word;
 struct heft_words {
     const struct heft_vocab *v;
+    bool has_wholes; /* heft_vocab_has_wholes */
     struct heft_merger merger;
     struct heft_long longer;
     void *lines_block, *longs_block; /* allocations that hold the aligned tables */

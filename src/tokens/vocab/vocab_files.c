@@ -104,7 +104,6 @@ bool heft_vocab_parse(struct heft_vocab *v, struct heft_bytes text, struct heft_
     turn_alphabet(&r);
     ok = (!ids.p || heft_vocab_read_ids(&r, ids)) && read_text(&r, text, ids.p != NULL);
     heft_vocab_ids_release(&r.ids);
-    heft_arena_release(&r.scratch);
     heft_strmap_release(&r.added);
     heft_strmap_release(&r.foreign);
     return ok;
@@ -277,7 +276,6 @@ bool heft_vocab_read(struct heft_vocab *v, const char *path, const struct heft_v
                                                : read_file(&r, &names, path);
     heft_arena_release(&names);
     heft_vocab_ids_release(&r.ids);
-    heft_arena_release(&r.scratch);
     heft_strmap_release(&r.added);
     heft_strmap_release(&r.foreign);
     return ok;

@@ -140,48 +140,48 @@ static const struct known {
     const struct special *specials;
 } KNOWN[] = {
     /* GPT-2 */
-    {{"r50k", true, NULL},
+    {{"r50k", true, NULL, true},
      50256,
      "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930",
      NULL},
     /* p50k_base */
-    {{"r50k", true, NULL},
+    {{"r50k", true, NULL, true},
      50280,
      "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069",
      NULL},
     /* Whisper's multilingual */
-    {{"r50k", true, NULL},
+    {{"r50k", true, NULL, false},
      50256,
      "316413f0a5497a8219e48697be7faac30a90c0756680c24114266233fba152af",
      NULL},
     /* cl100k_base. Llama 3's spelling of its pattern differs in white space at the ends of texts and
      * before newlines, where no token of it goes across: the ids are the same. */
-    {{"gpt4", false, "llama3"},
+    {{"gpt4", false, "llama3", true},
      100256,
      "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
      CL100K},
     /* o200k_base */
-    {{"o200k", false, NULL},
+    {{"o200k", false, NULL, true},
      199998,
      "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
      O200K},
     /* Qwen 1, with the ranks of Qwen 2 and 3 */
-    {{"qwen2", false, NULL},
+    {{"qwen2", false, NULL, true},
      151643,
      "b2b1b8dfb5cc5f024bafc373121c6aba3f66f9a5a0269e243470a1de16a33186",
      QWEN},
     /* Llama 3 */
-    {{"llama3", false, NULL},
+    {{"llama3", false, NULL, false},
      128000,
      "82e9d31979e92ab929cd544440f129d9ecd797b69e327f80f17e1c50d5551b55",
      LLAMA3},
     /* Llama 4 */
-    {{"o200k", false, NULL},
+    {{"o200k", false, NULL, true},
      200000,
      "d0bdbaf59b0762c8c807617e2d8ea51420eb1b1de266df2495be755c8e0ed6ed",
      LLAMA4},
     /* Kimi K2 and K3 */
-    {{"kimi", false, NULL},
+    {{"kimi", false, NULL, false},
      163584,
      "b6c497a7469b33ced9c38afb1ad6e47f03f5e5dc05f15930799210ec050c5103",
      KIMI},
@@ -195,17 +195,25 @@ struct lines {
     bool has_longer; /* a token is longer than those of published vocabularies */
 };
 
-/* Hashes whole blocks with the instructions of the processor, if it has them. */
-static void flush_blocks(struct lines *lines)
+/* Hashes whole blocks with the instructions of the processor, if it has them. Returns the number of
+ * bytes. */
+static size_t hash_blocks(struct heft_sha256 *sha, const uint8_t *text, size_t n)
 {
     const struct heft_sha256_kernels *const kernels = heft_sha256_kernels();
-    const size_t blocks = lines->n / 64, used = 64 * blocks;
+    const size_t blocks = n / 64, used = 64 * blocks;
 
     if (kernels)
-        kernels->one(lines->sha.state, lines->text, blocks);
+        kernels->one(sha->state, text, blocks);
     else
-        heft_sha256_put(&lines->sha, lines->text, used);
-    lines->sha.n += kernels ? used : 0;
+        heft_sha256_put(sha, text, used);
+    sha->n += kernels ? used : 0;
+    return used;
+}
+
+static void flush_blocks(struct lines *lines)
+{
+    const size_t used = hash_blocks(&lines->sha, lines->text, lines->n);
+
     lines->n -= used;
     memmove(lines->text, lines->text + used, lines->n);
 }
@@ -241,7 +249,7 @@ static void put_line(struct lines *lines, struct heft_str token, uint32_t rank)
     lines->n += sizeof number - at;
 }
 
-static bool has_count(uint32_t count)
+static bool has_count(size_t count)
 {
     for (size_t i = 0; i < HEFT_COUNT(KNOWN); i++)
         if (KNOWN[i].count == count)
@@ -249,25 +257,42 @@ static bool has_count(uint32_t count)
     return false;
 }
 
-static const struct known *find_known(struct lines *lines)
+static const struct heft_vocab_known *find_digest(struct heft_sha256 *sha)
 {
     uint8_t digest[HEFT_SHA256_BYTES];
     char text[2 * HEFT_SHA256_BYTES + 1];
 
-    flush_blocks(lines);
-    heft_sha256_put(&lines->sha, lines->text, lines->n);
-    heft_sha256_end(&lines->sha, digest);
+    heft_sha256_end(sha, digest);
     for (size_t i = 0; i < HEFT_SHA256_BYTES; i++)
         snprintf(text + 2 * i, 3, "%02x", digest[i]);
-    for (size_t i = 0; !lines->has_longer && i < HEFT_COUNT(KNOWN); i++)
+    for (size_t i = 0; i < HEFT_COUNT(KNOWN); i++)
         if (strcmp(text, KNOWN[i].digest) == 0)
-            return &KNOWN[i];
+            return &KNOWN[i].known;
     return NULL;
+}
+
+static const struct heft_vocab_known *find_known(struct lines *lines)
+{
+    flush_blocks(lines);
+    heft_sha256_put(&lines->sha, lines->text, lines->n);
+    return lines->has_longer ? NULL : find_digest(&lines->sha);
+}
+
+const struct heft_vocab_known *heft_vocab_known_lines(struct heft_str text, size_t count)
+{
+    struct heft_sha256 sha;
+    size_t used;
+
+    if (!has_count(count))
+        return NULL;
+    heft_sha256_init(&sha);
+    used = hash_blocks(&sha, (const uint8_t *)text.p, text.n);
+    heft_sha256_put(&sha, text.p + used, text.n - used);
+    return find_digest(&sha);
 }
 
 const struct heft_vocab_known *heft_vocab_known_merges(const struct heft_vocab *v)
 {
-    const struct known *known;
     struct lines lines;
     uint8_t order[256];
 
@@ -281,13 +306,11 @@ const struct heft_vocab_known *heft_vocab_known_merges(const struct heft_vocab *
         put_line(&lines, (struct heft_str){(const char *)&order[i], 1}, i);
     for (uint32_t i = 0; i < v->n_merges; i++)
         put_line(&lines, v->tokens[v->merges[i].id], 256 + i);
-    known = find_known(&lines);
-    return known ? &known->known : NULL;
+    return find_known(&lines);
 }
 
 const struct heft_vocab_known *heft_vocab_known_ranks(const struct heft_vocab *v)
 {
-    const struct known *known;
     struct lines lines;
     uint32_t count = 0;
 
@@ -301,8 +324,7 @@ const struct heft_vocab_known *heft_vocab_known_ranks(const struct heft_vocab *v
     for (uint32_t id = 0; id < v->n_ids; id++)
         if (v->tokens[id].p)
             put_line(&lines, v->tokens[id], id);
-    known = find_known(&lines);
-    return known ? &known->known : NULL;
+    return find_known(&lines);
 }
 
 static const struct special *specials_of(const struct heft_vocab_known *vocabulary)

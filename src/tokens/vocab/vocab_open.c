@@ -87,6 +87,9 @@ static void measure_tokens(struct heft_vocab *v)
         v->text_ids = (uint32_t)heft_max_u64(v->text_ids, v->byte_ids[i] + 1);
     for (uint32_t i = 0; i < v->n_merges; i++)
         v->text_ids = (uint32_t)heft_max_u64(v->text_ids, v->merges[i].id + 1);
+    for (uint32_t left = v->ranked ? v->n_ids : 0; left > v->text_ids; left--)
+        if (heft_vocab_is_self_encoding(v, left - 1))
+            v->text_ids = left;
 }
 
 /* Measures and compiles what was read. Returns the vocabulary, or closes it: NULL. */

@@ -2,7 +2,7 @@
 #ifndef HEFT_VOCAB_PARTS_H
 #define HEFT_VOCAB_PARTS_H
 
-#include "tokens/bpe/vocab_ids.h"
+#include "tokens/bpe/ranked_tokens.h"
 #include "tokens/vocab/vocab_open.h"
 #include "wire/json.h"
 
@@ -32,6 +32,8 @@ struct heft_vocab_known {
     const char *family;    /* name of its split pattern */
     bool ends_behind_last; /* <|endoftext|> has the lowest free id */
     const char *same_ids;  /* family whose pattern gives the same ids, and is faster; NULL: none */
+    bool is_reached;       /* each token is what its bytes merge into, as deriving the merges
+                              shows; false if it is not known */
 };
 
 struct heft_vocab_reading {
@@ -39,8 +41,6 @@ struct heft_vocab_reading {
     const struct heft_vocab_options *how; /* options of the caller; NULL: defaults */
     enum heft_vocab_form form;            /* form of a list of merges */
     struct heft_vocab_ids ids;            /* token → id */
-    struct heft_arena scratch;            /* memory of `ids` for tokens with ranks */
-    size_t room;                          /* tokens with ranks: ids that v->tokens has room for */
     struct heft_strmap foreign;           /* tokens that no merge makes → id */
     struct heft_strmap added;             /* added_tokens of a tokenizer.json */
     uint32_t least_special;               /* lowest id of a special token */
@@ -115,9 +115,8 @@ HEFT_CHECKED bool heft_vocab_read_pickle(struct heft_vocab_reading *r, struct he
 bool heft_vocab_is_ranks(struct heft_bytes text);
 HEFT_CHECKED bool heft_vocab_read_ranks(struct heft_vocab_reading *r, struct heft_bytes text);
 
-/* ---- vocab_ranks.c, vocab_derive.c ------------------------------------------------------- */
+/* ---- vocab_ranks.c, vocab_place.c -------------------------------------------------------- */
 
-#define HEFT_LONGEST_RANKED 128 /* bytes of a token with a rank: the longest of published ones */
 /* Decodes base64; "=" is the empty text, as in Python. False if invalid or empty. *n: number of
  * bytes. */
 bool heft_vocab_base64(struct heft_str text, uint8_t *out, size_t *n);
@@ -125,14 +124,19 @@ bool heft_vocab_base64(struct heft_str text, uint8_t *out, size_t *n);
  * HEFT_VOCAB_PAD readable ones, and live as long as it. v->tokens has room for `room` ids or more. */
 HEFT_CHECKED bool heft_vocab_place_ranks(struct heft_vocab_reading *r,
                                          const struct heft_listing *list, size_t room);
-/* Derives the merges of these tokens and builds the tables of pairs. */
-HEFT_CHECKED bool heft_vocab_derive(struct heft_vocab_reading *r, const struct heft_listing *list);
+
+/* The same in steps: room for n tokens with ids below `room`; then each token is entered in r->ids and
+ * v->tokens, and v->n_ids is set; then the rest. */
+HEFT_CHECKED bool heft_vocab_reserve_ranks(struct heft_vocab_reading *r, size_t n, size_t room);
+HEFT_CHECKED bool heft_vocab_settle_ranks(struct heft_vocab_reading *r, size_t room);
 
 /* ---- vocab_known.c ----------------------------------------------------------------------- */
 
 /* Returns the published vocabulary that equals this one, or NULL. */
 const struct heft_vocab_known *heft_vocab_known_merges(const struct heft_vocab *v);
 const struct heft_vocab_known *heft_vocab_known_ranks(const struct heft_vocab *v);
+/* The same for `count` rank lines, in the form that is hashed. */
+const struct heft_vocab_known *heft_vocab_known_lines(struct heft_str text, size_t count);
 /* Names a special token, whose id has room in v->tokens. Its text, followed by a NUL, must live as
  * long as the vocabulary. */
 HEFT_CHECKED bool heft_vocab_name_special(struct heft_vocab_reading *r, struct heft_str text,

@@ -15,6 +15,7 @@
  * at every size. Patterns that differ only in numbers cannot be detected. */
 #include "base/text.h"
 #include "tokens/bpe/pattern.h"
+#include "tokens/bpe/ranked_tokens.h"
 #include "tokens/vocab/families.h"
 #include "tokens/vocab/vocab_parts.h"
 
@@ -122,6 +123,9 @@ static bool count_strangers(const struct heft_vocab *v, uint32_t *strangers, str
     *strangers = 0;
     for (uint32_t i = 0; ok && i < v->n_merges; i++)
         *strangers += !is_word(v, classes, v->tokens[v->merges[i].id]);
+    for (uint32_t id = 0; ok && v->ranked && id < v->n_ids; id++)
+        *strangers += v->tokens[id].n > 1 && heft_ranked_has(v->ranked, id) &&
+                      !is_word(v, classes, v->tokens[id]);
     heft_free(classes);
     return ok;
 }
@@ -129,18 +133,19 @@ static bool count_strangers(const struct heft_vocab *v, uint32_t *strangers, str
 /* Sets *doubt to the evidence against the pattern; "" if there is none. */
 static bool find_doubt(struct heft_vocab *v, const char **doubt, struct heft_error *err)
 {
+    const uint32_t merged = v->ranked ? v->ranked->n_longer : v->n_merges;
     const bool is_gpt2 = v->n_steps == 0;
     uint32_t strangers;
 
     *doubt = "";
     if (!count_strangers(v, &strangers, err))
         return false;
-    if (strangers > FEW + v->n_merges / SHARE)
-        *doubt = heft_arena_printf(
-            &v->mem, err,
-            "%" PRIu32 " of %" PRIu32 " merged tokens are not pre-tokens of %s: the vocabulary "
-            "belongs to another one",
-            strangers, v->n_merges, is_gpt2 ? "GPT-2's pattern" : "this pattern");
+    if (strangers > FEW + merged / SHARE)
+        *doubt = heft_arena_printf(&v->mem, err,
+                                   "%" PRIu32 " of %" PRIu32
+                                   " merged tokens are not pre-tokens of %s: the vocabulary "
+                                   "belongs to another one",
+                                   strangers, merged, is_gpt2 ? "GPT-2's pattern" : "this pattern");
     return *doubt != NULL;
 }
 

@@ -450,7 +450,7 @@ static bool read_encoding(struct machine *m, struct heft_listing *list)
 
     return run_pickle(m) && take_state(m, &e) && list_ranks(m, e.ranks, list) &&
            check_specials(m, e.specials, &room) && heft_vocab_place_ranks(r, list, room) &&
-           heft_vocab_derive(r, list) && name_specials(m, e.specials) &&
+           name_specials(m, e.specials) &&
            heft_vocab_take_regex(r, "tokenizer.pkl", text_of(&e.pattern));
 }
 

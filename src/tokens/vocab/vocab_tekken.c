@@ -273,8 +273,7 @@ bool heft_vocab_read_tekken(struct heft_vocab_reading *r, struct heft_bytes text
 {
     struct tekken t = {.r = r, .size = ABSENT, .n_special = ABSENT};
     const bool ok = read_document(&t, text) && number_tokens(&t) &&
-                    heft_vocab_place_ranks(r, &t.ranks, 0) && heft_vocab_derive(r, &t.ranks) &&
-                    name_listed(&t) && name_others(&t) &&
+                    heft_vocab_place_ranks(r, &t.ranks, 0) && name_listed(&t) && name_others(&t) &&
                     heft_vocab_take_regex(r, "tekken.json", t.pattern);
 
     r->v->unicode = "16.0";

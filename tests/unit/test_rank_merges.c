@@ -1,9 +1,10 @@
-/* test_vocab_derive.c: the merges derived from ranks, against the rule of tiktoken: of all two
- * neighbours whose joined bytes are a token, those of the lowest rank merge. */
+/* test_rank_merges.c: encoding with ranks, and the merges derived from them, against the rule of
+ * tiktoken: of all two neighbours whose joined bytes are a token, those of the lowest rank merge. */
 #include <stdlib.h>
 
 #include "tokens/vocab/vocab_open.h"
 #include "tokens/bpe/encoder.h"
+#include "tokens/bpe/ranked_tokens.h"
 #include "vocab_ranks.h"
 #include "text_pieces.h"
 
@@ -136,8 +137,36 @@ static struct heft_vocab *open_drawn(void)
     return v;
 }
 
+struct explained {
+    const uint32_t *wanted;
+    size_t n;
+    unsigned words;
+};
+
+static bool take_explained(void *ctx, const struct heft_word *word)
+{
+    struct explained *const x = ctx;
+
+    x->words++;
+    assert_int_equal(word->n_ids, x->n);
+    assert_memory_equal(word->ids, x->wanted, x->n * sizeof *word->ids);
+    assert_int_equal(word->n_merges, word->is_whole ? 0 : word->n - x->n);
+    return true;
+}
+
+/* By the derived merges. */
+static void expect_explained(const struct heft_vocab *v, const uint8_t *word, size_t n,
+                             const uint32_t *wanted, size_t n_wanted)
+{
+    struct explained x = {wanted, n_wanted, 0};
+    struct heft_error err = {0};
+
+    assert_true(heft_explain_text(v, NULL, (const char *)word, n, take_explained, &x, &err));
+    assert_int_equal(x.words, 1);
+}
+
 /* A pre-token that equals a token is that token, however its bytes merge. */
-static void expect_word(struct heft_encoder *e, uint32_t *seed)
+static void expect_word(const struct heft_vocab *v, struct heft_encoder *e, uint32_t *seed)
 {
     struct heft_error err = {0};
     uint8_t word[WORD];
@@ -151,43 +180,75 @@ static void expect_word(struct heft_encoder *e, uint32_t *seed)
     assert_true(heft_encode(e, word, n, ids, WORD, &count, &err));
     assert_int_equal(count, n_wanted);
     assert_memory_equal(ids, wanted, n_wanted * sizeof *ids);
+    expect_explained(v, word, n, wanted, n_wanted);
 }
 
 /* Tokens that are marked encode to themselves. */
 static void expect_marks(const struct heft_vocab *v)
 {
+    struct heft_error err = {0};
+    const struct heft_vocab *const merged = heft_vocab_merged(v, &err);
     uint32_t ids[LONG], n_marked = 0;
+
+    assert_non_null(merged);
 
     for (uint32_t id = 0; id < n_drawn; id++) {
         const bool is_self = encode_by_rule(drawn[id].bytes, drawn[id].n, ids) == 1;
-        const bool is_marked = heft_vocab_is_self_encoding(v, id);
+        const bool is_marked = heft_vocab_is_self_encoding(merged, id);
 
         assert_true(is_self || !is_marked);
+        assert_int_equal(heft_ranked_reaches(v->ranked, id), is_self);
+        assert_int_equal(heft_ranked_reaches(v->ranked, id), is_self);
         n_marked += is_marked;
     }
     assert_true(n_marked > 256);
 }
 
+/* Encodes so many long words that the next ones are not merged by the heap. */
+static void use_long_words(struct heft_encoder *e, uint32_t *seed)
+{
+    struct heft_error err = {0};
+    uint8_t word[WORD];
+    uint32_t ids[WORD];
+    size_t count;
+
+    for (unsigned i = 0; i < 10000; i++) {
+        size_t n = 0;
+
+        while (n < WORD - 4)
+            n += put_letter(seed, word + n, false);
+        assert_true(heft_encode(e, word, n, ids, WORD, &count, &err));
+    }
+}
+
+static void expect_words(const struct heft_vocab *v, uint32_t *seed, bool is_used)
+{
+    struct heft_error err = {0};
+    struct heft_encoder *const e = heft_encoder_new(v, NULL, &err);
+
+    assert_non_null(e);
+    if (is_used)
+        use_long_words(e, seed);
+    for (unsigned i = 0; i < 200; i++)
+        expect_word(v, e, seed);
+    heft_encoder_free(e);
+}
+
 /* Wide letters: long words are encoded in parts (part_cuts.h). */
 static void test_at_random(void **unused)
 {
-    uint32_t seed = 1;
+    uint32_t seed = 1, other = 2;
 
     (void)unused;
     for (uint32_t round = 0; round < 36; round++) {
-        struct heft_error err = {0};
-        struct heft_encoder *e;
         struct heft_vocab *v;
 
         letters = SETS[round % 2];
         draw_tokens(&seed, round % 9, round % 4 >= 2);
         v = open_drawn();
-        e = heft_encoder_new(v, NULL, &err);
-        assert_non_null(e);
+        expect_words(v, &seed, false);
         expect_marks(v);
-        for (unsigned i = 0; i < 200; i++)
-            expect_word(e, &seed);
-        heft_encoder_free(e);
+        expect_words(v, &other, round % 9 == 3);
         heft_vocab_close(v);
     }
 }
@@ -198,5 +259,5 @@ int main(void)
         cmocka_unit_test(test_at_random),
     };
 
-    return cmocka_run_group_tests_name("vocab_derive", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("rank_merges", tests, NULL, NULL);
 }
