@@ -30,14 +30,16 @@ HEFT_INLINE uint32_t encode_blocks(block_encode *encode, unsigned bytes,
 
     for (size_t at = 0; at < n; at += BLOCK, dst += bytes) {
         float x[BLOCK];
-        uint32_t special;
+        uint32_t bad;
 
         for (unsigned i = 0; i < BLOCK; i++)
             heft_copy_le(&x[i], src + (at + i) * sizeof *x, sizeof *x);
-        special = count_special(x);
-        if (special)
+        bad = count_special(x) * HEFT_CAST_INFINITE;
+        if (!bad)
+            bad = encode(x, dst);
+        if (bad)
             memset(dst, 0, bytes);
-        lost += special ? special * HEFT_CAST_INFINITE : encode(x, dst) ? 1u : 0u;
+        lost += bad;
     }
     return lost;
 }

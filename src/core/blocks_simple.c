@@ -123,12 +123,13 @@ static void q8_k(const uint8_t *b, float *x)
 
 /* ---- codes of 1 and 2 bits ------------------------------------------------------------------- */
 
+/* Bits that are 0 stand for -d. */
 static void q1_0(const uint8_t *b, float *x)
 {
-    const float d = heft_block_f16(b);
+    const uint32_t bits = heft_f32_of_f16(heft_le16(b));
 
     for (unsigned i = 0; i < 128; i++)
-        x[i] = b[2 + i / 8] >> i % 8 & 1 ? d : -d;
+        x[i] = heft_float_of_bits(bits ^ (~(uint32_t)b[2 + i / 8] >> i % 8 & 1) << 31);
 }
 
 static void q2_0(const uint8_t *b, float *x)

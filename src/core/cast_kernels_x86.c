@@ -1,5 +1,5 @@
 /* cast_kernels_x86.c: loops of casts for AVX2 and F16C, chosen at run time: block types and small floats to
- * F32, F32 to BF16 and F16.
+ * F32, F32 to BF16, F16 and blocks.
  *
  *     16 codes, I8 ─► 2 × 8 I32 ─► F32 ─► × scale (- minimum) ─► store
  *
@@ -449,6 +449,259 @@ AVX2 static uint32_t f32_to_f16(const uint8_t *restrict src, uint8_t *restrict d
     return add_lanes(over) + heft_cast_plain_from_f32(HEFT_F16)(src + 4 * i, dst + 2 * i, n - i);
 }
 
+/* ---- F32 to blocks: the steps of blocks_quantize.c -------------------------------------------- */
+
+/* 32 elements. */
+struct block {
+    __m256 x[4];
+};
+
+AVX2 INLINE __m256 magnitude_of(__m256 x)
+{
+    return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x);
+}
+
+AVX2 INLINE float find_most(__m256 x)
+{
+    const __m128 four = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps(two, two, 1)));
+}
+
+AVX2 INLINE float find_least(__m256 x)
+{
+    const __m128 four = _mm_min_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    const __m128 two = _mm_min_ps(four, _mm_movehl_ps(four, four));
+
+    return _mm_cvtss_f32(_mm_min_ss(two, _mm_shuffle_ps(two, two, 1)));
+}
+
+/* The first element at which a mask of 32 bits, which is not 0, is set. */
+AVX2 INLINE float first_of(const uint8_t *src, uint32_t mask)
+{
+    float x;
+
+    memcpy(&x, src + 4 * (size_t)__builtin_ctz(mask), sizeof x);
+    return x;
+}
+
+/* Bit i: element i equals x; with `size`, its magnitude does. */
+AVX2 INLINE uint32_t find_equal(const struct block *b, float x, bool size)
+{
+    uint32_t mask = 0;
+
+    for (unsigned k = 0; k < 4; k++) {
+        const __m256 v = size ? magnitude_of(b->x[k]) : b->x[k];
+        const __m256 same = _mm256_cmp_ps(v, _mm256_set1_ps(x), _CMP_EQ_OQ);
+
+        mask |= (uint32_t)_mm256_movemask_ps(same) << 8 * k;
+    }
+    return mask;
+}
+
+/* Loads a block. Returns the number of elements that are NaN or infinite. */
+AVX2 INLINE uint32_t load_block(const uint8_t *src, struct block *b)
+{
+    __m256 finite = _mm256_castsi256_ps(_mm256_set1_epi32(-1));
+    const __m256 limit = _mm256_set1_ps(__builtin_inff());
+    uint32_t mask = 0;
+
+    for (unsigned k = 0; k < 4; k++) {
+        b->x[k] = _mm256_loadu_ps((const void *)(src + 32 * k));
+        finite = _mm256_and_ps(finite, _mm256_cmp_ps(magnitude_of(b->x[k]), limit, _CMP_LT_OQ));
+    }
+    if (_mm256_movemask_ps(finite) == 0xFF)
+        return 0;
+    for (unsigned k = 0; k < 4; k++)
+        mask |=
+            (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(magnitude_of(b->x[k]), limit, _CMP_NLT_UQ))
+            << 8 * k;
+    return (uint32_t)__builtin_popcount(mask);
+}
+
+AVX2 INLINE float largest_magnitude(const struct block *b)
+{
+    const __m256 one = _mm256_max_ps(magnitude_of(b->x[0]), magnitude_of(b->x[1]));
+    const __m256 two = _mm256_max_ps(magnitude_of(b->x[2]), magnitude_of(b->x[3]));
+
+    return find_most(_mm256_max_ps(one, two));
+}
+
+AVX2 INLINE bool put_scale(uint8_t *b, float d)
+{
+    const uint16_t half = _cvtss_sh(d, _MM_FROUND_TO_NEAREST_INT);
+
+    heft_put_le16(b, half);
+    return (half & 0x7FFF) >= 0x7C00;
+}
+
+/* 0 also where the reciprocal is infinite: the codes are then set to 0 by *no_codes. */
+AVX2 INLINE float reciprocal(float d, bool *no_codes)
+{
+    const float id = d != 0 ? 1.0f / d : 0.0f;
+
+    *no_codes = __builtin_isinf(id);
+    return *no_codes ? 0.0f : id;
+}
+
+/* 32 integers as bytes, saturated, in order. */
+AVX2 INLINE __m256i pack_bytes(const __m256i q[4])
+{
+    const __m256i words =
+        _mm256_packs_epi16(_mm256_packs_epi32(q[0], q[1]), _mm256_packs_epi32(q[2], q[3]));
+
+    return _mm256_permutevar8x32_epi32(words, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+
+/* Rounds to the nearest integer, halves away from 0. */
+AVX2 INLINE __m256i round_away(__m256 x)
+{
+    const __m256 whole = _mm256_round_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+    const __m256 rest = magnitude_of(_mm256_sub_ps(x, whole));
+    const __m256 one = _mm256_or_ps(_mm256_and_ps(x, _mm256_set1_ps(-0.0f)), _mm256_set1_ps(1.0f));
+    const __m256 is_up = _mm256_cmp_ps(rest, _mm256_set1_ps(0.5f), _CMP_GE_OQ);
+
+    return _mm256_cvttps_epi32(_mm256_add_ps(whole, _mm256_and_ps(is_up, one)));
+}
+
+AVX2 INLINE bool encode_q8_0(const struct block *b, const uint8_t *src, uint8_t *dst)
+{
+    const float d = largest_magnitude(b) / 127;
+    bool no_codes;
+    const __m256 id = _mm256_set1_ps(reciprocal(d, &no_codes));
+    __m256i q[4];
+
+    (void)src;
+    for (unsigned k = 0; k < 4; k++)
+        q[k] = round_away(_mm256_mul_ps(b->x[k], id));
+    _mm256_storeu_si256((void *)(dst + 2), pack_bytes(q));
+    return put_scale(dst, d);
+}
+
+/* Codes trunc((x - offset) / d + half), at most `top`, as bytes. */
+AVX2 INLINE __m256i make_codes(const struct block *b, float offset, float d, float half, int top)
+{
+    bool no_codes;
+    const __m256 id = _mm256_set1_ps(reciprocal(d, &no_codes));
+    __m256i q[4];
+
+    for (unsigned k = 0; k < 4; k++) {
+        const __m256 from = _mm256_sub_ps(b->x[k], _mm256_set1_ps(offset));
+        const __m256 product = _mm256_mul_ps(from, id);
+
+        q[k] = _mm256_cvttps_epi32(_mm256_add_ps(product, _mm256_set1_ps(half)));
+    }
+    return no_codes ? _mm256_setzero_si256()
+                    : _mm256_min_epu8(pack_bytes(q), _mm256_set1_epi8((char)top));
+}
+
+AVX2 INLINE void put_nibbles(__m256i codes, uint8_t *dst)
+{
+    const __m128i low = _mm_and_si128(_mm256_castsi256_si128(codes), _mm_set1_epi8(15));
+    const __m128i high = _mm_and_si128(_mm256_extracti128_si256(codes, 1), _mm_set1_epi8(15));
+
+    _mm_storeu_si128((void *)dst, _mm_or_si128(low, _mm_slli_epi16(high, 4)));
+}
+
+AVX2 INLINE void put_fifths(__m256i codes, uint8_t *dst)
+{
+    heft_put_le32(dst, (uint32_t)_mm256_movemask_epi8(_mm256_slli_epi16(codes, 3)));
+}
+
+/* The element of the largest magnitude, the first of equal ones; 0 if there are only zeros. */
+AVX2 INLINE float find_extreme(const struct block *b, const uint8_t *src)
+{
+    const float most = largest_magnitude(b);
+
+    return most > 0 ? first_of(src, find_equal(b, most, true)) : 0.0f;
+}
+
+AVX2 INLINE bool encode_q4_0(const struct block *b, const uint8_t *src, uint8_t *dst)
+{
+    const float d = find_extreme(b, src) / -8;
+
+    put_nibbles(make_codes(b, 0, d, 8.5f, 15), dst + 2);
+    return put_scale(dst, d);
+}
+
+AVX2 INLINE bool encode_q5_0(const struct block *b, const uint8_t *src, uint8_t *dst)
+{
+    const float d = find_extreme(b, src) / -16;
+    const __m256i codes = make_codes(b, 0, d, 16.5f, 31);
+
+    put_fifths(codes, dst + 2);
+    put_nibbles(codes, dst + 6);
+    return put_scale(dst, d);
+}
+
+/* Stores the step of `steps` between minimum and maximum, and the minimum. Returns whether one
+ * overflows. */
+AVX2 INLINE bool put_bounds(const struct block *b, const uint8_t *src, float steps, uint8_t *dst,
+                            float *d, float *least)
+{
+    const __m256 low = _mm256_min_ps(_mm256_min_ps(b->x[0], b->x[1]), //
+                                     _mm256_min_ps(b->x[2], b->x[3]));
+    const __m256 high = _mm256_max_ps(_mm256_max_ps(b->x[0], b->x[1]), //
+                                      _mm256_max_ps(b->x[2], b->x[3]));
+    const float most = first_of(src, find_equal(b, find_most(high), false));
+    bool over;
+
+    *least = first_of(src, find_equal(b, find_least(low), false));
+    *d = (most - *least) / steps;
+    over = put_scale(dst, *d);
+    return put_scale(dst + 2, *least) || over;
+}
+
+AVX2 INLINE bool encode_q4_1(const struct block *b, const uint8_t *src, uint8_t *dst)
+{
+    float d, least;
+    const bool over = put_bounds(b, src, 15, dst, &d, &least);
+
+    if (!over)
+        put_nibbles(make_codes(b, least, d, 0.5f, 15), dst + 4);
+    return over;
+}
+
+AVX2 INLINE bool encode_q5_1(const struct block *b, const uint8_t *src, uint8_t *dst)
+{
+    float d, least;
+    const bool over = put_bounds(b, src, 31, dst, &d, &least);
+    __m256i codes;
+
+    if (over)
+        return true;
+    codes = make_codes(b, least, d, 0.5f, 31);
+    put_fifths(codes, dst + 4);
+    put_nibbles(codes, dst + 8);
+    return false;
+}
+
+#define ENCODE_LOOP(name, bytes)                                                                   \
+    AVX2 static uint32_t f32_to_##name(const uint8_t *restrict src, uint8_t *restrict dst,         \
+                                       size_t n)                                                   \
+    {                                                                                              \
+        uint32_t lost = 0;                                                                         \
+                                                                                                   \
+        for (size_t at = 0; at < n; at += 32, src += 128, dst += (bytes)) {                        \
+            struct block b;                                                                        \
+            uint32_t bad = load_block(src, &b) * HEFT_CAST_INFINITE;                               \
+                                                                                                   \
+            if (!bad)                                                                              \
+                bad = encode_##name(&b, src, dst);                                                 \
+            if (bad)                                                                               \
+                memset(dst, 0, bytes);                                                             \
+            lost += bad;                                                                           \
+        }                                                                                          \
+        return lost;                                                                               \
+    }
+
+ENCODE_LOOP(q4_0, 18)
+ENCODE_LOOP(q4_1, 20)
+ENCODE_LOOP(q5_0, 22)
+ENCODE_LOOP(q5_1, 24)
+ENCODE_LOOP(q8_0, 34)
+
 static const struct heft_cast_kernel kernel_avx2 = {
     .name = "avx2",
     .to_f32 = {[HEFT_Q8_0] = q8_0_loop,
@@ -468,7 +721,13 @@ static const struct heft_cast_kernel kernel_avx2 = {
                [HEFT_F16] = f16_to_f32,
                [HEFT_F8_E4M3] = e4m3_to_f32,
                [HEFT_F8_E5M2] = e5m2_to_f32},
-    .from_f32 = {[HEFT_BF16] = f32_to_bf16, [HEFT_F16] = f32_to_f16},
+    .from_f32 = {[HEFT_BF16] = f32_to_bf16,
+                 [HEFT_F16] = f32_to_f16,
+                 [HEFT_Q4_0] = f32_to_q4_0,
+                 [HEFT_Q4_1] = f32_to_q4_1,
+                 [HEFT_Q5_0] = f32_to_q5_0,
+                 [HEFT_Q5_1] = f32_to_q5_1,
+                 [HEFT_Q8_0] = f32_to_q8_0},
 };
 
 const struct heft_cast_kernel *heft_cast_kernel_at(size_t index)
