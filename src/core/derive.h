@@ -71,6 +71,14 @@ static inline uint64_t heft_derived_piece(const struct heft_row *row, uint64_t m
 
     return best && best < most ? best : most;
 }
+/* The row whose elements are read in order to write dtype `as`. */
+static inline const struct heft_row *heft_derived_as(const struct heft_row *row, enum heft_dtype as)
+{
+    const struct heft_recipe *const recipe = heft_row_is_derived(row) ? row->parts->recipe : NULL;
+
+    return recipe && recipe->otherwise && as != (enum heft_dtype)recipe->rounds ? recipe->otherwise
+                                                                                : row;
+}
 /* HEFT_UNSUPPORTED: n finite values would become infinite in dtype `to`. Always returns false. */
 bool heft_derived_refuse(uint64_t n, enum heft_dtype to, struct heft_error *err);
 /* Dtype in which a row is written if no rule casts it: that of its recipe; F32 or the named one for a

@@ -97,14 +97,16 @@ struct heft_parts {
 
 struct heft_reader;
 struct heft_row;
+struct heft_recipe;
+/* Computes elements [first, first+count) of a row, row-major. Thread-safe, deterministic, and takes at most
+ * HEFT_RECIPE_MEMORY bytes, whatever the size of the row. */
+typedef bool heft_recipe_make_fn(const struct heft_recipe *recipe, struct heft_reader *reader,
+                                 const struct heft_row *row, uint64_t first, uint64_t count,
+                                 uint8_t *out, struct heft_error *err);
 /* How a derived row is computed. Its dtype is F32: values before the last rounding, which the cast of
  * the conversion makes. */
 struct heft_recipe {
-    /* Computes elements [first, first+count) of the row, row-major. Thread-safe, deterministic, and
-     * takes at most HEFT_RECIPE_MEMORY bytes, whatever the size of the row. */
-    bool (*make)(const struct heft_recipe *recipe, struct heft_reader *reader,
-                 const struct heft_row *row, uint64_t first, uint64_t count, uint8_t *out,
-                 struct heft_error *err);
+    heft_recipe_make_fn *make;
     /* Reads the values that decide whether the row can be computed at all (scales), so that a
      * salvaging conversion loses only this row; NULL: nothing to check */
     bool (*check)(const struct heft_recipe *recipe, struct heft_reader *reader,
@@ -112,7 +114,11 @@ struct heft_recipe {
     const void *ctx;      /* of the scheme that made the recipe */
     const char *identity; /* the scheme and every parameter that decides values, as text */
     uint64_t piece;       /* elements that one call computes best; 0: any number */
-    uint8_t as;           /* dtype to write unless a cast rule names another */
+    /* the same row for other dtypes than `rounds`, to which an inner step of this one is rounded; NULL: this
+     * one is for all. See heft_derived_as */
+    const struct heft_row *otherwise;
+    uint8_t rounds;
+    uint8_t as; /* dtype to write unless a cast rule names another */
 };
 #define HEFT_RECIPE_MEMORY ((size_t)4 << 20)
 

@@ -1,6 +1,7 @@
 /* plan.c: appends ops to a plan, and checks that they tile every output file. */
 #include "core/plan.h"
 
+#include "core/derive.h"
 #include "core/reader.h"
 
 bool heft_plan_file_begin(struct heft_plan *plan, const char *path, uint32_t *file,
@@ -183,7 +184,10 @@ bool heft_plan_item(struct heft_plan *plan, uint32_t file, const struct heft_exp
 {
     const struct heft_row *row = item->row;
     const bool as_stored = item->as == row->dtype;
-    struct heft_op op = {.kind = HEFT_OP_ROW, .as = item->as, .len = item->bytes, .u.row = row};
+    struct heft_op op = {.kind = HEFT_OP_ROW,
+                         .as = item->as,
+                         .len = item->bytes,
+                         .u.row = heft_derived_as(row, (enum heft_dtype)item->as)};
 
     name_op(&op, item->name);
     heft_plan_place(plan, item, plan->files[file].size);

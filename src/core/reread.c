@@ -3,6 +3,7 @@
  * also finds mistakes of a format's writer. */
 #include "core/cast.h"
 #include "core/convert.h"
+#include "core/derive.h"
 #include "core/reader.h"
 
 enum { PIECE = 1 << 17 }; /* elements compared at once; a multiple of the block of any dtype */
@@ -86,8 +87,8 @@ static bool compare_piece(struct rereading *r, const struct heft_export_item *it
     const uint8_t *want = r->read;
     uint64_t ignored = 0;
 
-    if (!heft_reader_row(&r->before, item->row, heft_dtype_span(from, first), r->read, size,
-                         r->err) ||
+    if (!heft_reader_row(&r->before, heft_derived_as(item->row, as), heft_dtype_span(from, first),
+                         r->read, size, r->err) ||
         !heft_reader_row(&r->after, row, heft_dtype_span(as, first), r->found, new_size, r->err))
         return heft_error_about(r->err, "tensor", item->name);
     if (from != as) {

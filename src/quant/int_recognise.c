@@ -3,13 +3,13 @@
 #include "quant/int_weight.h"
 
 static const char *identity_of(struct heft_quant *q, const struct heft_int_weight *w,
-                               const struct heft_int_place *place, bool is_exact)
+                               const struct heft_int_place *place)
 {
     return heft_arena_printf(q->mem, q->err,
                              "%s bits %u group %" PRIu64 " index %d zeros %u base %" PRId32
-                             " full %u formula %u%s",
+                             " full %u formula %u",
                              place->scheme, w->bits, w->group_size, w->index.row != NULL,
-                             w->zeros_as, w->base, w->full, w->formula, is_exact ? " exact" : "");
+                             w->zeros_as, w->base, w->full, w->formula);
 }
 
 bool heft_int_weight_replace(struct heft_quant *q, uint32_t row, const struct heft_int_weight *w,
@@ -25,15 +25,15 @@ bool heft_int_weight_replace(struct heft_quant *q, uint32_t row, const struct he
                                                   .check = heft_int_weight_check,
                                                   .ctx = w,
                                                   .as = (uint8_t)place->as}};
-    const bool is_exact = w->formula == HEFT_INT_BIASED && q->request->as != HEFT_DTYPE_COUNT &&
-                          q->request->as != (enum heft_dtype)w->scale_dtype;
 
-    if (is_exact)
-        weight.recipe.make = heft_int_weight_make_exact;
+    if (w->formula == HEFT_INT_BIASED) {
+        weight.recipe.rounds = w->scale_dtype;
+        weight.make_otherwise = heft_int_weight_make_exact;
+    }
     for (size_t i = 0; i < HEFT_COUNT(used); i++)
         if (used[i])
             sources[weight.n_sources++] = used[i];
-    weight.recipe.identity = identity_of(q, w, place, is_exact);
+    weight.recipe.identity = identity_of(q, w, place);
     return weight.recipe.identity && heft_quant_replace(q, row, &weight);
 }
 
@@ -44,17 +44,6 @@ bool heft_int_scales_known(const struct heft_quant *q, const struct heft_row *ro
     return dtype == HEFT_F16 || dtype == HEFT_BF16 || dtype == HEFT_F32 ||
            heft_quant_refuse(q, row, HEFT_UNSUPPORTED, "has dtype %s: expected F16, BF16 or F32",
                              heft_dtype_name(dtype));
-}
-
-bool heft_int_weight_name(struct heft_quant *q, const struct heft_row *row, struct heft_str prefix,
-                          struct heft_str *out)
-{
-    if (heft_quant_find(q, prefix, ".weight", false))
-        return heft_quant_refuse(q, row, HEFT_MALFORMED,
-                                 "%.*s.weight exists, too, which would be the name of its values",
-                                 (int)heft_min_size(200, prefix.n), prefix.p);
-    *out = heft_quant_join(q, prefix, ".weight");
-    return out->p != NULL;
 }
 
 bool heft_int_read(const struct heft_quant *q, const struct heft_row *row, uint64_t first, size_t n,

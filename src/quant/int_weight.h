@@ -76,9 +76,6 @@ HEFT_CHECKED bool heft_int_weight_replace(struct heft_quant *q, uint32_t row,
                                           const struct heft_int_place *place);
 /* Whether a row has one of the dtypes of scales: F16, BF16, F32. HEFT_UNSUPPORTED if not. */
 HEFT_CHECKED bool heft_int_scales_known(const struct heft_quant *q, const struct heft_row *row);
-/* HEFT_MALFORMED if PREFIX.weight exists beside row `row`; else its name. */
-HEFT_CHECKED bool heft_int_weight_name(struct heft_quant *q, const struct heft_row *row,
-                                       struct heft_str prefix, struct heft_str *out);
 /* Reads a group size from `dict` (NULL: the quantization): *out is 0 for -1, which means one group. */
 HEFT_CHECKED bool heft_int_group_size(const struct heft_quant *q,
                                       const struct heft_quant_node *dict, const char *key,

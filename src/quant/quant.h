@@ -119,6 +119,8 @@ struct heft_quant_weight {
     size_t n_sources;
     /* values of the recipe; `as` is HEFT_DTYPE_COUNT for the default of the model */
     struct heft_recipe recipe;
+    /* make() for other dtypes than recipe.rounds; NULL: one is for all */
+    heft_recipe_make_fn *make_otherwise;
 };
 
 /* Whether a name ends with `suffix` after at least one byte; sets *prefix. */

@@ -150,7 +150,7 @@ static bool take(struct heft_quant *q, uint32_t row, bool *taken)
     w = heft_arena_zero(q->mem, 1, sizeof *w, q->err);
     shape = heft_arena_u64(q->mem, 2, q->err);
     if (!w || !shape || !take_weight(q, &r, w) ||
-        !heft_int_weight_name(q, r.weight, r.prefix, &place.name))
+        !(place.name = heft_quant_join(q, r.prefix, ".weight")).p)
         return false;
     shape[0] = w->rows;
     shape[1] = w->columns;

@@ -277,7 +277,7 @@ static bool take_weight(struct heft_quant *q, uint32_t row, struct rows *r)
     if (!w || !shape || !heft_quant_group_of(q, r->weight, r->prefix, &group) ||
         !check_format(q, r, &group) || !read_parameters(q, r, &group, w) ||
         !find_rows(q, r, &group) || !take_tensors(q, r, w, shape) ||
-        (r->is_packed && !heft_int_weight_name(q, r->weight, r->prefix, &place.name)))
+        (r->is_packed && !(place.name = heft_quant_join(q, r->prefix, ".weight")).p))
         return false;
     if (r->scales->dtype != HEFT_F32)
         place.as = (enum heft_dtype)r->scales->dtype;

@@ -197,12 +197,12 @@ static uint32_t count_parts(const struct heft_quant_weight *w)
     return n;
 }
 
-static struct heft_parts *list_parts(struct heft_quant *q, const struct heft_quant_weight *w)
+static struct heft_parts *list_parts(struct heft_quant *q, const struct heft_quant_weight *w,
+                                     struct heft_recipe *recipe)
 {
     struct heft_parts *const parts = heft_arena_zero(q->mem, 1, sizeof *parts, q->err);
-    struct heft_recipe *const recipe = heft_arena_zero(q->mem, 1, sizeof *recipe, q->err);
 
-    if (!parts || !recipe)
+    if (!parts)
         return NULL;
     *recipe = w->recipe;
     parts->recipe = recipe;
@@ -222,10 +222,30 @@ static struct heft_parts *list_parts(struct heft_quant *q, const struct heft_qua
     return parts->list ? parts : NULL;
 }
 
+/* The same row with a recipe that is meant for other dtypes. */
+static const struct heft_row *make_otherwise(struct heft_quant *q, const struct heft_row *derived,
+                                             heft_recipe_make_fn *make)
+{
+    struct heft_row *const row = heft_arena_zero(q->mem, 1, sizeof *row, q->err);
+    struct heft_parts *const parts = heft_arena_zero(q->mem, 1, sizeof *parts, q->err);
+    struct heft_recipe *const recipe = heft_arena_zero(q->mem, 1, sizeof *recipe, q->err);
+
+    if (!row || !parts || !recipe)
+        return NULL;
+    *recipe = *derived->parts->recipe;
+    recipe->make = make;
+    *parts = *derived->parts;
+    parts->recipe = recipe;
+    *row = *derived;
+    row->parts = parts;
+    return row;
+}
+
 bool heft_quant_replace(struct heft_quant *q, uint32_t row, const struct heft_quant_weight *w)
 {
     struct heft_row *const derived = heft_arena_zero(q->mem, 1, sizeof *derived, q->err);
-    struct heft_parts *const parts = derived ? list_parts(q, w) : NULL;
+    struct heft_recipe *const recipe = heft_arena_zero(q->mem, 1, sizeof *recipe, q->err);
+    struct heft_parts *const parts = derived && recipe ? list_parts(q, w, recipe) : NULL;
 
     if (!parts)
         return false;
@@ -242,6 +262,8 @@ bool heft_quant_replace(struct heft_quant *q, uint32_t row, const struct heft_qu
     if (!heft_row_size(HEFT_F32, w->rank, w->shape, &derived->bytes))
         return heft_quant_refuse(q, &q->model->rows[row], HEFT_LIMIT,
                                  "2^64 bytes or more after dequantizing");
+    if (w->make_otherwise && !(recipe->otherwise = make_otherwise(q, derived, w->make_otherwise)))
+        return false;
     q->uses[row] = HEFT_QUANT_WEIGHT;
     q->derived[row] = derived;
     return true;

@@ -116,7 +116,30 @@ def pack_quantized(slices, out, columns, bits, size, seed, old=False, permuted=F
             {"a.weight": ([*lead, out, columns], values(codes, zeros, lambda c: index[c]))})
 
 
+def bf16(data):
+    return struct.unpack(f"<{len(data) // 2}f", b"".join(b"\0\0" + data[i:i + 2] for i in range(0, len(data), 2)))
+
+
+def mlx_exactly(bits, seed):
+    """F32 is rounded once, from exact products; BF16 is rounded after each step."""
+    tensors, quantization, _ = mlx(5, 320, bits, 32, seed)
+    rng = random.Random(seed + 1)
+    for name in ("a.scales", "a.biases"):
+        dtype, shape, data = tensors[name]
+        tensors[name] = (dtype, shape, b"".join(struct.pack("<f", rng.uniform(-2, 2))[2:] for _ in range(len(data) // 2)))
+    scales, biases = bf16(tensors["a.scales"][2]), bf16(tensors["a.biases"][2])
+    packed = tensors["a.weight"][2]
+    size = len(packed) // 5
+    streams = [int.from_bytes(packed[size * r:size * (r + 1)], "little") for r in range(5)]
+    numbers = [(streams[r] >> bits * c & ((1 << bits) - 1)) * scales[10 * r + c // 32] + biases[10 * r + c // 32]
+               for r in range(5) for c in range(320)]
+    rounded = struct.unpack("<1600f", struct.pack("<1600f", *numbers))
+    return tensors, quantization, {"a.weight": ([5, 320], list(rounded))}
+
+
 CASES = [
+    ("mlx, F32 by --dequantize", lambda: mlx_exactly(5, 16)),
+    ("mlx, F32 by a cast", lambda: mlx_exactly(6, 17), ["--dequantize", "--cast", "*=F32"]),
     ("mlx, rows longer than a tile", lambda: mlx(3, 131072 + 96, 3, 32, 1)),
     ("mlx, 5 bits", lambda: mlx(700, 320, 5, 64, 2)),
     ("mlx, 6 bits, many short rows", lambda: mlx(20000, 16, 6, 16, 3)),

@@ -80,7 +80,7 @@ GPTQ = [
     ("gptq: g_idx is negative", patch("m.g_idx", 20, b"\xff\xff\xff\xff"), 2, "element 5 is group -1"),
     ("gptq: g_idx is too large", patch("m.g_idx", 252, words(2)), 2, "element 63 is group 2; the groups are 0 to 1"),
     ("gptq: a scale is NaN", patch("m.scales", 66, NAN16), 2, "element [1,1] is not a finite number"),
-    ("gptq: m.weight exists", put("m.weight", "F16", [1], b"\0\0"), 2, "m.weight exists, too"),
+    ("gptq: m.weight exists", put("m.weight", "F16", [1], b"\0\0"), 2, "beside it is m.weight"),
     ("gptq: unknown method", config("quant_method", value="foo"), 2, "quant_method 'foo' is not known"),
     ("gptq: symmetric, other zero points", together(SYMMETRIC, data("m.qzeros", words(*[0x33333333] * 8))), 2,
      "expected 7 (gptq) or 8 (gptq_v2)"),
@@ -258,7 +258,7 @@ CT_PACK = [
     ("pack: a group of more columns", data("i4act.weight_g_idx", words(*[0] * 33, *[1] * 31)), 2, "group 0 has 33 columns"),
     ("pack: a negative g_idx counts as absent", patch("i4act.weight_g_idx", 12, words(0xFFFFFFFF)), 0, "dequantized 7 weights"),
     ("pack: g_idx is too short", shape("i4act.weight_g_idx", [63]), 2, "expected I32 [64]"),
-    ("pack: i4g.weight exists", put("i4g.weight", "F16", [1], b"\0\0"), 2, "i4g.weight exists, too"),
+    ("pack: i4g.weight exists", put("i4g.weight", "F16", [1], b"\0\0"), 2, "beside it is i4g.weight"),
     ("pack: a scale is infinite", patch("i4g.weight_scale", 2, b"\x80\x7f"), 2, "element [0,1] is not a finite number"),
     ("pack: a format of bytes", config("format", value="int-quantized"), 2, "has dtype I32, but the format"),
 ]

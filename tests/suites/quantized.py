@@ -79,13 +79,13 @@ def check_case(ctx, name, base, change, status, text, options=()):
         raise Fail("something was written")
 
 
-def check_made(ctx, name, make):
+def check_made(ctx, name, make, options=("--dequantize=F32",)):
     folder = ctx.folder("quantized")
     tensors, config, expected = make()
     edit.save(folder / "model.safetensors", tensors)
     (folder / "config.json").write_text(json.dumps(config))
     out = folder / "out.safetensors"
-    must_succeed(ctx, [ctx.heft, "convert", folder / "model.safetensors", "-o", out, "--dequantize=F32", "-q"])
+    must_succeed(ctx, [ctx.heft, "convert", folder / "model.safetensors", "-o", out, *options, "--verify", "-q"])
     actual = edit.load(out)
     for key, (shape, numbers) in expected.items():
         dtype, found_shape, data = actual[key]

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "core/cast.h"
+#include "core/derive.h"
 #include "core/reader.h"
 
 #define SAMPLES 5
@@ -43,13 +44,14 @@ static bool read_content(struct sharing *s, const struct heft_ptd_content *c, ui
                          size_t n, uint8_t *dst, struct heft_error *err)
 {
     const enum heft_dtype from = (enum heft_dtype)c->row->dtype, to = (enum heft_dtype)c->as;
+    const struct heft_row *const row = heft_derived_as(c->row, to);
     uint64_t overflowed = 0;
     size_t elements;
 
     if (from == to)
-        return heft_reader_row(&s->reader, c->row, off, dst, n, err);
+        return heft_reader_row(&s->reader, row, off, dst, n, err);
     elements = (size_t)heft_dtype_elements(to, n);
-    if (!heft_reader_row(&s->reader, c->row, heft_dtype_span(from, heft_dtype_elements(to, off)),
+    if (!heft_reader_row(&s->reader, row, heft_dtype_span(from, heft_dtype_elements(to, off)),
                          s->stored, (size_t)heft_dtype_span(from, elements), err))
         return false;
     heft_cast_elements(from, to, s->stored, dst, elements, &overflowed);
