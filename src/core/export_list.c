@@ -61,8 +61,9 @@ bool heft_export_choose_dtype(struct heft_export_item *item, struct heft_str nam
     }
     item->as = (uint8_t)to;
     if (to != from && !heft_cast_known(from, to)) {
-        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s cannot be cast to %s", heft_dtype_name(from),
-                  heft_dtype_name(to));
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s cannot be cast to %s%s",
+                  heft_dtype_name(from), heft_dtype_name(to),
+                  heft_dtype_is_scaled(to) ? "; llama-quantize makes such files" : "");
         return heft_error_about(err, "tensor", item->row->name);
     }
     if (heft_dtype_varies(to)) {

@@ -12,6 +12,7 @@
  * Everything is little-endian, or everything is big-endian: then the number of the version is. Only the
  * ranges of values are kept; gguf_values.c says which of them become trees. */
 #include "format/gguf/gguf_read.h"
+#include "format/gguf/gguf_write.h"
 
 #include "base/text.h"
 
@@ -102,14 +103,7 @@ static int probe(const struct heft_probe *probe)
                                                                                             : 0;
 }
 
-static bool has_type_id(enum heft_dtype dtype)
-{
-    uint32_t id;
-
-    return heft_gguf_type_id(dtype, &id);
-}
-
-static const char *const no_extensions[] = {NULL};
+static const char *const extensions[] = {"gguf", NULL};
 static const char *const synonyms[] = {"ggml", "llama.cpp", NULL};
 
 static const struct heft_file_name names[] = {{".gguf", .rank = HEFT_FILE_WEIGHTS}, {0}};
@@ -125,6 +119,9 @@ const struct heft_format heft_format_gguf = {
     .join = heft_gguf_join,
     .verify = heft_gguf_verify,
     .annotate = heft_gguf_annotate,
-    .extensions = no_extensions,
-    .supports_dtype = has_type_id,
+    .plan_set = heft_gguf_plan_set,
+    .extensions = extensions,
+    .options = heft_gguf_options,
+    .keeps_values = true,
+    .supports_dtype = heft_gguf_supports_dtype,
 };

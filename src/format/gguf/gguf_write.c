@@ -352,7 +352,7 @@ const struct heft_format_option heft_gguf_options[N_OPTIONS + 1] = {
                      .most = INT32_MAX,
                      .help = "split into files of at most N tensors"},
     [NO_TENSOR_FIRST] = {.name = "no-tensor-first-shard",
-                         .help = "split: the first file has metadata, but no tensors"},
+                         .help = "write the first of several files without tensors"},
 };
 
 struct division {

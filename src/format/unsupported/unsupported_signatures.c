@@ -249,8 +249,6 @@ static const struct heft_file_name names[] = {
 };
 
 static const struct heft_not_written not_written[] = {
-    {"gguf", "GGUF needs the model's tokenizer and hyper-parameters; write safetensors, "
-             "and convert that with llama.cpp's convert_hf_to_gguf.py"},
     {"onnx", "ONNX holds a graph, which a checkpoint does not have; write the weights as "
              "safetensors"},
     {"tflite", "TFLite holds a graph, which a checkpoint does not have; write the weights as tf"},

@@ -178,8 +178,8 @@ def write_layouts():
     file.write("shapes.gguf")
 
 
-def write_split(path, most=0):
-    writer = gguf.GGUFWriter(path, "heft-test", split_max_tensors=most)
+def write_split(path, most=0, small_first=False):
+    writer = gguf.GGUFWriter(path, "heft-test", split_max_tensors=most, small_first_shard=small_first)
     writer.add_string("general.name", "split")
     writer.add_array("heft.words", ["a", "bc"])
     for i in range(5):
@@ -194,6 +194,8 @@ def write_splits():
     write_split(HERE / "whole.gguf")
     (HERE / "split-py").mkdir(exist_ok=True)
     write_split(HERE / "split-py" / "py.gguf", 2)
+    (HERE / "split-pyfirst").mkdir(exist_ok=True)
+    write_split(HERE / "split-pyfirst" / "pyfirst.gguf", 2, True)
     if not SPLIT:
         return
     for name, options in (("c", []), ("cfirst", ["--no-tensor-first-split"])):
