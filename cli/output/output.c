@@ -473,6 +473,12 @@ void json_seconds(struct out *out, double seconds)
     out_text(out, text);
 }
 
+void json_number(struct out *out, const char *text)
+{
+    json_comma(out);
+    out_text(out, text);
+}
+
 void json_bool(struct out *out, bool truth)
 {
     json_comma(out);

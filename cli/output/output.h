@@ -119,6 +119,8 @@ void json_i64(struct out *out, int64_t number);
 void json_double(struct out *out, double number);
 /* Writes seconds with six decimals. */
 void json_seconds(struct out *out, double seconds);
+/* A number whose text is JSON. */
+void json_number(struct out *out, const char *text);
 void json_bool(struct out *out, bool truth);
 void json_null(struct out *out);
 /* Writes a line break before the next member, to keep lines of long documents short. */

@@ -5,6 +5,7 @@
 #include "output/html_page.h"
 #include "output/json_rows.h"
 #include "output/output.h"
+#include "output/quantized.h"
 #include "output/report.h"
 #include "output/rows.h"
 #include "output/saved_model.h"
@@ -41,6 +42,7 @@ struct summary {
     uint64_t storage_bytes, used_bytes; /* bytes of the whole checkpoint */
     struct view *views;                 /* views of tensors that share their storage */
     size_t n_views;
+    struct heft_quantized quantized;
 };
 
 static uint64_t count_elements(const struct heft_tensor *t)
@@ -236,6 +238,7 @@ static bool info_json(struct out *out, const struct heft_checkpoint *c, const st
     json_blobs(out, c);
     json_unread(out, c);
     json_lacks(out, c);
+    quantized_json(out, &s->quantized);
     rules_json(out, rules);
     for (const struct heft_value *v = about ? about->first_child : NULL; v && fine;
          v = v->next_sibling) {
@@ -497,6 +500,7 @@ static bool info_text(struct out *out, const struct heft_checkpoint *c, const st
     print_files(out, c, all);
     print_totals(out, c, s);
     print_dtypes(out, s);
+    quantized_text(out, &s->quantized);
     if (has_values(values))
         print_groups(out, s);
     print_sharing(out, s);
@@ -548,11 +552,12 @@ int cmd_info(const struct options *options, struct out *out)
 {
     struct heft_error err = {0};
     struct rows rows = {0};
-    struct summary summary = {0};
+    struct summary summary = {.quantized = HEFT_INIT(struct heft_quantized)};
     struct heft_checkpoint *const c =
         check_html(options, &err) ? open_inputs(options, 0, &err) : NULL;
     bool fine = c && rows_select(&rows, c, options, &err) &&
                 summarize_tensors(&summary, &rows, &err) &&
+                heft_quantization(c, &summary.quantized, &err) &&
                 heft_storage_use(c, &summary.storage_bytes, &summary.used_bytes, &err) &&
                 show_info(options, out, c, &rows, &summary, &err);
 

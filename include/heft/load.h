@@ -394,6 +394,24 @@ HEFT_API size_t heft_difference_count(const struct heft_checkpoint *c);
 HEFT_API bool heft_difference_at(const struct heft_checkpoint *c, size_t index,
                                  struct heft_difference *out);
 
+/* ---- quantization ------------------------------------------------------------------------ */
+
+/* Quantization of a model, by its configuration (config.json beside the first file) and the names, dtypes and
+ * shapes of its tensors. */
+struct heft_quantized {
+    size_t size;           /* HEFT_INIT */
+    const char *scheme;    /* "compressed-tensors nvfp4-pack-quantized"; NULL: not quantized */
+    const char *refusal;   /* why it cannot be dequantized; then nothing is counted; else NULL */
+    uint64_t weights, all; /* quantized tensors, and all, without scales and other companions */
+    uint64_t parameters;   /* elements of all */
+    uint64_t quantized;    /* elements of the quantized ones */
+    uint64_t stored_bytes; /* of the quantized ones and their companions */
+    enum heft_dtype dtype; /* dtype that convert --dequantize gives, if refusal is NULL */
+};
+/* Fills *out. Its texts belong to the checkpoint; each call allocates them anew. */
+HEFT_API bool heft_quantization(struct heft_checkpoint *c, struct heft_quantized *out,
+                                struct heft_error *err);
+
 /* ---- converting -------------------------------------------------------------------------- */
 
 /* -g GLOB, -e REGEX, --rename RE=>TO, --cast GLOB=DTYPE, --metadata K=V, --partition GLOB=HOW,

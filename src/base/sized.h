@@ -68,6 +68,7 @@
     X(heft_restore_piece, crc)                                                                     \
     X(heft_rule_use, left_alone)                                                                   \
     X(heft_planned, is_sharded)                                                                    \
+    X(heft_quantized, dtype)                                                                       \
     X(heft_planned_tensor, bytes)                                                                  \
     X(heft_diff_result, has_root_b)                                                                \
     X(heft_compared, bytes)                                                                        \

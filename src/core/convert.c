@@ -350,7 +350,8 @@ static bool take_tensors(struct heft_conversion *c, const struct heft_convert_op
         return false;
     return heft_export_load(&c->exports, c->model, options, &c->mem, err) &&
            heft_conversion_refuse_scaled(c, options, err) &&
-           (!options->salvage || heft_conversion_lose_damaged(c, err)) &&
+           (!options->salvage ||
+            (heft_conversion_lose_damaged(c, err) && heft_conversion_lose_scales(c, err))) &&
            ((c->format->one_tensor && c->exports.n_items > 0) ||
             heft_export_retie(&c->exports, options, err));
 }

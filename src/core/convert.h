@@ -65,6 +65,8 @@ HEFT_CHECKED bool heft_conversion_leave_values(struct heft_conversion *c,
 HEFT_CHECKED bool heft_conversion_derive(struct heft_conversion *c,
                                          const struct heft_convert_options *options,
                                          struct heft_error *err);
+/* With salvage: removes exports whose scales cannot be used. */
+HEFT_CHECKED bool heft_conversion_lose_scales(struct heft_conversion *c, struct heft_error *err);
 /* HEFT_USAGE if an 8-bit float with scales is cast without them, unless the options ignore them. */
 HEFT_CHECKED bool heft_conversion_refuse_scaled(const struct heft_conversion *c,
                                                 const struct heft_convert_options *options,

@@ -6,6 +6,8 @@
  *             hf_quant_config.json, …                         left out */
 #include "core/convert.h"
 #include "core/derive.h"
+#include "core/locate_parts.h"
+#include "core/reader.h"
 
 #define MOST_CONFIG ((uint64_t)1 << 20) /* bytes of a file that is rewritten */
 
@@ -102,11 +104,52 @@ bool heft_conversion_refuse_scaled(const struct heft_conversion *c,
     return true;
 }
 
+/* Whether the values of a derived row can be computed: *found has the reason if not. */
+static bool check_item(struct heft_reader *reader, const struct heft_export_item *item,
+                       struct heft_error *found)
+{
+    const struct heft_recipe *const recipe =
+        heft_row_is_derived(item->row) ? item->row->parts->recipe : NULL;
+
+    return !recipe || !recipe->check || item->row->bytes == 0 ||
+           recipe->check(recipe, reader, item->row, found);
+}
+
+bool heft_conversion_lose_scales(struct heft_conversion *c, struct heft_error *err)
+{
+    struct heft_reader reader = {0};
+    size_t kept = 0;
+    bool ok = heft_reader_init(&reader, c->model, false, err);
+
+    for (size_t i = 0; ok && i < c->exports.n_items; i++) {
+        const struct heft_export_item item = c->exports.items[i];
+        struct heft_error found = {0};
+
+        if (check_item(&reader, &item, &found))
+            c->exports.items[kept++] = item;
+        else if (heft_model_forgives(c->model, &found))
+            ok = lose_weight(c, item.row->name, &found, err);
+        else {
+            *err = found;
+            ok = false;
+        }
+    }
+    if (ok)
+        c->exports.n_items = kept;
+    heft_reader_release(&reader);
+    return ok;
+}
+
 /* ---- other files of the model directory ---------------------------------------------------- */
 
 struct others {
     struct heft_conversion *c;
-    struct heft_strmap taken; /* names of the sources, and of the outputs so far */
+    struct heft_strmap taken;   /* names of the sources, and of the outputs so far */
+    struct heft_strmap weights; /* names of other checkpoints of the directory */
+    struct heft_candidates candidates;
+    struct heft_buf left; /* names of those that are left out */
+    size_t n_left;
+    enum heft_dtype as; /* dtype of the weights in the output */
     struct heft_error *err;
 };
 
@@ -126,6 +169,32 @@ static bool list_taken(struct others *o)
     for (size_t i = 0; ok && i < o->c->plan.n_files; i++)
         ok = heft_strmap_set(&o->taken, name_of(o->c->plan.files[i].path), 0, o->err);
     return ok;
+}
+
+/* Finds the other checkpoints of the directory: alternatives to the weights, such as pytorch_model.bin, which
+ * are quantized, too, or the original ones. */
+static bool list_weights(struct others *o, const char *const *names, size_t n)
+{
+    const struct heft_folder folder = {&heft_disk, o->c->model->folder, names, n};
+    bool ok = heft_folder_judge(o->c->model->formats, &folder, &o->c->mem, &o->candidates, o->err);
+
+    for (size_t i = 0; ok && i < o->candidates.n; i++)
+        if (o->candidates.list[i].rule->rank <= HEFT_FILE_WEIGHTS)
+            ok = heft_strmap_set(&o->weights, heft_str_of(o->candidates.list[i].name), 0, o->err);
+    return ok;
+}
+
+static bool is_weights(const struct others *o, const char *name)
+{
+    uint32_t number;
+
+    if (heft_strmap_get(&o->weights, heft_str_of(name)) != HEFT_MAP_NONE)
+        return true;
+    for (size_t i = 0; i < o->candidates.n; i++)
+        if (o->candidates.list[i].files > 0 &&
+            heft_candidate_has(o->c->model->formats, &o->candidates.list[i], name, &number))
+            return true;
+    return false;
 }
 
 static bool join_path(struct others *o, const char *folder, const char *name, const char **out)
@@ -151,7 +220,7 @@ static bool rewrite_text(struct others *o, const char *name, const struct heft_s
     if (source->size <= MOST_CONFIG &&
         !heft_source_fetch(source, 0, source->size, &o->c->mem, &bytes, o->err))
         return false;
-    return d->rewrite(o->c->model, name, bytes, o->c->dequantized, &o->c->mem, text, skip, o->err);
+    return d->rewrite(o->c->model, name, bytes, o->as, &o->c->mem, text, skip, o->err);
 }
 
 static bool plan_source(struct others *o, const char *name, const char *from,
@@ -185,8 +254,10 @@ static bool plan_other(struct others *o, const char *name)
         return true;
     if (!join_path(o, o->c->model->folder, name, &from))
         return false;
-    if (heft_path_kind(from) != HEFT_PATH_FILE)
+    if (heft_path_kind(from) != HEFT_PATH_FILE || is_weights(o, name)) {
+        heft_list_name(&o->left, o->n_left++, heft_str_of(name));
         return true;
+    }
     if (!heft_source_open_file(&source, from, o->err))
         return heft_error_file(o->err, from);
     ok = plan_source(o, name, from, &source);
@@ -194,18 +265,47 @@ static bool plan_other(struct others *o, const char *name)
     return ok;
 }
 
+/* Dtype of the first weight that is dequantized, as it is written. */
+static enum heft_dtype written_dtype(const struct heft_conversion *c)
+{
+    for (size_t i = 0; i < c->exports.n_items; i++)
+        if (heft_row_is_derived(c->exports.items[i].row))
+            return (enum heft_dtype)c->exports.items[i].as;
+    return c->dequantized;
+}
+
+static bool note_left(struct others *o)
+{
+    struct heft_str names;
+
+    if (o->n_left == 0)
+        return true;
+    heft_list_end(&o->left, o->n_left);
+    return heft_buf_take(&o->left, &o->c->mem, &names, o->err) &&
+           heft_plan_note(&o->c->plan,
+                          heft_arena_printf(&o->c->mem, o->err,
+                                            "not copied, other weights or directories: %s",
+                                            names.p),
+                          o->err);
+}
+
 bool heft_conversion_plan_others(struct heft_conversion *c, struct heft_error *err)
 {
-    struct others o = {.c = c, .err = err};
+    struct others o = {.c = c, .err = err, .as = written_dtype(c)};
     const char *const *names;
     size_t n = 0;
     bool ok;
 
-    if (!c->model->folder || c->model->files != &heft_disk || c->format->plan_set)
+    if (c->model != &c->derived || !c->model->folder || c->model->files != &heft_disk ||
+        c->format->plan_set)
         return true;
-    ok = list_taken(&o) && heft_path_list(c->model->folder, &c->mem, &names, &n, err);
+    ok = heft_path_list(c->model->folder, &c->mem, &names, &n, err) && list_taken(&o) &&
+         list_weights(&o, names, n);
     for (size_t i = 0; ok && i < n; i++)
         ok = plan_other(&o, names[i]);
+    ok = ok && note_left(&o);
     heft_strmap_release(&o.taken);
+    heft_strmap_release(&o.weights);
+    heft_buf_release(&o.left);
     return ok;
 }

@@ -4,9 +4,9 @@
 bool heft_derived_refuse(uint64_t n, enum heft_dtype to, struct heft_error *err)
 {
     return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                     "%" PRIu64 " dequantized %s beyond the range of %s; option dequantize takes "
-                     "BF16 or F32, too",
-                     n, n == 1 ? "value is" : "values are", heft_dtype_name(to));
+                     "%" PRIu64 " dequantized %s beyond the range of %s%s", n,
+                     n == 1 ? "value is" : "values are", heft_dtype_name(to),
+                     to == HEFT_F16 ? "; option dequantize takes BF16 or F32, too" : "");
 }
 
 bool heft_derive_named(const char *text, enum heft_dtype *out, struct heft_error *err)

@@ -35,15 +35,15 @@ struct heft_derived_rows {
     size_t n_notes;
     enum heft_dtype as; /* dtype of the weights */
 };
-/* What info says. Texts are static or in the model's memory. */
+/* What info says. Texts are static or in the arena. */
 struct heft_quantization {
-    const char *scheme;   /* "compressed-tensors nvfp4-pack-quantized"; NULL: not quantized */
-    const char *refusal;  /* why it cannot be dequantized; NULL: it can */
-    size_t weights, all;  /* quantized weights; all weights: tensors of two or more dimensions */
-    uint64_t parameters;  /* logical elements, companions not counted */
-    uint64_t stored_bits; /* of the quantized weights with their companions */
-    uint64_t quantized_parameters;
-    enum heft_dtype as;
+    const char *scheme;    /* "compressed-tensors nvfp4-pack-quantized"; NULL: not quantized */
+    const char *refusal;   /* why it cannot be dequantized, and nothing is counted; NULL: it can */
+    uint64_t weights, all; /* quantized tensors, and all, without scales and other companions */
+    uint64_t parameters;   /* elements of all */
+    uint64_t quantized;    /* elements of the quantized ones */
+    uint64_t stored_bytes; /* of those, and of their companions */
+    enum heft_dtype as;    /* dtype that dequantizing gives */
 };
 /* The schemes as one object. */
 struct heft_dequantizer {

@@ -3,7 +3,10 @@
 
 #include "base/text.h"
 #include "quant/dequantizer.h"
+#include "quant/quant_describe.h"
 #include "quant/quant_groups.h"
+#include "quant/quant_known.h"
+#include "quant/quant_rewrite.h"
 #include "quant/quant_schemes.h"
 
 /* One scheme per line, so that merges do not conflict. */
@@ -147,14 +150,14 @@ static size_t count_uses(const struct heft_quant *q, enum heft_quant_use use)
     return n;
 }
 
-static bool recognise(struct heft_quant *q)
+bool heft_quant_recognise(struct heft_quant *q)
 {
     const size_t n = q->model->n_rows + 1;
 
     q->config = heft_quant_config_of(q->model);
     q->uses = heft_arena_zero(q->mem, n, sizeof *q->uses, q->err);
     q->derived = heft_arena_zero(q->mem, n, sizeof(struct heft_row *), q->err);
-    return q->uses && q->derived && offer_rows(q) &&
+    return q->uses && q->derived && heft_quant_refuse_known(q) && offer_rows(q) &&
            (count_uses(q, HEFT_QUANT_WEIGHT) > 0 || refuse_unknown(q)) && check_orphans(q);
 }
 
@@ -168,10 +171,10 @@ static bool note_counts(struct heft_quant *q, struct heft_derived_rows *out)
         return false;
     for (size_t i = 0; i < q->n_notes; i++)
         out->notes[i + 1] = q->notes[i];
-    out->notes[0] = heft_arena_printf(
-        q->mem, q->err,
-        "dequantized %zu %s of %s; their %zu scales and other companions are left out", weights,
-        weights == 1 ? "weight" : "weights", q->scheme, companions);
+    out->notes[0] =
+        heft_arena_printf(q->mem, q->err, "dequantized %zu %s (%s); %zu %s left out, as scales are",
+                          weights, weights == 1 ? "weight" : "weights", q->scheme, companions,
+                          companions == 1 ? "other tensor is" : "other tensors are");
     out->n_notes = q->n_notes + 1;
     return out->notes[0] != NULL;
 }
@@ -202,7 +205,7 @@ static bool derive(const struct heft_derive_request *request, struct heft_derive
     struct heft_quant q = {
         .model = request->model, .request = request, .mem = request->mem, .err = err};
 
-    const bool ok = recognise(&q) && list_rows(&q, out) && note_counts(&q, out);
+    const bool ok = heft_quant_recognise(&q) && list_rows(&q, out) && note_counts(&q, out);
 
     heft_quant_groups_release(&q);
     return ok;
@@ -236,5 +239,7 @@ static struct heft_str scale_of(const struct heft_model *model, const struct hef
 const struct heft_dequantizer heft_dequantizer = {
     .open = heft_quant_config_open,
     .derive = derive,
+    .describe = heft_quant_describe,
     .scale_of = scale_of,
+    .rewrite = heft_quant_rewrite,
 };

@@ -52,6 +52,7 @@ struct heft_quant_config {
     const struct heft_quant_node *root; /* config.json; NULL if absent */
     const struct heft_quant_node *quantization; /* the dict; NULL if absent */
     struct heft_str method; /* quant_method, or what its absence means; empty: unknown */
+    bool was_read;          /* the model may be quantized, and its directory was searched */
     bool is_mlx;            /* from the member `quantization` */
     enum heft_dtype dtype;  /* of the model; HEFT_DTYPE_COUNT if config.json does not say */
     const char
@@ -87,6 +88,7 @@ struct heft_quant {
     struct heft_arena *mem;
     uint8_t *uses;             /* enum heft_quant_use of each row of the model */
     struct heft_row **derived; /* for each row of the model: the row that replaces it; NULL: none */
+    bool is_named;             /* refused as a scheme that is known by name */
     struct heft_quant_groups *groups; /* of quant_groups.c; NULL: not read yet */
     const char *scheme;               /* text for info, of the first weight */
     const char **notes;               /* for the user; NULL while there are none */
@@ -123,6 +125,8 @@ struct heft_quant_weight {
     heft_recipe_make_fn *make_otherwise;
 };
 
+/* Recognises all weights: fills uses and derived. Release the groups after it. */
+HEFT_CHECKED bool heft_quant_recognise(struct heft_quant *q);
 /* Whether a name ends with `suffix` after at least one byte; sets *prefix. */
 bool heft_quant_ends(struct heft_str name, const char *suffix, struct heft_str *prefix);
 /* PREFIX SUFFIX, NUL-terminated, in q->mem; p is NULL if memory ran out. */

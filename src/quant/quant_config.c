@@ -207,6 +207,7 @@ bool heft_quant_config_open(struct heft_model *model, struct heft_error *err)
     if (!r.config)
         return false;
     *r.config = no_config;
+    r.config->was_read = true;
     if (!read_beside(&r, "config.json", &path, &root))
         return false;
     read_main(r.config, root, path);

@@ -195,6 +195,8 @@ static void without_a_checkpoint(void **state)
     REFUSES(heft_restore_new(NULL, NULL, &err));
     REFUSES(heft_select(NULL, NULL, NULL, 0, selected, &err));
     REFUSES(heft_rule_matches(NULL, NULL, NULL, 0, NULL, &err));
+    REFUSES(
+        heft_quantization(NULL, &(struct heft_quantized)HEFT_INIT(struct heft_quantized), &err));
     REFUSES(heft_modules_new(NULL, NULL, NULL, 0, &err));
     assert_false(heft_modules_at(NULL, 0, &(struct heft_module)HEFT_INIT(struct heft_module)));
     heft_modules_tied(NULL, NULL);
