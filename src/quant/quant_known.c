@@ -32,13 +32,23 @@ static const struct known known[] = {
     {NULL, "Mistral's own FP8 layout", ".qscale_weight"},
 };
 
+/* AutoRound writes several packings, two of which are those of GPTQ and AWQ. */
+static bool has_known_packing(const struct heft_quant_config *config)
+{
+    const struct heft_str text =
+        heft_quant_text(heft_quant_get(config->quantization, "packing_format"));
+
+    return heft_str_ends(text, "auto_gptq") || heft_str_ends(text, "auto_awq");
+}
+
 bool heft_quant_refuse_known(struct heft_quant *q)
 {
     const struct heft_row *row = NULL;
     struct heft_str prefix;
 
     for (size_t i = 0; i < HEFT_COUNT(known); i++) {
-        bool found = known[i].method && heft_str_is(q->config->method, known[i].method);
+        bool found = known[i].method && heft_str_is(q->config->method, known[i].method) &&
+                     !(strcmp(known[i].title, "AutoRound") == 0 && has_known_packing(q->config));
 
         for (size_t r = 0;
              !found && !q->config->quantization && known[i].ending && r < q->model->n_rows; r++) {
