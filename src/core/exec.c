@@ -192,8 +192,8 @@ static bool fill_row(struct heft_exec *x, unsigned worker, const struct heft_op 
     unit = heft_cast_unit(in, out);
     in_bytes = heft_dtype_span(in, unit);
     out_bytes = block_after_cast(op);
-    most = heft_max_u64(1, heft_derived_piece(row, x->chunk / in_bytes * unit) / unit);
-    scratch = x->scratch + (size_t)worker * x->chunk; /* allocated if any op casts */
+    most = heft_max_u64(1, heft_derived_piece(row, x->scratch_n / in_bytes * unit) / unit);
+    scratch = x->scratch + (size_t)worker * x->scratch_n; /* allocated if any op casts */
     for (uint64_t at = 0; at < n;) {
         const size_t count = (size_t)heft_min_u64(most, (n - at) / out_bytes);
         const uint64_t first = (from + at) / out_bytes;
@@ -470,7 +470,8 @@ static bool take_buffers(struct heft_exec *x, struct heft_error *err)
     x->buffers = heft_alloc((size_t)x->threads * (x->written ? 2 : 1) * x->chunk, err);
     x->pieces = x->buffers ? heft_calloc(x->n_pieces + 1, sizeof *x->pieces, err) : NULL;
     if (x->pieces && x->plan && casts_something(x->plan)) {
-        x->scratch = heft_alloc((size_t)x->threads * x->chunk, err);
+        x->scratch_n = heft_exec_scratch(x);
+        x->scratch = heft_alloc((size_t)x->threads * x->scratch_n, err);
         return x->scratch != NULL;
     }
     return x->pieces != NULL;
@@ -491,7 +492,7 @@ static bool gathers_something(const struct heft_plan *plan)
 {
     for (size_t i = 0; i < plan->n_ops; i++)
         if (plan->ops[i].kind == HEFT_OP_ROW &&
-            (plan->ops[i].u.row->stride || plan->ops[i].u.row->parts))
+            (plan->ops[i].u.row->stride || heft_row_gathers(plan->ops[i].u.row)))
             return true;
     return false;
 }

@@ -156,6 +156,11 @@ static inline bool heft_row_is_derived(const struct heft_row *row)
 {
     return row->parts && row->parts->recipe;
 }
+/* Whether reading a part of a row in parts may read all of it: larger pieces are better then. */
+static inline bool heft_row_gathers(const struct heft_row *row)
+{
+    return row->parts && !(row->parts->recipe && row->parts->recipe->piece > 0);
+}
 static inline bool heft_row_uses(const struct heft_row *row, uint32_t storage)
 {
     for (uint32_t k = 0; k < heft_row_pieces(row); k++)

@@ -188,7 +188,7 @@ static bool check_range(const struct gridding *w, const struct piece *p, const s
     size_t infinite = 0;
 
     for (size_t i = 0; i < n; i++)
-        most = fmaxf(most, fabsf(w->scales[i]));
+        most = fabsf(w->scales[i]) > most ? fabsf(w->scales[i]) : most;
     if (isfinite(most * w->table.most))
         return true;
     for (size_t i = 0; i < count; i++)

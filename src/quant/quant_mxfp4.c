@@ -26,6 +26,7 @@ struct tiling {
     const struct experts *x;
     struct heft_reader *reader;
     struct heft_quant_table table;
+    float scales[256]; /* of an exponent */
     uint8_t *codes, *exponents;
     struct heft_arena mem; /* of slices */
     struct heft_error *err;
@@ -62,15 +63,19 @@ static bool check_exponents(struct tiling *t, const uint8_t *exponents, uint64_t
                              t->x->scales->name.p);
 }
 
-static float scale_of(uint8_t exponent)
-{
-    return ldexpf(1, exponent - 127);
-}
-
-/* Column 2j and 2j + 1 of a group, for n rows from row r of the tile; NULL: not in the tile. */
+/* Columns 2j and 2j + 1 of a group, for n rows from row r of the tile; NULL: not in the tile. */
 static void make_columns(const struct tiling *t, const uint8_t *codes, uint64_t stride,
                          const float *scales, size_t n, float *low, float *high)
 {
+    if (low && high) {
+        for (size_t i = 0; i < n; i++) {
+            const float *const pair = t->table.pair[codes[i * stride]];
+
+            low[i] = pair[0] * scales[i];
+            high[i] = pair[1] * scales[i];
+        }
+        return;
+    }
     for (size_t i = 0; low && i < n; i++)
         low[i] = t->table.value[codes[i * stride] & 15] * scales[i];
     for (size_t i = 0; high && i < n; i++)
@@ -91,7 +96,7 @@ static void make_group(const struct tiling *t, const struct tile *tile, uint64_t
     float scales[ROWS];
 
     for (size_t i = 0; i < n; i++)
-        scales[i] = scale_of(t->exponents[(r + i) * width + (g - first)]);
+        scales[i] = t->scales[t->exponents[(r + i) * width + (g - first)]];
     for (unsigned j = 0; j < CODES; j++)
         make_columns(t, codes + j, width * CODES, scales, n, column_of(tile, g * GROUP + 2 * j, r),
                      column_of(tile, g * GROUP + 2 * j + 1, r));
@@ -153,6 +158,8 @@ static bool begin_tiling(struct tiling *t)
     t->codes = heft_alloc((size_t)TILE * CODES, t->err);
     t->exponents = t->codes ? heft_alloc((size_t)TILE, t->err) : NULL;
     heft_quant_table_e2m1(&t->table);
+    for (int e = 0; e < 256; e++)
+        t->scales[e] = ldexpf(1, e - 127);
     return t->exponents != NULL;
 }
 
