@@ -11,7 +11,7 @@
  *     ─►
  *     X.weight         (code − zero)·scale, the group being column / group_size
  *
- * Releases before 0.10 packed ⌊32/bits⌋ codes into a word, which the number of words tells. */
+ * Older releases (0.9.4) packed ⌊32/bits⌋ codes into a word, which the number of words tells. */
 #include "base/endian.h"
 #include "quant/bit_stream.h"
 #include "quant/int_weight.h"

@@ -95,7 +95,7 @@ def no_config(*path):
 
 
 def repack(name, bits, old_columns):
-    """Codes of a stream of bits as ⌊32/bits⌋ codes a word, as compressed-tensors packed them before 0.10."""
+    """Codes of a stream of bits as ⌊32/bits⌋ codes a word, as compressed-tensors 0.9.4 packed them."""
     def apply(tensors, config):
         kind, (rows, words), old = tensors[name]
         each, packed = 32 // bits, b""
