@@ -101,6 +101,12 @@ bool heft_registry_refuse_extension(const struct heft_formats *formats, const ch
         return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "%s: .%s cannot be written: %s",
                          path, dot + 1, instead);
     list_formats(formats, names, sizeof names, true);
+    if (!dot)
+        return heft_fail(
+            err, HEFT_USAGE, HEFT_NO_OFFSET,
+            "%s: it has no extension that names a format; end it with a slash if it is a "
+            "directory, or name the format with option to: %s",
+            path, names);
     return heft_fail(
         err, HEFT_USAGE, HEFT_NO_OFFSET,
         "%s: its extension names no format that can be written; name one with option to: %s", path,
