@@ -352,26 +352,49 @@ static void remember_long(struct heft_words *w, struct heft_long_word *places, u
         grow_longs(w);
 }
 
+/* Where a long pre-token is looked for, or one of many ids. */
+struct long_place {
+    uint64_t hash; /* 0: it is not cached */
+    struct heft_long_word *places;
+};
+
+static struct long_place place_long(const struct heft_words *w, const uint8_t *word, size_t n)
+{
+    const uint64_t hash = n <= LONG_MOST ? hash_of(word, n) : 0;
+
+    return (struct long_place){hash, w->longs + (hash >> (64 - w->long_bits)) * LONG_PLACES};
+}
+
+/* Writes the ids of a pre-token that is cached there; NULL: it is not. */
+static uint8_t *put_long(const struct heft_words *w, const struct long_place *at,
+                         const uint8_t *word, size_t n, uint8_t *out)
+{
+    const struct heft_long_word *const known =
+        at->hash ? find_long(at->places, w->store, at->hash, word, n) : NULL;
+    size_t bytes;
+
+    if (!known)
+        return NULL;
+    bytes = (size_t)known->count << w->width;
+    memcpy(out, w->store + known->at + n, bytes);
+    return out + bytes;
+}
+
 uint8_t *heft_words_one(struct heft_words *w, const uint8_t *word, size_t n, uint8_t *out,
                         struct heft_error *err)
 {
-    const uint64_t hash = n <= LONG_MOST ? hash_of(word, n) : 0;
-    struct heft_long_word *places = w->longs + (hash >> (64 - w->long_bits)) * LONG_PLACES;
-    const struct heft_long_word *known = hash ? find_long(places, w->store, hash, word, n) : NULL;
+    const struct long_place at = place_long(w, word, n);
+    uint8_t *const end = put_long(w, &at, word, n, out);
     const uint32_t *ids;
     size_t count;
 
-    if (known) {
-        const size_t bytes = (size_t)known->count << w->width;
-
-        memcpy(out, w->store + known->at + n, bytes);
-        return out + bytes;
-    }
+    if (end)
+        return end;
     ids = merge_word(w, word, n, &count, err);
     if (!ids)
         return NULL;
-    if (hash)
-        remember_long(w, places, hash, word, n, ids, count);
+    if (at.hash)
+        remember_long(w, at.places, at.hash, word, n, ids, count);
     return heft_words_put(w, ids, count, out);
 }
 
@@ -433,15 +456,27 @@ static inline uint8_t *put_known(const struct heft_words *w, unsigned width, con
                                                 : put_entry(w, e, count, out);
 }
 
-/* Encodes a pre-token that has a key but no entry. */
+/* Encodes a pre-token that has a key but no entry: it is new, or has more ids than an entry. */
 static uint8_t *encode_new(struct heft_words *w, const uint8_t *word, size_t n, struct key key,
                            uint8_t *out, struct heft_error *err)
 {
-    const size_t count = is_whole(w, word, n) ? 1 : merge_short(w, word, n);
+    struct long_place at = {0};
+    uint8_t *end;
+    size_t count;
 
-    if (!fits_entry(w, w->ids, count))
+    if (n > most_ids(w) && w->width > 1) {
+        at = place_long(w, word, n);
+        end = put_long(w, &at, word, n, out);
+        if (end)
+            return end;
+    }
+    count = is_whole(w, word, n) ? 1 : merge_short(w, word, n);
+    if (fits_entry(w, w->ids, count))
+        remember_word(w, key, w->ids, count);
+    else if (at.hash)
+        remember_long(w, at.places, at.hash, word, n, w->ids, count);
+    else
         return heft_words_one(w, word, n, out, err);
-    remember_word(w, key, w->ids, count);
     return heft_words_put(w, w->ids, count, out);
 }
 
