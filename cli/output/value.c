@@ -109,13 +109,22 @@ static void json_enter(struct out *out, const struct heft_value *value)
             json_member_u64(out, "bytes", value->text_len);
         json_key(out, "args");
     }
+    if (value->more) {
+        uint64_t first = 0;
+
+        for (const struct heft_value *v = value->first_child; v; v = v->next_sibling)
+            first++;
+        json_open(out, '{');
+        json_member_u64(out, "items", first + value->more);
+        json_key(out, "first");
+    }
     json_open(out, is_sequence(value) ? '[' : '{');
 }
 
 static void json_leave(struct out *out, const struct heft_value *value)
 {
     json_close(out, is_sequence(value) ? ']' : '}');
-    if (value->kind == HEFT_VALUE_OPAQUE)
+    if (value->kind == HEFT_VALUE_OPAQUE || value->more)
         json_close(out, '}');
 }
 
@@ -270,9 +279,9 @@ static const char *brackets_of(const struct heft_value *value)
     }
 }
 
-static void put_more(struct out *out, const struct heft_value *child)
+/* Prints how many children follow from `child` on, with those of a long list that are not in the tree. */
+static void put_more(struct out *out, const struct heft_value *child, uint64_t left)
 {
-    uint64_t left = 0;
     for (; child; child = child->next_sibling)
         left++;
     out_text(out, "… ");
@@ -294,7 +303,7 @@ static void put_line(struct tree *tree, const struct heft_value *value)
         if (i)
             out_text(out, ", ");
         if (!tree->all && i >= MAX_INLINE && child->next_sibling) {
-            put_more(out, child);
+            put_more(out, child, value->more);
             break;
         }
         if (!is_container(child)) {
@@ -305,6 +314,10 @@ static void put_line(struct tree *tree, const struct heft_value *value)
             if (child->first_child)
                 out_text(out, "…");
             out_char(out, brackets_of(child)[1]);
+        }
+        if (value->more && !child->next_sibling) {
+            out_text(out, ", ");
+            put_more(out, NULL, value->more);
         }
     }
     out_char(out, brackets_of(value)[1]);
@@ -397,11 +410,16 @@ bool print_values(struct out *out, const struct heft_value *root, size_t indent,
         struct frame *const frame = &tree.stack.frames[tree.stack.n - 1];
         const struct heft_value *const child = frame->next;
         if (!child) {
+            if (frame->node->more) {
+                new_line(&tree);
+                put_more(out, NULL, frame->node->more);
+                out_char(out, '\n');
+            }
             tree.stack.n--;
         } else if (!all && child->next_sibling &&
                    (frame->index >= MAX_CHILDREN || tree.lines >= MAX_LINES)) {
             new_line(&tree);
-            put_more(out, child);
+            put_more(out, child, frame->node->more);
             out_char(out, '\n');
             tree.stack.n--;
         } else {

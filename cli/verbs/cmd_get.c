@@ -260,6 +260,39 @@ static bool write_value(struct request *r, const struct heft_value *value, struc
            target_close(&target, put_value(r, value, &target.out, err), err);
 }
 
+/* Prints or writes a value. */
+static bool give_value(struct request *r, const struct heft_value *value, struct heft_error *err)
+{
+    const struct options *const o = r->options;
+
+    return o->output && !to_stdout(o) ? write_value(r, value, err)
+                                      : put_value(r, value, r->out, err);
+}
+
+/* The item of that number, "31"; NULL if there is none. */
+static const struct heft_value *find_item(const struct heft_value *list, const char *number)
+{
+    const struct heft_value *v = list->first_child;
+
+    while (v && strcmp(v->key, number) != 0)
+        v = v->next_sibling;
+    return v;
+}
+
+/* Gives a long list, or the item of that number. */
+static bool give_items(struct request *r, const struct heft_value *list, const char *number,
+                       struct heft_error *err)
+{
+    struct heft_items *const items = heft_items_new(r->c, list, err);
+    const struct heft_value *const whole = heft_items_value(items);
+    const struct heft_value *const value = whole && number ? find_item(whole, number) : whole;
+    const bool fine = items && (value ? give_value(r, value, err)
+                                      : usage_error(err, "the list has no item %s", number));
+
+    heft_items_free(items);
+    return fine;
+}
+
 static bool get_value(struct request *r, const char *path, const struct heft_value *value,
                       struct heft_error *err)
 {
@@ -268,8 +301,24 @@ static bool get_value(struct request *r, const char *path, const struct heft_val
         return usage_error(err, "--%s is for tensors; %s is a value", o->slice ? "slice" : "cast",
                            o->inputs.items[o->inputs.n - 1]);
     report_differing(o, r->c, path);
-    return o->output && !to_stdout(o) ? write_value(r, value, err)
-                                      : put_value(r, value, r->out, err);
+    return give_items(r, value, NULL, err);
+}
+
+/* A long list of which `name` is an item: "tokenizer.ggml.tokens.31". Sets *number to a part of the
+ * name; NULL if it is none. */
+static const struct heft_value *find_list_of(const struct request *r, char *name,
+                                             const char **number)
+{
+    char *const dot = strrchr(name, '.');
+    const struct heft_value *list;
+
+    if (!dot || !dot[1] || dot[1 + strspn(dot + 1, "0123456789")])
+        return NULL;
+    *dot = '\0';
+    list = heft_value_find(r->c, name);
+    *dot = '.';
+    *number = dot + 1;
+    return list && list->more ? list : NULL;
 }
 
 /* ---- blobs ---------------------------------------------------------------------------------- */
@@ -351,8 +400,9 @@ static bool get_named(struct request *r, struct heft_error *err)
     const char *const given = o->inputs.items[o->inputs.n - 1];
     const size_t room = (o->root ? strlen(o->root) : 0) + strlen(given) + 2;
     char *const name = malloc(room);
-    const struct heft_value *value;
+    const struct heft_value *value, *list;
     struct heft_error why = {0};
+    const char *number;
     bool fine;
 
     if (!name)
@@ -373,6 +423,8 @@ static bool get_named(struct request *r, struct heft_error *err)
         fine = get_blob(r, err);
     else if (value)
         fine = get_value(r, name, value, err);
+    else if (!o->slice && !o->cast && (list = find_list_of(r, name, &number)) != NULL)
+        fine = give_items(r, list, number, err);
     else
         fine = unknown_name(r, name, &why, err);
     free(name);

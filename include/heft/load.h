@@ -316,6 +316,15 @@ HEFT_API const struct heft_value *heft_file_info(const struct heft_checkpoint *c
 HEFT_API const struct heft_value *heft_value_find(const struct heft_checkpoint *c,
                                                   const char *path);
 
+/* All items of a list of which the tree has only the first ones (`more` > 0), also of the lists inside
+ * it: heft_items_value is a list without `more`. Of another value: the value itself. Values belong to
+ * the items, which must be freed before the checkpoint is closed. HEFT_LIMIT beyond limits.nodes. */
+struct heft_items;
+HEFT_API struct heft_items *heft_items_new(const struct heft_checkpoint *c,
+                                           const struct heft_value *list, struct heft_error *err);
+HEFT_API const struct heft_value *heft_items_value(const struct heft_items *items);
+HEFT_API void heft_items_free(struct heft_items *items);
+
 /* Metadata: pairs of texts. */
 HEFT_API size_t heft_metadata_count(const struct heft_checkpoint *c);
 HEFT_API bool heft_metadata_at(const struct heft_checkpoint *c, size_t index,

@@ -249,7 +249,7 @@ struct heft_value {
     const struct heft_value *first_child;
     const struct heft_value *next_sibling;
     /* of a list: number of items that follow the children and are not in the tree, because there are
-     * so many; heft_items_open reads them all. Else 0 */
+     * so many: see heft_items_new. Else 0 */
     uint64_t more;
 };
 

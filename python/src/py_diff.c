@@ -81,10 +81,10 @@ static bool each_value(void *ctx, const struct heft_diff_value *value)
 {
     struct comparison *const d = ctx;
     const PyGILState_STATE state = PyGILState_Ensure();
-    const bool goes_on =
-        append(d, d->values,
-               Py_BuildValue("sNNN", KINDS[value->kind], py_str(value->path, value->path_len),
-                             py_tree(value->a, d->make), py_tree(value->b, d->make)));
+    const bool goes_on = append(
+        d, d->values,
+        Py_BuildValue("sNNN", KINDS[value->kind], py_str(value->path, value->path_len),
+                      py_tree(d->a->c, value->a, d->make), py_tree(d->b->c, value->b, d->make)));
 
     PyGILState_Release(state);
     return goes_on;

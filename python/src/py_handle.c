@@ -442,12 +442,12 @@ static PyObject *blob(PyObject *self, PyObject *index)
 
 static PyObject *values(PyObject *self, PyObject *make)
 {
-    return py_tree(heft_values(checkpoint_of(self)), make);
+    return py_tree(checkpoint_of(self), heft_values(checkpoint_of(self)), make);
 }
 
 static PyObject *info(PyObject *self, PyObject *make)
 {
-    return py_tree(heft_file_info(checkpoint_of(self)), make);
+    return py_tree(checkpoint_of(self), heft_file_info(checkpoint_of(self)), make);
 }
 
 static PyMethodDef methods[] = {

@@ -42,7 +42,7 @@ bool py_handle_check(const struct py_handle *handle, bool ok, const struct heft_
 
 /* The values below a node as Python's: make(kind, type_name, items) makes those that Python lacks.
  * None if root is NULL. */
-PyObject *py_tree(const struct heft_value *root, PyObject *make);
+PyObject *py_tree(const struct heft_checkpoint *c, const struct heft_value *root, PyObject *make);
 
 /* ---- methods of Handle in other files ---- */
 

@@ -13,10 +13,12 @@ struct frame {
     const struct heft_value *node;
     const struct heft_value *next; /* child that is visited next */
     PyObject *items;               /* of the children before it: values, or (key, value) */
+    struct heft_items *whole;      /* of a long list, whose children are visited; else NULL */
 };
 struct walk {
     struct frame *frames;
     size_t n, room, values;
+    const struct heft_checkpoint *c;
     PyObject *make;
 };
 
@@ -82,8 +84,33 @@ static PyObject *container(const struct walk *w, const struct frame *f)
     }
 }
 
+/* Sets the first child of a frame, and the whole list if the tree has only a part of it. */
+static bool begin(const struct walk *w, struct frame *f)
+{
+    struct heft_error err = {0};
+
+    f->next = f->node->first_child;
+    if (!f->node->more)
+        return true;
+    f->whole = heft_items_new(w->c, f->node, &err);
+    if (f->whole)
+        f->next = heft_items_value(f->whole)->first_child;
+    else
+        py_raise(&err);
+    return f->whole != NULL;
+}
+
+static void end(struct frame *f)
+{
+    Py_CLEAR(f->items);
+    heft_items_free(f->whole);
+    f->whole = NULL;
+}
+
 static bool push(struct walk *w, const struct heft_value *node)
 {
+    struct frame *f;
+
     if (w->n == w->room) {
         const size_t room = w->room ? 2 * w->room : 64;
         struct frame *const grown = realloc(w->frames, room * sizeof *grown);
@@ -95,8 +122,9 @@ static bool push(struct walk *w, const struct heft_value *node)
         w->frames = grown;
         w->room = room;
     }
-    w->frames[w->n] = (struct frame){node, node->first_child, PyList_New(0)};
-    return w->frames[w->n++].items != NULL;
+    f = &w->frames[w->n++];
+    *f = (struct frame){.node = node, .items = PyList_New(0)};
+    return f->items != NULL && begin(w, f);
 }
 
 /* Adds a finished value, whose reference it takes, to the container that is open. */
@@ -141,7 +169,7 @@ static bool walk_tree(struct walk *w, PyObject **result)
             const struct heft_value *const node = f->node;
             PyObject *const made = container(w, f);
 
-            Py_CLEAR(f->items);
+            end(f);
             w->n--;
             if (w->n == 0)
                 *result = made;
@@ -152,9 +180,9 @@ static bool walk_tree(struct walk *w, PyObject **result)
     return true;
 }
 
-PyObject *py_tree(const struct heft_value *root, PyObject *make)
+PyObject *py_tree(const struct heft_checkpoint *c, const struct heft_value *root, PyObject *make)
 {
-    struct walk w = {.make = make};
+    struct walk w = {.c = c, .make = make};
     PyObject *result = NULL;
 
     if (!root)
@@ -164,7 +192,7 @@ PyObject *py_tree(const struct heft_value *root, PyObject *make)
     if (!push(&w, root) || !walk_tree(&w, &result))
         Py_CLEAR(result);
     while (w.n > 0)
-        Py_XDECREF(w.frames[--w.n].items);
+        end(&w.frames[--w.n]);
     free(w.frames);
     return result;
 }

@@ -76,7 +76,7 @@ bool heft_long_list_equal(const struct heft_model *a, const struct heft_value *x
     const struct heft_value *whole_x, *whole_y;
     bool ok;
 
-    *is_equal = x->more == y->more;
+    *is_equal = x->kind == y->kind && (x->more == y->more || x->more == 0 || y->more == 0);
     ok = !*is_equal ||
          (heft_long_list_whole(a, x, &mem_a, &whole_x, err) &&
           heft_long_list_whole(b, y, &mem_b, &whole_y, err) &&

@@ -32,7 +32,7 @@ HEFT_CHECKED struct heft_long_list *heft_long_list_add(struct heft_arena *mem, s
 HEFT_CHECKED bool heft_long_list_whole(const struct heft_model *model,
                                        const struct heft_value *list, struct heft_arena *mem,
                                        const struct heft_value **out, struct heft_error *err);
-/* Whether two lists with the same number of items that are not in their trees are equal. */
+/* Whether two lists are equal, of which at least one is long; keys and classes are not compared. */
 HEFT_CHECKED bool heft_long_list_equal(const struct heft_model *a, const struct heft_value *x,
                                        const struct heft_model *b, const struct heft_value *y,
                                        bool *is_equal, struct heft_error *err);

@@ -9,6 +9,7 @@
  * precedence, and differing entries of later files are listed. All dictionaries at one path are
  * merged together, so the time is linear in the number of values of all files. */
 #include "base/text.h"
+#include "core/long_list.h"
 #include "core/model.h"
 
 enum {
@@ -135,21 +136,31 @@ static bool is_key_equal(const struct heft_value *a, const struct heft_value *b)
                        (struct heft_str){b->key, b->key_len});
 }
 
+/* Compares the children of two nodes that are equal themselves: pushes them, unless one is a list of
+ * which the tree has only a part. */
+static bool compare_children(const struct heft_model *model, struct twins *twins,
+                             const struct heft_value *a, const struct heft_value *b, bool *is_equal,
+                             struct heft_error *err)
+{
+    return a->more || b->more ? heft_long_list_equal(model, a, model, b, is_equal, err)
+                              : push_twin(twins, a->first_child, b->first_child, err);
+}
+
 /* Whether two trees are equal, including the order of members. */
-static bool compare_values(const struct heft_value *a, const struct heft_value *b, bool *is_equal,
-                           struct heft_error *err)
+static bool compare_values(const struct heft_model *model, const struct heft_value *a,
+                           const struct heft_value *b, bool *is_equal, struct heft_error *err)
 {
     struct twins twins = {0};
     bool ok = true;
 
     *is_equal = is_node_equal(a, b);
-    ok = !*is_equal || push_twin(&twins, a->first_child, b->first_child, err);
+    ok = !*is_equal || compare_children(model, &twins, a, b, is_equal, err);
     while (ok && *is_equal && twins.n) {
         const struct twin t = twins.list[--twins.n];
 
         *is_equal = t.a && t.b && is_key_equal(t.a, t.b) && is_node_equal(t.a, t.b);
         ok = !*is_equal || (push_twin(&twins, t.a->next_sibling, t.b->next_sibling, err) &&
-                            push_twin(&twins, t.a->first_child, t.b->first_child, err));
+                            compare_children(model, &twins, t.a, t.b, is_equal, err));
     }
     heft_free(twins.list);
     return ok;
@@ -252,7 +263,7 @@ static bool join_member(struct merging *m, size_t place, struct member *member,
 
     if (member->value->kind == HEFT_VALUE_DICT && value->kind == HEFT_VALUE_DICT)
         return open_place(m, place, member) && add_part(m, member->place, value, source);
-    if (!compare_values(member->value, value, &is_equal, m->err))
+    if (!compare_values(m->model, member->value, value, &is_equal, m->err))
         return false;
     return is_equal || (build_path(m, place, value, &differing.key) &&
                         list_differing(m->model, &differing, m->err));

@@ -7,6 +7,7 @@
  * Children are matched by key, in most checkpoints in one order: the next child is tried first, then a
  * map of all, so that the time is linear. A subtree on one side only, or of another type, is reported as
  * one value. Shared references can multiply: the number of visited values is limited. */
+#include "core/long_list.h"
 #include "core/registry.h"
 #include "measure/diff_tensors.h"
 
@@ -22,6 +23,7 @@ struct level {
 };
 
 struct walk {
+    const struct heft_model *a, *b;
     const struct heft_diff_visitor *visitor;
     struct heft_diff_counts *counts;
     const char *bookkeeping; /* key of values that are not compared; NULL: none */
@@ -189,10 +191,23 @@ static void pop(struct walk *w)
 
 /* ---- the walk ---------------------------------------------------------------------------- */
 
+/* Compares lists of which a tree has only a part; each counts as one value. */
+static bool compare_lists(struct walk *w, const struct heft_value *a, const struct heft_value *b)
+{
+    bool is_equal;
+
+    if (!heft_long_list_equal(w->a, a, w->b, b, &is_equal, w->err))
+        return false;
+    w->counts->equal += is_equal;
+    return is_equal || tell(w, a, b);
+}
+
 static bool compare_pair(struct walk *w, const struct heft_value *a, const struct heft_value *b)
 {
     if (!is_same_value(a, b))
         return tell(w, a, b);
+    if (a->more || b->more)
+        return compare_lists(w, a, b);
     if (a->first_child || b->first_child)
         return push(w, a, b);
     w->counts->equal++;
@@ -252,7 +267,9 @@ bool heft_diff_values(const struct heft_model *a, const char *root_a, const stru
     static const struct heft_value none = {.kind = HEFT_VALUE_DICT, .key = ""};
     const struct heft_value *const x = values_of(a, root_a), *const y = values_of(b, root_b);
     const struct heft_conventions *const known = a->formats ? a->formats->conventions : NULL;
-    struct walk w = {.visitor = visitor,
+    struct walk w = {.a = a,
+                     .b = b,
+                     .visitor = visitor,
                      .counts = counts,
                      .bookkeeping = known ? known->bookkeeping_value : NULL,
                      .left = heft_max_u64(a->limits.expansion, b->limits.expansion),
