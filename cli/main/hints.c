@@ -54,6 +54,7 @@ static const struct {
     {"option eot_each", "--eot-each"},
     {"option eot_token", "--eot-token"},
     {"option format", "--format"},
+    {"option from", "--from"},
     {"option ignore_scales", "--ignore-scales"},
     {"option gptq_zero", "--gptq-zero"},
     {"option jsonl_key", "--jsonl"},

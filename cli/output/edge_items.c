@@ -103,7 +103,7 @@ static void next_run(struct runs *runs)
 
 /* ---- plan -------------------------------------------------------------------------------- */
 
-/* The dtype to read: floats of less than a byte are read as F32. */
+/* The dtype to read: floats of less than a byte, and block types, are read as F32. */
 static bool choose_dtype(const struct edge_request *request, enum heft_dtype *dtype,
                          struct heft_error *err)
 {
@@ -114,7 +114,7 @@ static bool choose_dtype(const struct edge_request *request, enum heft_dtype *dt
     *dtype = request->cast ? *request->cast : t.dtype;
     if (element_type_of(*dtype).class != ELEMENT_NONE)
         return true;
-    if (t.dtype == HEFT_F4 || t.dtype == HEFT_F6_E2M3 || t.dtype == HEFT_F6_E3M2) {
+    if (heft_dtype_block_elements(t.dtype) > 1) {
         *dtype = HEFT_F32;
         return !request->cast ||
                usage_error(err, "tensor %s: %s cannot be cast to %s", t.name,

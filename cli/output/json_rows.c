@@ -66,6 +66,16 @@ static void json_parts(struct out *out, const struct rows *rows, size_t k, unsig
     json_close(out, ']');
 }
 
+/* Elements and bytes of a block, for types whose blocks have scales. F4 and F6 are numbers of less than a
+ * byte, of which 2 or 4 share bytes. */
+static void json_block(struct out *out, enum heft_dtype dtype)
+{
+    const uint64_t block[] = {heft_dtype_block_elements(dtype), heft_dtype_block_bytes(dtype)};
+
+    if (block[0] > 4)
+        json_dims(out, "block", block, 2);
+}
+
 void json_tensor(struct out *out, const struct rows *rows, size_t k, const struct heft_tensor *t,
                  bool with_path)
 {
@@ -77,6 +87,7 @@ void json_tensor(struct out *out, const struct rows *rows, size_t k, const struc
     json_member_text(out, "dtype", heft_dtype_name(t->dtype));
     json_dims(out, "shape", t->shape, t->rank);
     json_member_u64(out, "bytes", t->bytes);
+    json_block(out, t->dtype);
     if (rows_parts(rows, k))
         json_parts(out, rows, k, t->rank, with_path);
     else

@@ -57,23 +57,38 @@ static char *exact_glob(const struct heft_tensor *t)
     return glob;
 }
 
+/* The cast of a written tensor: block types have no other form in a .npy than their values. NULL: as
+ * stored. */
+static const char *cast_of(const struct request *r, const struct heft_tensor *t)
+{
+    const struct options *const o = r->options;
+    const bool is_block = heft_dtype_block_elements(t->dtype) > 1;
+
+    if (o->cast || !is_block || !has_suffix(o->output, ".npy"))
+        return o->cast;
+    report_note(o, "%s is of %s: its values are written as F32", t->name,
+                heft_dtype_name(t->dtype));
+    return heft_dtype_name(HEFT_F32);
+}
+
 static bool write_tensor(struct request *r, struct heft_error *err)
 {
     const struct options *const o = r->options;
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
+    char *const glob = heft_tensor_at(r->c, r->index, &t) ? exact_glob(&t) : NULL;
+    const char *const cast = glob ? cast_of(r, &t) : NULL;
     struct heft_rule rules[] = {{.size = sizeof *rules, .kind = HEFT_RULE_GLOB},
-                                {.size = sizeof *rules, .kind = HEFT_RULE_CAST, .right = o->cast}};
+                                {.size = sizeof *rules, .kind = HEFT_RULE_CAST, .right = cast}};
     struct progress progress;
     struct heft_conversion *conversion;
-    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
     size_t planned;
     bool fine;
-    char *const glob = heft_tensor_at(r->c, r->index, &t) ? exact_glob(&t) : NULL;
     const struct heft_convert_options how = {
         .size = sizeof how,
         .output = o->output,
         .to = has_suffix(o->output, ".npy") ? "npy" : "raw",
         .rules = rules,
-        .n_rules = o->cast ? 2 : 1,
+        .n_rules = cast ? 2 : 1,
         .ranges = r->ranges,
         .n_ranges = r->n_ranges,
         .threads = options_threads(o),

@@ -130,6 +130,29 @@ static bool summarize_tensors(struct summary *s, const struct rows *rows, struct
     return true;
 }
 
+/* Bits per weight, in hundredths, rounded. False if nothing suggests quantized weights: neither the format
+ * nor a block type. */
+static bool find_bits(const struct heft_checkpoint *c, const struct summary *s,
+                      uint64_t *hundredths)
+{
+    bool is_quantized = strcmp(heft_format(c), "gguf") == 0;
+
+    for (int i = 0; i < HEFT_DTYPE_COUNT; i++)
+        is_quantized |= s->dtypes[i].tensors && heft_dtype_block_elements((enum heft_dtype)i) > 4;
+    if (!is_quantized || !s->total.parameters || s->total.bytes > UINT64_MAX / 1600)
+        return false;
+    *hundredths = (800 * s->total.bytes + s->total.parameters / 2) / s->total.parameters;
+    return true;
+}
+
+static void put_bits(struct out *out, uint64_t hundredths)
+{
+    out_u64(out, hundredths / 100);
+    out_char(out, '.');
+    out_u64(out, hundredths / 10 % 10);
+    out_u64(out, hundredths % 10);
+}
+
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
 static void json_tally(struct out *out, const struct tally *tally)
@@ -215,6 +238,7 @@ static bool info_json(struct out *out, const struct heft_checkpoint *c, const st
 {
     const struct heft_value *const values = heft_values(c);
     const struct heft_value *const about = heft_file_info(c);
+    uint64_t bits;
     bool fine = true;
 
     json_open(out, '{');
@@ -224,6 +248,11 @@ static bool info_json(struct out *out, const struct heft_checkpoint *c, const st
     json_files(out, c);
     json_tally(out, &s->total);
     json_dtypes(out, s);
+    if (find_bits(c, s, &bits)) {
+        json_key(out, "bits_per_weight");
+        put_bits(out, bits);
+        out->separate = true;
+    }
     json_shared(out, s);
     json_pairs(out, "ties", c, heft_tie_at);
     json_pairs(out, "metadata", c, heft_metadata_at);
@@ -373,6 +402,7 @@ static void print_dtypes(struct out *out, const struct summary *s)
 static void print_totals(struct out *out, const struct heft_checkpoint *c, const struct summary *s)
 {
     const char *const version = heft_format_version(c);
+    uint64_t bits;
     put_label(out, "format");
     out_text(out, heft_format(c));
     if (version && *version) {
@@ -390,6 +420,11 @@ static void print_totals(struct out *out, const struct heft_checkpoint *c, const
     put_label(out, "size");
     print_bytes(out, s->total.bytes);
     out_char(out, '\n');
+    if (find_bits(c, s, &bits)) {
+        put_label(out, "bits/weight");
+        put_bits(out, bits);
+        out_char(out, '\n');
+    }
 }
 
 static void print_sharing(struct out *out, const struct summary *s)

@@ -89,6 +89,8 @@ bool heft_tensor_stream_as(struct heft_checkpoint *c, size_t index, const struct
     k.from = (enum heft_dtype)c->model.rows[index].dtype;
     if (!heft_cast_check(k.from, as, err))
         return heft_error_about(err, "tensor", c->model.rows[index].name);
+    if (!heft_row_check_decodes(&c->model.rows[index], err))
+        return false;
     if (!check_slice(c, index, ranges, n_ranges, as, err))
         return false;
     k.unit = heft_cast_unit(k.from, as);

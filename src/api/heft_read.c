@@ -232,7 +232,7 @@ static bool prepare_cast(struct reading *r, struct heft_error *err)
 
     r->as = r->options->cast ? r->options->as : from;
     r->casts = r->as != from;
-    if (r->casts && !heft_cast_check(from, r->as, err))
+    if (r->casts && (!heft_cast_check(from, r->as, err) || !heft_row_check_decodes(&r->row, err)))
         return false;
     if (r->casts && !heft_row_size_as(&r->row, r->as, &bytes, err))
         return false;

@@ -62,18 +62,24 @@ static bool is_read_at_once(const struct heft_row *row)
     return row->stride || row->parts;
 }
 
+/* The dtype, or one without numbers if those of the row cannot be decoded. */
+static enum heft_dtype numbers_of(const struct heft_row *row)
+{
+    return row->flags & HEFT_ROW_RAW ? HEFT_STRING : (enum heft_dtype)row->dtype;
+}
+
 /* ---- callbacks of the walk --------------------------------------------------------------- */
 
 static uint64_t bytes_of(void *ctx, size_t item)
 {
     const struct heft_row *const row = row_of(ctx, item);
 
-    return heft_stats_is_numeric((enum heft_dtype)row->dtype) ? row->bytes : 0;
+    return heft_stats_is_numeric(numbers_of(row)) ? row->bytes : 0;
 }
 
 static size_t segment_of(void *ctx, size_t item)
 {
-    const enum heft_dtype dtype = (enum heft_dtype)row_of(ctx, item)->dtype;
+    const enum heft_dtype dtype = numbers_of(row_of(ctx, item));
 
     return heft_stats_is_numeric(dtype) ? whole_blocks(dtype, SEGMENT) : 1;
 }
@@ -116,7 +122,7 @@ static bool deliver_tensor(struct stats_run *run, size_t item, struct heft_error
     struct heft_tensor_stats stats = {.tensor = tensor_of(run, item),
                                       .elements = count_elements(row)};
 
-    heft_stats_finish((enum heft_dtype)row->dtype, &run->range, &stats);
+    heft_stats_finish(numbers_of(row), &run->range, &stats);
     run->range = (struct heft_stats_range){0};
     return run->each(run->ctx, &stats) ||
            heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");

@@ -248,16 +248,19 @@ static bool serves_all(const struct heft_conversion *c, enum heft_dtype to, size
 static bool offer_cast(const struct heft_conversion *c, const struct heft_export_item *item,
                        enum heft_dtype to, struct heft_error *err)
 {
-    const char *has_not = heft_dtype_name((enum heft_dtype)item->as);
+    const enum heft_dtype as = (enum heft_dtype)item->as;
+    const char *const has_not = heft_dtype_name(as);
+    const char *const also =
+        heft_dtype_is_scaled(as) ? ": option dequantize writes values instead" : "";
     size_t n;
 
     if (serves_all(c, to, &n))
         return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                         "%s has no %s, and %zu more tensor%s like it; cast '*=%s' would do",
-                         c->format->name, has_not, n - 1, n == 2 ? " is" : "s are",
+                         "%s has no %s, and %zu more tensor%s like it%s; cast '*=%s' would do",
+                         c->format->name, has_not, n - 1, n == 2 ? " is" : "s are", also,
                          heft_dtype_name(to));
-    return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "%s has no %s; cast '%s=%s' would do",
-                     c->format->name, has_not, item->from.p, heft_dtype_name(to));
+    return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "%s has no %s%s; cast '%s=%s' would do",
+                     c->format->name, has_not, also, item->from.p, heft_dtype_name(to));
 }
 
 static bool refuse_dtypes(const struct heft_conversion *c, struct heft_error *err)

@@ -66,6 +66,8 @@ bool heft_export_choose_dtype(struct heft_export_item *item, struct heft_str nam
                   heft_dtype_is_scaled(to) ? "; llama-quantize makes such files" : "");
         return heft_error_about(err, "tensor", item->row->name);
     }
+    if (to != from && !heft_row_check_decodes(item->row, err))
+        return false;
     if (heft_dtype_varies(to)) {
         item->bytes = item->row->bytes;
         return true;

@@ -582,6 +582,8 @@ HEFT_CHECKED bool heft_row_size(enum heft_dtype dtype, unsigned rank, const uint
 /* The same for a row; HEFT_MALFORMED at offset `at` gives the reason. */
 HEFT_CHECKED bool heft_row_check_size(const struct heft_row *row, uint64_t *bytes, uint64_t at,
                                       struct heft_error *err);
+/* HEFT_UNSUPPORTED if the row's elements cannot be decoded, because of HEFT_ROW_RAW; names the tensor. */
+HEFT_CHECKED bool heft_row_check_decodes(const struct heft_row *row, struct heft_error *err);
 /* Bytes of a row from its first element to the end of its last one, of a plain dtype if it has
  * strides. False if they are 2^64 or more. After heft_row_check_size. */
 HEFT_CHECKED bool heft_row_extent(const struct heft_row *row, uint64_t *extent);

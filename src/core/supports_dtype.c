@@ -21,10 +21,10 @@ static const enum heft_dtype *candidates_for(enum heft_dtype dtype)
 
     switch (heft_dtype_info(dtype)->kind) {
     case HEFT_KIND_FLOAT:
+    case HEFT_KIND_SCALED:
         return floats;
     case HEFT_KIND_COMPLEX:
         return complexes;
-    case HEFT_KIND_SCALED:
     case HEFT_KIND_VARYING:
         return none;
     default:

@@ -73,6 +73,17 @@ bool heft_row_size_as(const struct heft_row *row, enum heft_dtype as, uint64_t *
     return heft_error_about(err, "tensor", row->name);
 }
 
+bool heft_row_check_decodes(const struct heft_row *row, struct heft_error *err)
+{
+    if (!(row->flags & HEFT_ROW_RAW))
+        return true;
+    heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+              "%s in a big-endian file: writers disagree about the byte order of its scales, so "
+              "that its blocks can only be copied",
+              heft_dtype_name((enum heft_dtype)row->dtype));
+    return heft_error_about(err, "tensor", row->name);
+}
+
 /* A row of varying-length elements occupies its whole storage. */
 static bool check_varying(struct heft_row *row, const struct heft_storage *storage,
                           struct heft_error *err)

@@ -150,9 +150,12 @@ static enum how choose_rows(const struct diff *d, const struct heft_row *a,
                             const struct heft_row *b)
 {
     const enum heft_dtype x = (enum heft_dtype)a->dtype, y = (enum heft_dtype)b->dtype;
+    const bool is_raw = (a->flags | b->flags) & HEFT_ROW_RAW;
 
-    if (x != y && !(d->options->has_tolerance && heft_diff_is_comparable(x, y)))
+    if (x != y && (is_raw || !(d->options->has_tolerance && heft_diff_is_comparable(x, y))))
         return BY_LAYOUT;
+    if (is_raw)
+        return BY_BYTES; /* of the same shape and dtype, so that they are as many */
     return heft_dtype_varies(x) ? choose_varying(d, a, b) : BY_ELEMENTS;
 }
 

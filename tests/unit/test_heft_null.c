@@ -139,6 +139,8 @@ static void other_handles(void **state)
     assert_int_equal(heft_map_count(NULL), 0);
     assert_false(heft_map_at(NULL, 0, &segment));
     heft_map_free(NULL);
+    assert_null(heft_items_value(NULL));
+    heft_items_free(NULL);
     assert_null(heft_restore_tag(NULL, 0));
     heft_restore_metagraph(NULL, &a, &b);
     assert_false(heft_restore_step_at(NULL, 0, &step));
@@ -190,6 +192,7 @@ static void without_a_checkpoint(void **state)
     REFUSES(heft_blob_stream(NULL, 0, each_piece, NULL, &err));
     REFUSES(heft_blob_check(NULL, 0, &err));
     REFUSES(heft_map_new(NULL, &err));
+    REFUSES(heft_items_new(NULL, NULL, &err));
     REFUSES(heft_verify(NULL, NULL, NULL, NULL, &err));
     REFUSES(heft_stats(NULL, NULL, each_stats, NULL, &err));
     REFUSES(heft_restore_new(NULL, NULL, &err));
