@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "expect_conversion.h"
+#include "quant/dequantizer.h"
 #include "script.h"
 
 /* A run of a script; `in` has its files, `out` the output. */
@@ -95,7 +96,8 @@ static inline bool script_open(struct script_run *r, struct heft_error *err)
     return heft_given_options_take(&m->options, &heft_formats, s->read_options, s->n_read_options,
                                    &m->mem, err) &&
            heft_registry_open(m, (const char *const *)r->paths, r->n_paths, NULL, err) &&
-           heft_model_refuse_idle(m, err) && heft_model_validate(m, err);
+           heft_model_refuse_idle(m, err) && heft_model_validate(m, err) &&
+           heft_dequantizer.open(m, err);
 }
 
 static inline void run_script(const uint8_t *data, size_t size)

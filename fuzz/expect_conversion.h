@@ -69,7 +69,7 @@ static inline void expect_output(const struct heft_conversion *c, bool findings)
     for (size_t i = 0; i < c->plan.n_files; i++)
         has_index = has_index || c->plan.files[i].is_index;
     for (size_t i = 0; i < c->plan.n_files && !c->plan.whole && n < HEFT_COUNT(paths); i++)
-        if (c->plan.files[i].is_index == has_index)
+        if (c->plan.files[i].is_index == has_index && !c->plan.files[i].is_other)
             paths[n++] = c->plan.files[i].path;
     if (c->plan.whole)
         paths[n++] = c->plan.whole;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes the seeds of the targets whose inputs are scripts (script.h) from tests/golden and tests/reject:
-fuzz/corpus/convert_options, shards and into.
+fuzz/corpus/convert_options, shards, dequantize and into.
 
     fuzz/make_seeds.py HEFT     HEFT: the command, for seeds that it converts
 
@@ -81,11 +81,21 @@ def into(heft, scratch):
                                      {"w.safetensors": weights.read_bytes(), **model})
 
 
+def dequantize():
+    """Each golden model and each refused one, with its configuration."""
+    models = HERE.parent / "tests/quantized"
+    for path in sorted(models.glob("*/model.safetensors")) + sorted(models.glob("broken/*/model.safetensors")):
+        configs = {file.name: file.read_bytes() for file in sorted(path.parent.glob("*.json"))}
+        options = ["dequantize", "to safetensors", "output m.safetensors"]
+        options += ["salvage", "empty"] if path.parent.name in ("scale-nan", "no-weight") else []
+        yield path.parent.name, script(options, {**configs, path.name: path.read_bytes()})
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit("usage: fuzz/make_seeds.py HEFT")
     with tempfile.TemporaryDirectory() as scratch:
-        for name, seeds in (("convert_options", convert_options()), ("shards", shards()),
+        for name, seeds in (("convert_options", convert_options()), ("shards", shards()), ("dequantize", dequantize()),
                             ("into", into(Path(sys.argv[1]).resolve(), Path(scratch)))):
             (HERE / "corpus" / name).mkdir(exist_ok=True)
             for seed, data in seeds:

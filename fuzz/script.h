@@ -12,7 +12,8 @@
  *     option drop-metadata           option of the target format; a value begins after a space
  *     read names objects             option of the source format
  *     slice 0:2,1:3
- *     salvage                        flags: salvage, strict, empty, no-verify
+ *     dequantize BF16                dequantizes; without a value to the dtype of the model
+ *     salvage                        flags: salvage, strict, empty, no-verify, ignore-scales
  *     file model.index.json 320      a file and its size; without such a line there is one, "in"
  *     open model.index.json          file to be opened; the directory of the files if none is given
  *
@@ -123,6 +124,8 @@ static inline bool script_set_text(struct script *s, const char *word, const cha
         o->root = value;
     else if (strcmp(word, "slice") == 0)
         script_slice(s, value);
+    else if (strcmp(word, "dequantize") == 0)
+        s->options.dequantize = value;
     else if (strcmp(word, "open") == 0 && script_is_safe(value) && s->n_opened < SCRIPT_MOST)
         s->opened[s->n_opened++] = value;
     else
@@ -138,6 +141,9 @@ static inline void script_set_flag(struct script *s, const char *word)
     o->strict = o->strict || strcmp(word, "strict") == 0;
     o->allow_empty = o->allow_empty || strcmp(word, "empty") == 0;
     o->no_verify = o->no_verify || strcmp(word, "no-verify") == 0;
+    o->ignore_scales = o->ignore_scales || strcmp(word, "ignore-scales") == 0;
+    if (strcmp(word, "dequantize") == 0)
+        o->dequantize = "";
 }
 
 /* Adds a file; its size is in n until all lines are read. */

@@ -202,12 +202,14 @@ static bool list_rows(struct heft_quant *q, struct heft_derived_rows *out)
 static bool derive(const struct heft_derive_request *request, struct heft_derived_rows *out,
                    struct heft_error *err)
 {
+    struct heft_error found = {0}; /* also of weights that are lost */
     struct heft_quant q = {
-        .model = request->model, .request = request, .mem = request->mem, .err = err};
-
+        .model = request->model, .request = request, .mem = request->mem, .err = &found};
     const bool ok = heft_quant_recognise(&q) && list_rows(&q, out) && note_counts(&q, out);
 
     heft_quant_groups_release(&q);
+    if (!ok)
+        *err = found;
     return ok;
 }
 
