@@ -103,7 +103,16 @@ static void next_run(struct runs *runs)
 
 /* ---- plan -------------------------------------------------------------------------------- */
 
-/* The dtype to read: floats of less than a byte, and block types, are read as F32. */
+/* Whether elements are read as F32: floats of less than a byte, and elements of blocks with scales. */
+static bool is_read_as_f32(enum heft_dtype dtype)
+{
+    struct heft_error ignored;
+
+    return heft_dtype_block_elements(dtype) > 1 &&
+           heft_cast(dtype, NULL, HEFT_F32, NULL, 0, NULL, &ignored);
+}
+
+/* The dtype to read. */
 static bool choose_dtype(const struct edge_request *request, enum heft_dtype *dtype,
                          struct heft_error *err)
 {
@@ -114,7 +123,7 @@ static bool choose_dtype(const struct edge_request *request, enum heft_dtype *dt
     *dtype = request->cast ? *request->cast : t.dtype;
     if (element_type_of(*dtype).class != ELEMENT_NONE)
         return true;
-    if (heft_dtype_block_elements(t.dtype) > 1) {
+    if (is_read_as_f32(t.dtype)) {
         *dtype = HEFT_F32;
         return !request->cast ||
                usage_error(err, "tensor %s: %s cannot be cast to %s", t.name,

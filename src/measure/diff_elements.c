@@ -221,8 +221,8 @@ static void mark_bytes(struct step *s, struct range r, const uint8_t *p, const u
         s->marks[i] = memcmp(p + i * each, q + i * each, each) != 0;
 }
 
-/* Marks elements of different bits. Elements that share bytes (F4, F6, blocks) are compared
- * widened: each code of F4 and F6 has bits of its own, and an element of a block has no others. */
+/* Marks elements of different bits. Elements that share bytes (F4, blocks) are compared widened:
+ * each code of F4 has bits of its own, and an element of a block has no others. */
 static void mark_bits(struct step *s, struct range r, const struct input *in)
 {
     if (heft_dtype_is_plain(in->a))

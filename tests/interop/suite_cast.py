@@ -5,7 +5,7 @@ import torch
 import generate
 from common import HEFT_NAME, TORCH_DTYPE, Suite, heft, raw, read_safetensors
 
-FLOATS = ["F64", "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2"]
+FLOATS = ["F64", "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2", "F8_E4M3FNUZ", "F8_E5M2FNUZ"]
 INTS = ["I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64"]
 SIZES = {"I8": (True, 8), "I16": (True, 16), "I32": (True, 32), "I64": (True, 64),
          "U8": (False, 8), "U16": (False, 16), "U32": (False, 32), "U64": (False, 64)}
@@ -25,6 +25,8 @@ def pairs():
         for right in FLOATS:
             if left != right:
                 yield left, right
+    for right in ("F64", "F32", "F16", "BF16"):
+        yield "F8_E8M0", right
     for left in INTS:
         for right in INTS:
             if left != right and widens(left, right):
