@@ -18,7 +18,8 @@ MAIN = ("torch/dtypes.pt", "torch/tied.pt", "torch-legacy/dtypes.pt", "torch-leg
         "ptd/dtypes.ptd", "ptd/shared.ptd", "npy/numbers.npz", "h5/types.h5")
 PAGE = ROOT / "doc" / "conversions.md"
 BEGIN, END = "<!-- dtypes: begin -->\n", "<!-- dtypes: end -->\n"
-NO_DTYPE = re.compile(r"tensor (.+): (\S+) has no (\w+)(?:; --cast '(.+)=(\w+)' would do"
+NO_DTYPE = re.compile(r"tensor (.+): (\S+) has no (\w+)"
+                      r"(?:(?:: --dequantize writes values instead)?; --cast '(.+)=(\w+)' would do"
                       r"|, nor anything that it could be cast to)$")
 NO_VALUES = "cannot store what is not a tensor"
 VARYING = ("STRING", "VARIANT")
@@ -41,6 +42,8 @@ REFUSED = {
     ("safetensors/names.safetensors", "gguf"): ("its name contains a NUL", ["nul\0inside"]),
     ("safetensors/names.safetensors", "h5"): ("its name is not a path in HDF5", ["", "nul\0inside"]),
 }
+REFUSED.update({("gguf/v3-be.gguf", target): ("writers disagree about the byte order of its scales", ["c.weight"])
+                for target in TARGETS if target != "gguf"})
 NO_DATA = ("tf-bundle/index-only",)  # files without any tensor that can be converted
 
 
