@@ -48,6 +48,14 @@ def convert_options():
     yield "numbers", one("npy/numbers.npz", "to tf", "partition * 0:2", "option names keys")
     yield "ptd", one("ptd/mixed.ptd", "to ptd", "option drop-metadata")
     yield "raw", one("npy/scalar.npy", "to raw", "output x.bin")
+    named = "metadata general.architecture x"
+    yield "gguf", one("npy/numbers.npz", "to gguf", "output x.gguf", named, "metadata k f32[]:[1,2.5]", "cast f8 F16",
+                      "cast b I8", "glob !u*", "glob !c*")
+    yield "gguf-edit", one("gguf/kv.gguf", "to gguf", "output x.gguf", "metadata a.i16 [5]", "unmetadata a.str",
+                           "metadata general.alignment 64")
+    yield "gguf-split", one("gguf/whole.gguf", "to gguf", "output x.gguf", "shard 64", "option no-tensor-first-shard")
+    yield "gguf-one", one("gguf/v1-le.gguf", "to gguf", "output x.gguf", "option max-shard-tensors 1", "metadata heft.answer 7")
+    yield "gguf-quantize", one("gguf/types.gguf", "to gguf", "output x.gguf", "cast plain.bf16 F32", "cast q.* F16")
     yield "tree", one("torch/training.ckpt", "to torch", "output x.pt", "glob model.*")
     yield "pickle", one("pickle/arrays5.pkl", "to safetensors", "no-verify")
     yield "regex", one("torch-objects/modules.pt", "to safetensors", "regex (weight|bias)$", "glob !lazy*", "output x.safetensors")

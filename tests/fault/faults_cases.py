@@ -18,7 +18,8 @@ GOLDEN = TESTS / "golden"
 VOCABULARY = GOLDEN / "tokens/small"
 
 # Inputs of which every verb is tried; of each other golden file: ls, verify and one conversion.
-CHOSEN = {"h5": ["nested.h5"], "npy": ["deflated.npz", "two.npy", "names.npz"],
+CHOSEN = {"gguf": ["v1-le.gguf", "types.gguf", "split-py", "lists.gguf"],
+          "h5": ["nested.h5"], "npy": ["deflated.npz", "two.npy", "names.npz"],
           "pickle": ["tensor.pkl", "values.pkl", "protocol0.pkl"], "ptd": ["dtypes.ptd", "blobs.ptd"],
           "pte": ["inside.pte", "outside.pte"], "safetensors": ["dtypes.safetensors", "sharded", "tied.safetensors"],
           "saved-model": ["exported", "tf2", "v1", "frozen.pbtxt"], "tf-bundle": ["snappy", "dtypes", "partitioned",
@@ -32,9 +33,10 @@ CHOSEN = {"h5": ["nested.h5"], "npy": ["deflated.npz", "two.npy", "names.npz"],
 READING = [["info", "--all"], ["info", "--json"], ["ls"], ["ls", "--json"], ["tree"], ["explain"], ["verify"],
            ["verify", "--json"], ["scan"], ["scan", "--json"], ["stats"], ["digest"], ["digest", "--files"],
            ["explain", "--trace"], ["explain", "--restore"]]
-TARGETS = ["safetensors", "torch", "torch-legacy", "tf", "ptd", "npz", "npy", "h5"]
+TARGETS = ["safetensors", "torch", "torch-legacy", "tf", "ptd", "npz", "npy", "h5", "gguf"]
 NAMES = {"safetensors": "out.safetensors", "torch": "out.pt", "torch-legacy": "out.pth", "tf": "out", "ptd": "out.ptd",
-         "npz": "out.npz", "npy": "out.npy", "h5": "out.h5"}
+         "npz": "out.npz", "npy": "out.npy", "h5": "out.h5",
+         "gguf": "out.gguf"}
 
 
 class Case:
@@ -84,7 +86,8 @@ def converting(form, path):
             where, old = "m", {"m.index": b"old", "m.data-00000-of-00001": b"old too"}
         else:
             old = {where: b"old"}
-        yield Case("convert", f"{form} to {to}", ["convert", path, "-o", where, "--to", to, "-f", "-q"], old, writes=True)
+        more = ["--metadata", "general.architecture=x"] if to == "gguf" else []
+        yield Case("convert", f"{form} to {to}", ["convert", path, "-o", where, "--to", to, "-f", "-q", *more], old, writes=True)
     yield Case("convert", f"{form} to safetensors", ["convert", path, "-o", "new/", "--to", "safetensors", "-q",
                                                      "--max-shard-size", "300"], writes=True)
 
@@ -114,6 +117,11 @@ def replacing(build, work):
         for after in ("1", "2", "3"):
             yield Case("convert", "set to tf", ["convert", new, "-o", "m", "--to", "tf", "--shards", after, "-f", "-q"],
                        files, writes=True)
+    whole = GOLDEN / "gguf/whole.gguf"
+    for before in ("2", "3"):
+        files = written(build, work, ["convert", whole, "-o", "m.gguf", "--max-shard-tensors", before])
+        for after in (["--max-shard-tensors", "1"], ["--max-shard-size", "64", "--no-tensor-first-shard"], []):
+            yield Case("convert", "set to gguf", ["convert", whole, "-o", "m.gguf", *after, "-f", "-q"], files, writes=True)
     for before in ("800", "5GB"):
         files = written(build, work, ["convert", GOLDEN / "h5/nested.h5", "-o", "set/", "--to", "h5", "--max-shard-size", before])
         yield Case("convert", "set to h5", ["convert", GOLDEN / "h5/nested.h5", "-o", "set/", "--to", "h5", "--max-shard-size",
