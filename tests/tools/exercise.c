@@ -361,6 +361,7 @@ static void list_plan(const struct heft_conversion *plan)
 /* Converts to one format, every third time to shards, with its notes. */
 static void convert(struct exercise *e, struct heft_checkpoint *c, bool salvage)
 {
+    const struct heft_rule named = {sizeof named, HEFT_RULE_METADATA, "general.architecture", "x"};
     struct heft_format_info format = HEFT_INIT(struct heft_format_info);
     struct heft_error err = {0};
     struct heft_planned planned = HEFT_INIT(struct heft_planned);
@@ -375,6 +376,8 @@ static void convert(struct exercise *e, struct heft_checkpoint *c, bool salvage)
         &(struct heft_convert_options){.size = sizeof(struct heft_convert_options),
                                        .output = output,
                                        .to = format.name,
+                                       .rules = &named,
+                                       .n_rules = strcmp(format.name, "gguf") == 0,
                                        .allow_empty = true,
                                        .sharded = e->turn % 3 == 0,
                                        .max_shard_size = 64,

@@ -289,6 +289,9 @@ static bool takes_one(const char *format)
 static void save_and_reopen(const char *format, char *folder)
 {
     const struct heft_rule cast[] = {{sizeof(struct heft_rule), HEFT_RULE_CAST, "empty", "F32"}};
+    /* no GGUF is written without it */
+    const struct heft_metadata named = {"general.architecture", "x", 20, 1};
+    const size_t n_metadata = strcmp(format, "gguf") == 0;
     char name[60];
     char *path;
     struct heft_checkpoint *c;
@@ -299,7 +302,8 @@ static void save_and_reopen(const char *format, char *folder)
     const struct heft_convert_options options = {
         .output = path, .to = format, .rules = cast, .n_rules = 1};
 
-    if (!heft_save(one ? &tensors()[FILLED] : tensors(), one ? 1 : COUNT, NULL, 0, &options, &err))
+    if (!heft_save(one ? &tensors()[FILLED] : tensors(), one ? 1 : COUNT, &named, n_metadata,
+                   &options, &err))
         fail_msg("%s: %s", format, err.text);
     if (strcmp(format, "raw") != 0) { /* raw bytes cannot be opened */
         c = heft_open(path, NULL, &err);
