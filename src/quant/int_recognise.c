@@ -46,18 +46,6 @@ bool heft_int_scales_known(const struct heft_quant *q, const struct heft_row *ro
                              heft_dtype_name(dtype));
 }
 
-bool heft_int_read(const struct heft_quant *q, const struct heft_row *row, uint64_t first, size_t n,
-                   void *out)
-{
-    const uint32_t each = heft_dtype_block_bytes((enum heft_dtype)row->dtype);
-    struct heft_reader reader;
-    const bool ok = heft_reader_init(&reader, q->model, false, q->err) &&
-                    heft_reader_row(&reader, row, first * each, out, n * each, q->err);
-
-    heft_reader_release(&reader);
-    return ok || heft_error_about(q->err, "tensor", row->name);
-}
-
 bool heft_int_group_size(const struct heft_quant *q, const struct heft_quant_node *dict,
                          const char *key, uint64_t *out, bool *found)
 {
@@ -76,7 +64,7 @@ bool heft_int_group_size(const struct heft_quant *q, const struct heft_quant_nod
 enum { MOST_INDEXED = 1 << 20 }; /* columns */
 
 struct indexing {
-    const struct heft_quant *q;
+    struct heft_quant *q;
     const struct heft_row *row;
     const struct heft_int_weight *weight;
     uint32_t *counts;   /* columns of each group; NULL: not counted */
@@ -105,7 +93,7 @@ static bool look_at_all(struct indexing *x)
 {
     const size_t n = (size_t)x->weight->columns;
     uint8_t *const bytes = heft_alloc(4 * n, x->q->err);
-    bool ok = bytes && heft_int_read(x->q, x->row, 0, n, bytes);
+    bool ok = bytes && heft_quant_read(x->q, x->row, 0, n, bytes);
 
     for (size_t i = 0; ok && i < n; i++)
         ok = look_at(x, i, (int32_t)heft_le32(bytes + 4 * i));
@@ -126,8 +114,8 @@ static bool check_sizes(const struct indexing *x)
     return true;
 }
 
-bool heft_int_weight_index(const struct heft_quant *q, const struct heft_row *row,
-                           bool may_be_absent, struct heft_int_weight *w)
+bool heft_int_weight_index(struct heft_quant *q, const struct heft_row *row, bool may_be_absent,
+                           struct heft_int_weight *w)
 {
     struct indexing x = {.q = q, .row = row, .weight = w, .is_plain = true};
     bool ok;

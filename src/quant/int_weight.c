@@ -315,6 +315,12 @@ static bool load_codes(struct tile *t)
         box.rows = (t->row + t->rows - 1) / NIBBLES + 1 - box.row;
     }
     t->stored = box;
+    if (has_stream(w)) { /* the elements of the row may be bytes of words */
+        const uint64_t each = heft_dtype_block_bytes((enum heft_dtype)w->codes.row->dtype);
+
+        box.column *= 4 / each;
+        box.columns *= 4 / each;
+    }
     return heft_matrix_read(&w->codes, t->reader, &box, t->raw_codes, t->err);
 }
 

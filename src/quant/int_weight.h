@@ -80,13 +80,10 @@ HEFT_CHECKED bool heft_int_scales_known(const struct heft_quant *q, const struct
 HEFT_CHECKED bool heft_int_group_size(const struct heft_quant *q,
                                       const struct heft_quant_node *dict, const char *key,
                                       uint64_t *out, bool *found);
-/* Reads [first, first + n) of the elements of a stored row, while weights are recognised. */
-HEFT_CHECKED bool heft_int_read(const struct heft_quant *q, const struct heft_row *row,
-                                uint64_t first, size_t n, void *out);
 /* Reads an index of groups, and makes it the weight's unless it is that of groups one after the other.
  * With `may_be_absent` a negative group means that there is no index (older compressed-tensors), and all
  * groups must have the same size. */
-HEFT_CHECKED bool heft_int_weight_index(const struct heft_quant *q, const struct heft_row *row,
+HEFT_CHECKED bool heft_int_weight_index(struct heft_quant *q, const struct heft_row *row,
                                         bool may_be_absent, struct heft_int_weight *weight);
 
 #endif

@@ -14,6 +14,7 @@
 static const struct heft_quant_scheme *const schemes[] = {
     &heft_quant_fp8,
     &heft_quant_ct_int,
+    &heft_quant_mxfp6,
     &heft_quant_gptq,
     &heft_quant_awq,
     &heft_quant_bnb4,
@@ -207,7 +208,7 @@ static bool derive(const struct heft_derive_request *request, struct heft_derive
         .model = request->model, .request = request, .mem = request->mem, .err = &found};
     const bool ok = heft_quant_recognise(&q) && list_rows(&q, out) && note_counts(&q, out);
 
-    heft_quant_groups_release(&q);
+    heft_quant_release(&q);
     if (!ok)
         *err = found;
     return ok;

@@ -96,6 +96,7 @@ struct heft_quant {
     /* members of config->quantization by their keys, once heft_quant_member was called */
     const struct heft_quant_node **members;
     size_t n_members;
+    struct heft_reader *reader; /* of heft_quant_read; NULL while nothing was read */
     struct heft_error *err;
 };
 
@@ -160,6 +161,11 @@ HEFT_CHECKED bool heft_quant_member(struct heft_quant *q, struct heft_str key,
  * its module. */
 HEFT_CHECKED bool heft_quant_algorithm(struct heft_quant *q, const struct heft_row *weight,
                                        struct heft_str *out);
+/* Reads the elements [first, first + n) of a stored row of a plain dtype. */
+HEFT_CHECKED bool heft_quant_read(struct heft_quant *q, const struct heft_row *row, uint64_t first,
+                                  size_t n, void *out);
+/* Frees what is not in q->mem. */
+void heft_quant_release(struct heft_quant *q);
 /* Number of elements of a validated row. */
 uint64_t heft_quant_elements(const struct heft_row *row);
 

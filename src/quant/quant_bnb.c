@@ -215,7 +215,7 @@ static bool parse_state(struct heft_quant *q, const struct heft_row *row, const 
                                  heft_dtype_name((enum heft_dtype)row->dtype));
     bytes = heft_alloc(n + 1, q->err);
     text = (struct heft_bytes){bytes, n};
-    ok = bytes && (n > HEFT_QUANT_STATE_MOST || heft_int_read(q, row, 0, n, bytes)) &&
+    ok = bytes && (n > HEFT_QUANT_STATE_MOST || heft_quant_read(q, row, 0, n, bytes)) &&
          (heft_quant_state_parse(text, type->name, q->mem, &w->state, q->err) ||
           heft_error_about(q->err, "tensor", row->name));
     heft_free(bytes);
@@ -249,7 +249,7 @@ static bool check_table(struct heft_quant *q, const struct type *type, struct we
     const struct heft_row *const map = heft_quant_need(q, w->codes, w->codes->name, ".quant_map");
     uint8_t stored[64];
 
-    if (!map || !check_count(q, map, HEFT_F32, 16) || !heft_int_read(q, map, 0, 16, stored))
+    if (!map || !check_count(q, map, HEFT_F32, 16) || !heft_quant_read(q, map, 0, 16, stored))
         return false;
     for (unsigned i = 0; i < 16; i++) {
         w->table[i] = heft_float_of_bits(type->bits[i]);
@@ -262,7 +262,7 @@ static bool check_table(struct heft_quant *q, const struct type *type, struct we
 
 static bool read_map(struct heft_quant *q, const struct heft_row *row, struct weight *w)
 {
-    if (!check_count(q, row, HEFT_F32, 256) || !heft_int_read(q, row, 0, 256, w->nested_map))
+    if (!check_count(q, row, HEFT_F32, 256) || !heft_quant_read(q, row, 0, 256, w->nested_map))
         return false;
     for (unsigned i = 0; i < 256; i++) {
         const uint32_t bits = heft_le32((const uint8_t *)&w->nested_map[i]);
@@ -324,6 +324,13 @@ static bool take_weight(struct heft_quant *q, uint32_t row, const struct heft_ro
     return weight.recipe.identity && heft_quant_replace(q, row, &weight);
 }
 
+/* Whether a row can only be a weight of four bits, by its dtype and shape. */
+static bool is_packed(const struct heft_quant *q, const struct heft_row *row)
+{
+    return heft_str_is(q->config->method, "bitsandbytes") && row->dtype == HEFT_U8 &&
+           row->rank == 2 && row->shape[1] == 1 && heft_str_ends(row->name, ".weight");
+}
+
 static bool take(struct heft_quant *q, uint32_t row, bool *taken)
 {
     const struct heft_row *const codes = &q->model->rows[row];
@@ -338,6 +345,14 @@ static bool take(struct heft_quant *q, uint32_t row, bool *taken)
                                  "has %.200s_absmax: another layout than that of bitsandbytes, as "
                                  "gptqmodel writes it",
                                  codes->name.p);
+    }
+    if (!*taken && is_packed(q, codes)) {
+        *taken = true;
+        return heft_quant_refuse(
+            q, codes, HEFT_MALFORMED,
+            "%.200s.quant_state.bitsandbytes__nf4 (or fp4) is missing, which it "
+            "needs",
+            codes->name.p);
     }
     if (!*taken)
         return true;

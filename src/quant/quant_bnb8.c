@@ -17,7 +17,7 @@ static bool suits(const struct heft_quant_config *config)
     return heft_str_is(config->method, "bitsandbytes");
 }
 
-static bool check_format(const struct heft_quant *q, const struct heft_row *row)
+static bool check_format(struct heft_quant *q, const struct heft_row *row)
 {
     static const char *const formats[] = {"row", "col32", "col_turing", "col_ampere"};
     uint8_t format;
@@ -26,7 +26,7 @@ static bool check_format(const struct heft_quant *q, const struct heft_row *row)
         return heft_quant_refuse(q, row, HEFT_MALFORMED, "%s %s: expected U8 []",
                                  heft_dtype_name((enum heft_dtype)row->dtype),
                                  heft_quant_shape(row).text);
-    if (!heft_int_read(q, row, 0, 1, &format))
+    if (!heft_quant_read(q, row, 0, 1, &format))
         return false;
     return format == 0 ||
            heft_quant_refuse(q, row, HEFT_UNSUPPORTED, "is %u (%s): expected 0 (row)", format,
@@ -77,9 +77,8 @@ static bool take(struct heft_quant *q, uint32_t row, bool *taken)
     *taken = r.codes->dtype == HEFT_I8 && heft_quant_ends(r.codes->name, ".weight", &r.prefix);
     if (!*taken)
         return true;
-    r.scales = heft_quant_find(q, r.prefix, ".SCB", true);
-    *taken = r.scales != NULL;
-    return !*taken || take_weight(q, row, &r);
+    r.scales = heft_quant_need(q, r.codes, r.prefix, ".SCB");
+    return r.scales && take_weight(q, row, &r);
 }
 
 static const char *const companions[] = {".SCB", ".weight_format", NULL};

@@ -117,7 +117,7 @@ static bool read_shape(struct heft_quant *q, const struct rows *r, uint64_t *sha
         return heft_quant_refuse(q, r->shape, HEFT_MALFORMED, "%s %s: expected I64 [%u]",
                                  heft_dtype_name((enum heft_dtype)r->shape->dtype),
                                  heft_quant_shape(r->shape).text, m->rank);
-    if (!heft_int_read(q, r->shape, 0, m->rank, bytes))
+    if (!heft_quant_read(q, r->shape, 0, m->rank, bytes))
         return false;
     for (unsigned d = 0; d < m->rank; d++) {
         shape[d] = heft_le64(bytes + 8 * d);

@@ -86,7 +86,7 @@ bool heft_quant_describe(const struct heft_model *model, struct heft_arena *mem,
     } else {
         ok = note_refusal(&q, &found, mem, out, err);
     }
-    heft_quant_groups_release(&q);
+    heft_quant_release(&q);
     heft_arena_release(&scratch);
     return ok;
 }

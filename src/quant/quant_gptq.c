@@ -184,7 +184,7 @@ static bool take_symmetric(struct heft_quant *q, const struct rows *r, const str
     const uint8_t middle = (uint8_t)(1u << (w->bits - 1));
     uint8_t word[4], first;
 
-    if (!heft_int_read(q, r->zeros, 0, 1, word))
+    if (!heft_quant_read(q, r->zeros, 0, 1, word))
         return false;
     heft_bit_stream_codes(word, w->bits, 0, 1, &first);
     if (first != middle && first != middle - 1)

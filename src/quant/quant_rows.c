@@ -1,5 +1,5 @@
 /* quant_rows.c: what schemes use: companions by name, shapes, derived rows. */
-#include "quant/quant.h"
+#include "quant/quant_groups.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,6 +95,34 @@ bool heft_quant_has_shape(const struct heft_row *row, unsigned rank, const uint6
 uint64_t heft_quant_elements(const struct heft_row *row)
 {
     return heft_dtype_elements((enum heft_dtype)row->dtype, row->bytes);
+}
+
+/* ---- reading ------------------------------------------------------------------------------------- */
+
+bool heft_quant_read(struct heft_quant *q, const struct heft_row *row, uint64_t first, size_t n,
+                     void *out)
+{
+    const uint32_t each = heft_dtype_block_bytes((enum heft_dtype)row->dtype);
+
+    if (!q->reader) {
+        struct heft_reader *const reader = heft_arena_zero(q->mem, 1, sizeof *reader, q->err);
+
+        if (!reader)
+            return false;
+        q->reader = reader;
+        if (!heft_reader_init(reader, q->model, false, q->err))
+            return false;
+    }
+    return heft_reader_row(q->reader, row, first * each, out, n * each, q->err) ||
+           heft_error_about(q->err, "tensor", row->name);
+}
+
+void heft_quant_release(struct heft_quant *q)
+{
+    heft_quant_groups_release(q);
+    if (q->reader)
+        heft_reader_release(q->reader);
+    q->reader = NULL;
 }
 
 /* ---- notes, members of the configuration --------------------------------------------------------- */

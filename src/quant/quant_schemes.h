@@ -11,6 +11,7 @@ extern const struct heft_quant_scheme heft_quant_awq;
 extern const struct heft_quant_scheme heft_quant_bnb4;
 extern const struct heft_quant_scheme heft_quant_bnb8;
 extern const struct heft_quant_scheme heft_quant_mlx;
+extern const struct heft_quant_scheme heft_quant_mxfp6;
 extern const struct heft_quant_scheme heft_quant_mxfp4;
 extern const struct heft_quant_scheme heft_quant_nvfp4;
 

@@ -231,6 +231,42 @@ def ct():
     case("ct-mxfp4", {"a.weight_packed": u, "a.weight_scale": s}, cfg({"quant_method": "compressed-tensors", "format": "mxfp4-pack-quantized", "config_groups": {"group_0": {"targets": ["Linear"], "weights": {"num_bits": 4, "type": "float", "strategy": "group", "group_size": 32, "symmetric": True, "dynamic": False, "scale_dtype": "torch.uint8"}}}}), {"a.weight": ref}, "compressed-tensors decompress", {"formula": same(own, ref)})
 
 
+def ct_more():
+    """mxfp6-pack-quantized, and pack-quantized of the remaining widths, with zero points."""
+    from compressed_tensors.compressors import BaseCompressor
+    from compressed_tensors.compressors.pack_quantized.helpers import pack_to_int32
+    from compressed_tensors.quantization import QuantizationArgs, QuantizationScheme
+    g = gen(15)
+    comp = BaseCompressor.get_value_from_registry("mxfp6-pack-quantized")
+    u = torch.randint(0, 256, (5, 48), generator=g).to(torch.uint8)
+    s = torch.randint(110, 135, (5, 2), generator=g).to(torch.uint8)
+    s[0, 0], s[1, 0] = 0, 1
+    ref = comp.decompress({"weight_packed": u, "weight_scale": s}, QuantizationScheme(targets=["Linear"], weights=QuantizationArgs(num_bits=6, type="float", strategy="group", group_size=32, symmetric=True)))["weight"]
+    e2m3 = torch.tensor([m / 8 for m in range(8)] + [(1 + m / 8) * 2.0 ** e for e in range(3) for m in range(8)])
+    bs = np.unpackbits(u.numpy(), axis=1, bitorder="little").reshape(5, 64, 6)
+    code = torch.from_numpy((bs * (1 << np.arange(6))).sum(-1))
+    q = torch.where(code >= 32, -e2m3[code & 31], e2m3[code & 31])
+    own = (q * torch.ldexp(torch.ones(()), s.to(torch.int32) - 127).repeat_interleave(32, 1)).to(BF16)
+    case("ct-mxfp6", {"a.weight_packed": u, "a.weight_scale": s}, cfg({"quant_method": "compressed-tensors", "format": "mxfp6-pack-quantized", "config_groups": {"group_0": {"targets": ["Linear"], "weights": {"num_bits": 6, "type": "float", "strategy": "group", "group_size": 32, "symmetric": True, "dynamic": False}}}}), {"a.weight": ref}, "compressed-tensors decompress", {"formula": same(own, ref)})
+
+    comp = BaseCompressor.get_value_from_registry("pack-quantized")
+    out, exp, chk, groups = {}, {}, {}, {}
+    for b in (2, 3, 5, 6, 7):
+        lo, hi = -(1 << (b - 1)), (1 << (b - 1))
+        q = torch.randint(lo, hi, (40, 64), generator=g).to(torch.int8)
+        z = torch.randint(lo, hi, (40, 2), generator=g).to(torch.int8)
+        s = (torch.rand(40, 2, generator=g) * .1).to(BF16)
+        sd = {"weight_packed": pack_to_int32(q, b), "weight_scale": s, "weight_shape": torch.tensor([40, 64]), "weight_zero_point": pack_to_int32(z, b, packed_dim=0)}
+        args = QuantizationArgs(num_bits=b, type="int", strategy="group", group_size=32, symmetric=False)
+        ref = comp.decompress(dict(sd), QuantizationScheme(targets=["Linear"], weights=args))["weight"]
+        own = ((q.to(F32) - z.to(F32).repeat_interleave(32, 1)) * s.to(F32).repeat_interleave(32, 1)).to(BF16)
+        chk[b] = same(own, ref)
+        out |= {f"i{b}.{k}": v for k, v in sd.items()}
+        exp[f"i{b}.weight"] = ref
+        groups[f"group_{b}"] = {"targets": [f"i{b}"], "weights": {"num_bits": b, "type": "int", "strategy": "group", "group_size": 32, "symmetric": False, "dynamic": False}}
+    case("ct-pack-bits", out, cfg({"quant_method": "compressed-tensors", "format": "pack-quantized", "quantization_status": "compressed", "ignore": ["lm_head"], "config_groups": groups}), exp, "compressed-tensors decompress", chk)
+
+
 # (e) GPTQ, AWQ -------------------------------------------------------------------------------------
 def gptq():
     from gptqmodel.utils.model_dequant import convert_gptq_file, convert_awq_file
@@ -388,7 +424,7 @@ def tables():
 
 if __name__ == "__main__":
     import sys
-    for f in (fp8_block, fp8_v4, gptoss, nvfp4, ct, gptq, bnb, mlx, tables):
+    for f in (fp8_block, fp8_v4, gptoss, nvfp4, ct, ct_more, gptq, bnb, mlx, tables):
         if len(sys.argv) > 1 and f.__name__ not in sys.argv[1:]:
             continue
         f()

@@ -124,7 +124,7 @@ AWQ = [
      "does not fit 4 bits"),
 ]
 INT8 = [
-    ("int8: SCB is missing", drop("m.SCB"), 2, "no tensor is quantized like that"),
+    ("int8: SCB is missing", drop("m.SCB"), 2, "m.SCB is missing"),
     ("int8: weight_format is missing", drop("m.weight_format"), 2, "m.weight_format is missing"),
     ("int8: col_turing", data("m.weight_format", b"\2"), 2, "is 2 (col_turing)"),
     ("int8: an unknown format", data("m.weight_format", b"\7"), 2, "is 7 (unknown)"),
@@ -137,7 +137,8 @@ INT8 = [
 BNB = [
     ("bnb: absmax is missing", drop("nf4.weight.absmax"), 2, "nf4.weight.absmax is missing"),
     ("bnb: quant_map is missing", drop("nf4.weight.quant_map"), 2, "nf4.weight.quant_map is missing"),
-    ("bnb: quant_state is missing", drop("nf4.weight.quant_state.bitsandbytes__nf4"), 2, "no quantized weight nf4.weight belongs to it"),
+    ("bnb: quant_state is missing", drop("nf4.weight.quant_state.bitsandbytes__nf4"), 2, "quant_state.bitsandbytes__nf4 (or fp4) is missing"),
+    ("bnb: all companions are missing", drop("nf4.weight.quant_state.bitsandbytes__nf4", "nf4.weight.absmax", "nf4.weight.quant_map"), 2, "quant_state.bitsandbytes__nf4 (or fp4) is missing"),
     ("bnb: weight is missing", drop("nf4.weight"), 2, "no quantized weight nf4.weight belongs to it"),
     ("bnb: nested_absmax is missing", drop("nf4dq.weight.nested_absmax"), 2, "nf4dq.weight.nested_absmax is missing"),
     ("bnb: nested_quant_map is missing", drop("nf4dq.weight.nested_quant_map"), 2, "nf4dq.weight.nested_quant_map is missing"),
@@ -267,7 +268,15 @@ CT_PACK = [
     ("pack: a scale is infinite", patch("i4g.weight_scale", 2, b"\x80\x7f"), 2, "element [0,1] is not a finite number"),
     ("pack: a format of bytes", config("format", value="int-quantized"), 2, "has dtype I32, but the format"),
 ]
+CT_FP6 = [
+    ("mxfp6: scales are missing", drop("a.weight_scale"), 2, "a.weight_scale is missing"),
+    ("mxfp6: scales of another shape", shape("a.weight_scale", [5, 1]), 2, "U8 [5,1]: expected"),
+    ("mxfp6: scales of another dtype", dtype("a.weight_scale", "I8"), 2, "I8 [5,2]: expected"),
+    ("mxfp6: rows of no whole groups", shape("a.weight_packed", [5, 42]), 2, "shape [5,42]"),
+    ("mxfp6: E8M0 255", patch("a.weight_scale", 3, b"\xff"), 2, "element [1,1] is not a finite number"),
+    ("mxfp6: a.weight exists", put("a.weight", "F16", [1], b"\0\0"), 2, "beside it is a.weight"),
+]
 
 CASES = [(case[0], base, *case[1:]) for base, cases in (
     ("gptq-4bit", GPTQ), ("awq-gemm", AWQ), ("bnb-int8", INT8), ("bnb-4bit", BNB), ("mlx-affine", MLX), ("mlx-fp", MLX_FP),
-    ("ct-int8", CT_INT8), ("ct-pack", CT_PACK)) for case in cases]
+    ("ct-mxfp6", CT_FP6), ("ct-int8", CT_INT8), ("ct-pack", CT_PACK)) for case in cases]
