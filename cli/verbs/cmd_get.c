@@ -233,10 +233,29 @@ static bool get_strings(struct request *r, struct heft_error *err)
            target_close(&target, put_strings(r, &target.out, err), err);
 }
 
+/* Notes that the values of NVFP4 lack the factor of the whole tensor, which is a tensor of its own. */
+static void note_factor(const struct request *r)
+{
+    static const char ending[] = ".weight";
+    struct heft_tensor t = HEFT_INIT(struct heft_tensor);
+    char scale[4096];
+    size_t index;
+
+    if (!heft_tensor_at(r->c, r->index, &t) || t.dtype != HEFT_NVFP4 ||
+        !has_suffix(t.name, ending) || t.name_len >= sizeof scale)
+        return;
+    snprintf(scale, sizeof scale, "%.*s.scale", (int)(t.name_len - (sizeof ending - 1)), t.name);
+    if (heft_tensor_find(r->c, scale, strlen(scale), &index))
+        report_note(r->options, "%s is not multiplied by %s; convert --dequantize does it", t.name,
+                    scale);
+}
+
 static bool get_tensor(struct request *r, struct heft_error *err)
 {
     const struct options *const o = r->options;
     const char *const name = o->inputs.items[o->inputs.n - 1];
+
+    note_factor(r);
     if (is_text(r) && !o->cast && (o->json || !o->output))
         return get_strings(r, err);
     if (o->json)

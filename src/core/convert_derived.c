@@ -57,6 +57,17 @@ static bool derive_rows(struct heft_conversion *c, const struct heft_convert_opt
     return true;
 }
 
+/* Whether a block type has a scale of its own in another tensor: NVFP4. */
+static bool has_factors(const struct heft_model *model)
+{
+    const struct heft_dequantizer *const d = model->formats->dequantizer;
+
+    for (size_t i = 0; d && i < model->n_rows; i++)
+        if (model->rows[i].dtype == HEFT_NVFP4 && d->scale_of(model, &model->rows[i]).n > 0)
+            return true;
+    return false;
+}
+
 bool heft_conversion_derive(struct heft_conversion *c, const struct heft_convert_options *options,
                             struct heft_error *err)
 {
@@ -68,7 +79,7 @@ bool heft_conversion_derive(struct heft_conversion *c, const struct heft_convert
         return true;
     if (!heft_derive_named(options->dequantize, &c->dequantized, err))
         return false;
-    if (has_block_types(c->model)) /* each is cast: heft_derived_dtype */
+    if (has_block_types(c->model) && !has_factors(c->model)) /* each is cast: heft_derived_dtype */
         return true;
     return c->model->formats->dequantizer
                ? derive_rows(c, options, err)
@@ -78,6 +89,12 @@ bool heft_conversion_derive(struct heft_conversion *c, const struct heft_convert
 static bool is_small_float(enum heft_dtype dtype)
 {
     return heft_dtype_info(dtype)->kind == HEFT_KIND_FLOAT && heft_dtype_block_bytes(dtype) == 1;
+}
+
+/* Dtypes whose tensors may have their scales in other tensors. */
+static bool may_have_scales(enum heft_dtype dtype)
+{
+    return is_small_float(dtype) || dtype == HEFT_NVFP4;
 }
 
 bool heft_conversion_refuse_scaled(const struct heft_conversion *c,
@@ -90,7 +107,7 @@ bool heft_conversion_refuse_scaled(const struct heft_conversion *c,
         const struct heft_export_item *const item = &c->exports.items[i];
         struct heft_str scale;
 
-        if (item->as == item->row->dtype || !is_small_float((enum heft_dtype)item->row->dtype))
+        if (item->as == item->row->dtype || !may_have_scales((enum heft_dtype)item->row->dtype))
             continue;
         scale = d->scale_of(c->model, item->row);
         if (scale.n == 0)

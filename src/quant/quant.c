@@ -22,6 +22,7 @@ static const struct heft_quant_scheme *const schemes[] = {
     &heft_quant_mlx,
     &heft_quant_mxfp4,
     &heft_quant_nvfp4,
+    &heft_quant_ggml,
 };
 /* clang-format on */
 

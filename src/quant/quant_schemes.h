@@ -14,5 +14,6 @@ extern const struct heft_quant_scheme heft_quant_mlx;
 extern const struct heft_quant_scheme heft_quant_mxfp6;
 extern const struct heft_quant_scheme heft_quant_mxfp4;
 extern const struct heft_quant_scheme heft_quant_nvfp4;
+extern const struct heft_quant_scheme heft_quant_ggml;
 
 #endif

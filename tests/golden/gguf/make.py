@@ -207,7 +207,20 @@ def write_splits():
     run("--merge", HERE / "split-c" / "c-00001-of-00003.gguf", HERE / "cmerged.gguf")
 
 
+def write_factors():
+    """NVFP4, whose factor is another tensor: one for a matrix, one for each expert."""
+    writer = gguf.GGUFWriter(HERE / "nvfp4.gguf", "heft-test")
+    writer.add_tensor("a.weight", blocks("NVFP4", 2, 2, 1), raw_dtype=T.NVFP4)
+    writer.add_tensor("a.scale", np.float32([0.3]))
+    writer.add_tensor("b.weight", blocks("NVFP4", 6, 1, 2).reshape(3, 2, 36), raw_dtype=T.NVFP4)
+    writer.add_tensor("b.scale", np.float32([0.1, -7, 1e-3]))
+    writer.add_tensor("b.input_scale", np.float32([1, 2, 3]))
+    writer.add_tensor("c.weight", blocks("NVFP4", 1, 1, 3), raw_dtype=T.NVFP4)
+    finish(writer)
+
+
 if __name__ == "__main__":
+    write_factors()
     write_types()
     write_pairs()
     write_layouts()
