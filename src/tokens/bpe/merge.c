@@ -90,10 +90,20 @@ static inline void prefetch_pair(const struct heft_vocab *v, uint32_t left, uint
     HEFT_PREFETCH(&v->slots[heft_pair_home(v, heft_pair_of(left, right))]);
 }
 
+HEFT_INLINE void prefetch_bytes(const struct rule *rule, size_t from, size_t to)
+{
+    const struct heft_vocab_ids *const ids = &rule->ranked->ids;
+    struct heft_vocab_asked asked;
+
+    heft_vocab_ids_hash(ids, (struct heft_str){(const char *)rule->word + from, to - from}, &asked);
+    HEFT_PREFETCH(&ids->filter[heft_vocab_ids_bit(ids, &asked) / 64]);
+    HEFT_PREFETCH(&ids->slots[heft_vocab_ids_home(ids, asked.hash)]);
+}
+
 /* Sets the key of the symbol at `at` with the next one; `behind` is the symbol after these two.
  * Prefetches the entries that the merge would need next: most of the time is spent waiting for
  * memory. */
-HEFT_INLINE void offer_short(struct short_word *w, const struct rule *rule, size_t at,
+HEFT_INLINE void offer_short(struct short_word *w, const struct rule *rule, size_t n, size_t at,
                              uint32_t rank, size_t behind)
 {
     uint32_t made;
@@ -102,8 +112,12 @@ HEFT_INLINE void offer_short(struct short_word *w, const struct rule *rule, size
     if (rank == HEFT_NO_RANK)
         return;
     w->keys[at] = rank << PLACE_BITS | (uint32_t)at;
-    if (!rule->pairs)
+    if (!rule->pairs) {
+        prefetch_bytes(rule, w->before[at], behind);
+        if (behind < n)
+            prefetch_bytes(rule, at, w->next[behind]);
         return;
+    }
     made = heft_pairs_made(rule->pairs, rank);
     prefetch_pair(rule->pairs->v, w->ids[w->before[at]], made);
     prefetch_pair(rule->pairs->v, made, w->ids[behind]);
@@ -123,7 +137,7 @@ HEFT_INLINE void begin_short(struct short_word *w, const struct rule *rule, size
     }
     w->ids[n] = 0;
     for (size_t i = 0; i + 1 < n; i++)
-        offer_short(w, rule, i, of_bytes[word[i] << 8 | word[i + 1]], i + 2);
+        offer_short(w, rule, n, i, of_bytes[word[i] << 8 | word[i + 1]], i + 2);
 }
 
 /* Performs the best merge, whose left symbol is at `at`. */
@@ -144,10 +158,10 @@ HEFT_INLINE void merge_at(struct short_word *w, const struct rule *rule, size_t 
         begin_query(rule, &two, w->ids[left], id, left, next);
     if (next < n) {
         w->before[next] = (uint8_t)at;
-        offer_short(w, rule, at, end_query(rule, &one), behind);
+        offer_short(w, rule, n, at, end_query(rule, &one), behind);
     }
     if (at > 0)
-        offer_short(w, rule, left, end_query(rule, &two), next);
+        offer_short(w, rule, n, left, end_query(rule, &two), next);
 }
 
 HEFT_INLINE size_t merge_short(const struct rule *rule, const struct heft_kernel *kernel, size_t n,
