@@ -9,6 +9,18 @@ bool heft_derived_refuse(uint64_t n, enum heft_dtype to, struct heft_error *err)
                      to == HEFT_F16 ? "; option dequantize takes BF16 or F32, too" : "");
 }
 
+bool heft_derived_make_as(struct heft_reader *reader, const struct heft_row *row,
+                          enum heft_dtype as, uint64_t from, uint64_t n, uint8_t *out,
+                          struct heft_error *err)
+{
+    const struct heft_recipe *const recipe = row->parts->recipe;
+    const uint64_t each = heft_dtype_element_bytes(as);
+    uint64_t overflowed = 0;
+
+    return recipe->make_as(recipe, reader, as, from / each, n / each, out, &overflowed, err) &&
+           (overflowed == 0 || heft_derived_refuse(overflowed, as, err));
+}
+
 bool heft_derive_named(const char *text, enum heft_dtype *out, struct heft_error *err)
 {
     *out = HEFT_DTYPE_COUNT;

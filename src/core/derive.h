@@ -79,6 +79,16 @@ static inline const struct heft_row *heft_derived_as(const struct heft_row *row,
     return recipe && recipe->otherwise && as != (enum heft_dtype)recipe->rounds ? recipe->otherwise
                                                                                 : row;
 }
+/* Whether a row is made in dtype `as` at once, without a cast. */
+static inline bool heft_derived_makes(const struct heft_row *row, enum heft_dtype as)
+{
+    return heft_row_is_derived(row) && row->parts->recipe->make_as && heft_dtype_is_plain(as);
+}
+/* Makes n bytes of a derived row in dtype `as`, from byte `from` on, by make_as of its recipe. */
+struct heft_reader;
+HEFT_CHECKED bool heft_derived_make_as(struct heft_reader *reader, const struct heft_row *row,
+                                       enum heft_dtype as, uint64_t from, uint64_t n, uint8_t *out,
+                                       struct heft_error *err);
 /* HEFT_UNSUPPORTED: n finite values would become infinite in dtype `to`. Always returns false. */
 bool heft_derived_refuse(uint64_t n, enum heft_dtype to, struct heft_error *err);
 /* Dtype in which a row is written if no rule casts it: that of its recipe; F32 or the named one for a

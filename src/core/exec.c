@@ -189,11 +189,13 @@ static bool fill_row(struct heft_exec *x, unsigned worker, const struct heft_op 
 
     if (in == out)
         return heft_reader_row(&x->reader, row, from, dst, (size_t)n, err);
+    if (heft_derived_makes(row, out))
+        return heft_derived_make_as(&x->reader, row, out, from, n, dst, err);
     unit = heft_cast_unit(in, out);
     in_bytes = heft_dtype_span(in, unit);
     out_bytes = block_after_cast(op);
-    most = heft_max_u64(1, heft_derived_piece(row, x->scratch_n / in_bytes * unit) / unit);
-    scratch = x->scratch + (size_t)worker * x->scratch_n; /* allocated if any op casts */
+    most = heft_max_u64(1, heft_derived_piece(row, x->chunk / in_bytes * unit) / unit);
+    scratch = x->scratch + (size_t)worker * x->chunk; /* allocated if any op casts */
     for (uint64_t at = 0; at < n;) {
         const size_t count = (size_t)heft_min_u64(most, (n - at) / out_bytes);
         const uint64_t first = (from + at) / out_bytes;
@@ -443,10 +445,12 @@ static bool run_job(void *ctx, unsigned worker, uint64_t index, struct heft_erro
 
 /* ---- running all chunks ------------------------------------------------------------------ */
 
+/* Whether a row is cast in a buffer of its own. */
 static bool casts_something(const struct heft_plan *plan)
 {
     for (size_t i = 0; i < plan->n_ops; i++)
-        if (plan->ops[i].kind == HEFT_OP_ROW && plan->ops[i].as != plan->ops[i].u.row->dtype)
+        if (plan->ops[i].kind == HEFT_OP_ROW && plan->ops[i].as != plan->ops[i].u.row->dtype &&
+            !heft_derived_makes(plan->ops[i].u.row, (enum heft_dtype)plan->ops[i].as))
             return true;
     return false;
 }
@@ -470,8 +474,7 @@ static bool take_buffers(struct heft_exec *x, struct heft_error *err)
     x->buffers = heft_alloc((size_t)x->threads * (x->written ? 2 : 1) * x->chunk, err);
     x->pieces = x->buffers ? heft_calloc(x->n_pieces + 1, sizeof *x->pieces, err) : NULL;
     if (x->pieces && x->plan && casts_something(x->plan)) {
-        x->scratch_n = heft_exec_scratch(x);
-        x->scratch = heft_alloc((size_t)x->threads * x->scratch_n, err);
+        x->scratch = heft_alloc((size_t)x->threads * x->chunk, err);
         return x->scratch != NULL;
     }
     return x->pieces != NULL;
@@ -645,10 +648,11 @@ bool heft_exec_compare(const struct heft_plan *plan, const struct heft_exec_opti
                        struct heft_error *err)
 {
     struct heft_exec x;
-    const bool ok = heft_exec_init(&x, plan, plan->model, options, err) && open_written(&x, err) &&
-                    heft_exec_cut(&x, err) && heft_exec_run_chunks(&x, 0, x.n_chunks, err) &&
-                    heft_exec_late(&x, err);
+    bool ok = heft_exec_init(&x, plan, plan->model, options, err) && open_written(&x, err);
 
+    x.chunk = heft_min_size(x.chunk, CAST_CHUNK); /* it has two buffers */
+    ok = ok && heft_exec_cut(&x, err) && heft_exec_run_chunks(&x, 0, x.n_chunks, err) &&
+         heft_exec_late(&x, err);
     heft_exec_release(&x);
     return ok;
 }

@@ -2,17 +2,6 @@
  * buffer in between. Saving 1 GB in 300 tensors then takes 0.05 s less processor time. */
 #include "core/exec_parts.h"
 
-/* One chunk. Twice as much for derived rows that are made in large pieces, so that one piece fills a chunk of
- * two-byte elements: each piece may read all of a storage. Not when comparing, which has a second buffer. */
-size_t heft_exec_scratch(const struct heft_exec *x)
-{
-    for (size_t i = 0; i < x->plan->n_ops && !x->written; i++)
-        if (x->plan->ops[i].kind == HEFT_OP_ROW && heft_row_is_derived(x->plan->ops[i].u.row) &&
-            x->plan->ops[i].u.row->parts->recipe->piece == 0)
-            return 2 * x->chunk;
-    return x->chunk;
-}
-
 /* Address of n bytes of an op's data; NULL if they are not in memory, or need a checksum. */
 static const uint8_t *find_in_memory(const struct heft_exec *x, const struct heft_op *op,
                                      uint64_t from, uint64_t n)

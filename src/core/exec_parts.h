@@ -34,9 +34,8 @@ struct heft_exec {
     struct heft_lock *lock;
     bool *is_linked;  /* flag for each output file: written as a hard link, nothing is copied */
     uint8_t *buffers; /* one chunk for each thread, two if comparing */
-    uint8_t *scratch; /* scratch_n bytes for each thread, if any op casts */
-    size_t scratch_n;
-    size_t chunk; /* size of the largest chunk in bytes */
+    uint8_t *scratch; /* one chunk for each thread, if any op casts */
+    size_t chunk;     /* size of the largest chunk in bytes */
     struct heft_exec_chunk *chunks;
     struct heft_exec_piece *pieces; /* one for each op in each chunk */
     size_t n_chunks, cap_chunks, n_pieces;
@@ -97,9 +96,6 @@ HEFT_CHECKED bool heft_exec_deliver(struct heft_exec *x, unsigned worker,
                                     struct heft_error *err);
 
 /* ---- exec_memory.c ---- */
-
-/* Bytes of scratch that a thread needs for casts. */
-size_t heft_exec_scratch(const struct heft_exec *x);
 
 /* Writes (or compares) a chunk whose bytes are in memory and need no checksum: *written; false for
  * other chunks. */

@@ -107,6 +107,11 @@ typedef bool heft_recipe_make_fn(const struct heft_recipe *recipe, struct heft_r
  * the conversion makes. */
 struct heft_recipe {
     heft_recipe_make_fn *make;
+    /* The same, cast to `as`; adds to *overflowed the finite values beyond its range. NULL: make, then a
+     * cast. For recipes whose pieces must be large. */
+    bool (*make_as)(const struct heft_recipe *recipe, struct heft_reader *reader,
+                    enum heft_dtype as, uint64_t first, uint64_t count, uint8_t *out,
+                    uint64_t *overflowed, struct heft_error *err);
     /* Reads the values that decide whether the row can be computed at all (scales), so that a
      * salvaging conversion loses only this row; NULL: nothing to check */
     bool (*check)(const struct heft_recipe *recipe, struct heft_reader *reader,

@@ -8,13 +8,15 @@
  * whose codes are gathered, and written in the other order. */
 #include <math.h>
 
+#include "core/cast.h"
 #include "quant/quant.h"
 #include "quant/quant_runs.h"
 
 #define GROUP    32                   /* columns of a scale */
 #define CODES    16                   /* bytes of a group */
 #define TILE     ((uint64_t)64 << 10) /* groups of a tile at most, with all their rows */
-#define ROWS     64                   /* rows that are transposed at once */
+#define ROWS     128                  /* rows that are transposed at once */
+#define WIDEST   16                   /* bytes of an element of any dtype */
 #define E8M0_NAN 255
 
 struct experts {
@@ -28,6 +30,12 @@ struct tiling {
     struct heft_quant_table table;
     float scales[256]; /* of an exponent */
     uint8_t *codes, *exponents;
+    float *values;         /* of a group and ROWS rows, by columns */
+    uint8_t *cast;         /* the same in the dtype of the output */
+    enum heft_dtype as;    /* of the output */
+    uint64_t each;         /* bytes of an element of it */
+    uint64_t infinite;     /* finite values that became infinite in F32 … */
+    uint64_t overflowed;   /* … and in the output */
     struct heft_arena mem; /* of slices */
     struct heft_error *err;
 };
@@ -35,8 +43,8 @@ struct tiling {
 /* Rows [r, r_end) and columns [c, c_end) of a slice; out[0] is element (c, r). */
 struct tile {
     uint64_t slice, r, r_end, c, c_end;
-    float *out;
-    uint64_t step; /* floats from one column to the next */
+    uint8_t *out;
+    uint64_t step; /* elements from one column to the next */
 };
 
 /* ---- one tile ------------------------------------------------------------------------------------ */
@@ -63,57 +71,55 @@ static bool check_exponents(struct tiling *t, const uint8_t *exponents, uint64_t
                              t->x->scales->name.p);
 }
 
-/* Columns 2j and 2j + 1 of a group, for n rows from row r of the tile; NULL: not in the tile. */
+/* All columns of a group, for n rows: column c is at out + c · n. */
 static void make_columns(const struct tiling *t, const uint8_t *codes, uint64_t stride,
-                         const float *scales, size_t n, float *low, float *high)
+                         const float *scales, size_t n, float *out)
 {
-    if (low && high) {
+    for (unsigned j = 0; j < CODES; j++) {
+        float *const low = out + 2 * j * n, *const high = low + n;
+
         for (size_t i = 0; i < n; i++) {
-            const float *const pair = t->table.pair[codes[i * stride]];
+            const float *const pair = t->table.pair[codes[i * stride + j]];
 
             low[i] = pair[0] * scales[i];
             high[i] = pair[1] * scales[i];
         }
-        return;
     }
-    for (size_t i = 0; low && i < n; i++)
-        low[i] = t->table.value[codes[i * stride] & 15] * scales[i];
-    for (size_t i = 0; high && i < n; i++)
-        high[i] = t->table.value[codes[i * stride] >> 4] * scales[i];
-}
-
-static float *column_of(const struct tile *tile, uint64_t c, uint64_t r)
-{
-    return c >= tile->c && c < tile->c_end ? tile->out + (c - tile->c) * tile->step + r : NULL;
-}
-
-/* All columns of group g, for n rows from row r of the tile. */
-static void make_group(const struct tiling *t, const struct tile *tile, uint64_t g, uint64_t r,
-                       size_t n)
-{
-    const uint64_t first = tile->c / GROUP, width = (tile->c_end - 1) / GROUP + 1 - first;
-    const uint8_t *const codes = t->codes + (r * width + (g - first)) * CODES;
-    float scales[ROWS];
-
-    for (size_t i = 0; i < n; i++)
-        scales[i] = t->scales[t->exponents[(r + i) * width + (g - first)]];
-    for (unsigned j = 0; j < CODES; j++)
-        make_columns(t, codes + j, width * CODES, scales, n, column_of(tile, g * GROUP + 2 * j, r),
-                     column_of(tile, g * GROUP + 2 * j + 1, r));
 }
 
 /* Exponents from 253 on may make values infinite. */
-static bool check_range(struct tiling *t, const struct tile *tile, uint64_t groups)
+static uint64_t count_infinite(const float *values, size_t n)
 {
     uint64_t infinite = 0;
+
+    for (size_t i = 0; i < n; i++)
+        infinite += isinf(values[i]) != 0;
+    return infinite;
+}
+
+/* Group g, for n rows from row r of the tile. */
+static void make_group(struct tiling *t, const struct tile *tile, uint64_t g, uint64_t r, size_t n)
+{
+    const uint64_t first = tile->c / GROUP, width = (tile->c_end - 1) / GROUP + 1 - first;
+    const uint8_t *const exponents = t->exponents + r * width + (g - first);
+    const uint64_t from = heft_max_u64(tile->c, g * GROUP);
+    const uint64_t to = heft_min_u64(tile->c_end, (g + 1) * GROUP);
+    float scales[ROWS];
     bool large = false;
 
-    for (uint64_t i = 0; i < groups; i++)
-        large |= t->exponents[i] >= 253;
-    for (uint64_t c = tile->c; large && c < tile->c_end; c++)
-        for (uint64_t r = 0; r < tile->r_end - tile->r; r++)
-            infinite += isinf(tile->out[(c - tile->c) * tile->step + r]) != 0;
-    return infinite == 0 || heft_derived_refuse(infinite, HEFT_F32, t->err);
+    for (size_t i = 0; i < n; i++) {
+        scales[i] = t->scales[exponents[i * width]];
+        large |= exponents[i * width] >= 253;
+    }
+    make_columns(t, t->codes + (r * width + (g - first)) * CODES, width * CODES, scales, n,
+                 t->values);
+    if (large)
+        t->infinite += count_infinite(t->values, GROUP * n);
+    heft_cast_elements(HEFT_F32, t->as, (const uint8_t *)(t->values + (from - g * GROUP) * n),
+                       t->cast, (size_t)(to - from) * n, &t->overflowed);
+    for (uint64_t c = from; c < to; c++)
+        memcpy(tile->out + ((c - tile->c) * tile->step + r) * t->each,
+               t->cast + (c - from) * n * t->each, n * t->each);
 }
 
 static bool make_tile(struct tiling *t, const struct tile *tile)
@@ -128,7 +134,7 @@ static bool make_tile(struct tiling *t, const struct tile *tile)
     for (uint64_t r = 0; r < rows; r += ROWS)
         for (uint64_t g = from; g < to; g++)
             make_group(t, tile, g, r, (size_t)heft_min_u64(ROWS, rows - r));
-    return check_range(t, tile, rows * (to - from));
+    return t->infinite == 0 || heft_derived_refuse(t->infinite, HEFT_F32, t->err);
 }
 
 /* ---- a range of the output ----------------------------------------------------------------------- */
@@ -146,7 +152,7 @@ static bool make_area(struct tiling *t, const struct tile *area)
             tile.r_end = heft_min_u64(area->r_end, r + most);
             tile.c = c;
             tile.c_end = heft_min_u64(area->c_end, (c / GROUP) * GROUP + wide);
-            tile.out = area->out + (c - area->c) * area->step + (r - area->r);
+            tile.out = area->out + ((c - area->c) * area->step + (r - area->r)) * t->each;
             if (!make_tile(t, &tile))
                 return false;
         }
@@ -157,28 +163,32 @@ static bool begin_tiling(struct tiling *t)
 {
     t->codes = heft_alloc((size_t)TILE * CODES, t->err);
     t->exponents = t->codes ? heft_alloc((size_t)TILE, t->err) : NULL;
+    t->values = t->exponents ? heft_alloc(sizeof(float) * GROUP * ROWS, t->err) : NULL;
+    t->cast = t->values ? heft_alloc((size_t)GROUP * ROWS * WIDEST, t->err) : NULL;
+    t->each = heft_dtype_element_bytes(t->as);
     heft_quant_table_e2m1(&t->table);
     for (int e = 0; e < 256; e++)
         t->scales[e] = ldexpf(1, e - 127);
-    return t->exponents != NULL;
+    return t->cast != NULL;
 }
 
 static void end_tiling(struct tiling *t)
 {
     heft_free(t->codes);
     heft_free(t->exponents);
+    heft_free(t->values);
+    heft_free(t->cast);
     heft_arena_release(&t->mem);
 }
 
-static bool make_experts(const struct heft_recipe *recipe, struct heft_reader *reader,
-                         const struct heft_row *row, uint64_t first, uint64_t count, uint8_t *out,
-                         struct heft_error *err)
+static bool make_experts_as(const struct heft_recipe *recipe, struct heft_reader *reader,
+                            enum heft_dtype as, uint64_t first, uint64_t count, uint8_t *out,
+                            uint64_t *overflowed, struct heft_error *err)
 {
-    struct tiling t = {.x = recipe->ctx, .reader = reader, .err = err};
+    struct tiling t = {.x = recipe->ctx, .reader = reader, .as = as, .err = err};
     const uint64_t rows = t.x->rows, columns = t.x->groups * GROUP;
     bool ok = begin_tiling(&t);
 
-    (void)row;
     for (uint64_t at = 0, n; ok && at < count; at += n) {
         const uint64_t line = (first + at) / rows, r = (first + at) % rows;
         struct tile area = {.slice = line / columns,
@@ -186,7 +196,7 @@ static bool make_experts(const struct heft_recipe *recipe, struct heft_reader *r
                             .r_end = heft_min_u64(rows, r + count - at),
                             .c = line % columns,
                             .c_end = line % columns + 1,
-                            .out = (float *)(void *)(out + at * sizeof(float)),
+                            .out = out + at * t.each,
                             .step = rows};
 
         if (r == 0 && count - at >= rows)
@@ -194,14 +204,25 @@ static bool make_experts(const struct heft_recipe *recipe, struct heft_reader *r
         n = (area.r_end - area.r) * (area.c_end - area.c);
         ok = make_area(&t, &area);
     }
+    *overflowed += t.overflowed;
     end_tiling(&t);
     return ok;
+}
+
+static bool make_experts(const struct heft_recipe *recipe, struct heft_reader *reader,
+                         const struct heft_row *row, uint64_t first, uint64_t count, uint8_t *out,
+                         struct heft_error *err)
+{
+    uint64_t none = 0;
+
+    (void)row;
+    return make_experts_as(recipe, reader, HEFT_F32, first, count, out, &none, err);
 }
 
 static bool check_experts(const struct heft_recipe *recipe, struct heft_reader *reader,
                           const struct heft_row *row, struct heft_error *err)
 {
-    struct tiling t = {.x = recipe->ctx, .reader = reader, .err = err};
+    struct tiling t = {.x = recipe->ctx, .reader = reader, .as = HEFT_F32, .err = err};
     const struct heft_row *const scales = t.x->scales;
     bool ok = begin_tiling(&t);
 
@@ -244,6 +265,7 @@ static bool add_experts(struct heft_quant *q, uint32_t row, struct heft_str pref
                                   .sources = sources,
                                   .n_sources = 2,
                                   .recipe = {.make = make_experts,
+                                             .make_as = make_experts_as,
                                              .check = check_experts,
                                              .ctx = x,
                                              .identity = "mxfp4, transposed",
