@@ -17,7 +17,6 @@
 enum {
     PIECE = 2048,           /* codes that are unpacked at once, in the first-level cache */
     MOST_COLUMNS = 1 << 16, /* of a tile that is a piece of a row */
-    MOST_GROUPS = 1 << 16,  /* of a row whose columns have an index of groups */
     NIBBLES = 8,            /* codes of a word of AWQ */
 };
 #define MEMORY ((uint64_t)2 << 20)
@@ -77,7 +76,8 @@ static uint64_t tile_bytes(const struct tile *t, uint64_t rows)
     return codes_bytes(t, rows) + raw_bytes(t, rows) + 2 * 4 * rows * t->groups + 4 * t->columns;
 }
 
-/* Chooses the tile that begins at an element. */
+/* Chooses the tile that begins at an element: whole rows, or a piece of one row, which has fewer columns if its
+ * groups are small. */
 static bool choose_tile(struct tile *t, uint64_t first, uint64_t count)
 {
     const struct heft_int_weight *const w = t->weight;
@@ -87,13 +87,20 @@ static bool choose_tile(struct tile *t, uint64_t first, uint64_t count)
     t->column = first % w->columns;
     t->rows = 1;
     t->columns = heft_min_u64(heft_min_u64(w->columns - t->column, count), MOST_COLUMNS);
-    choose_groups(t);
+    for (choose_groups(t); tile_bytes(t, 1) > MEMORY; choose_groups(t)) {
+        if (w->index.row)
+            return heft_fail(t->err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                             "%" PRIu64 " groups, and an index of them: more than a piece of a row "
+                             "can have",
+                             w->groups);
+        t->columns = t->columns / 2;
+    }
     if (t->columns < w->columns)
-        return tile_bytes(t, 1) <= MEMORY;
+        return true;
     most = heft_min_u64(count / w->columns, w->slice - t->row % w->slice);
     while (t->rows < most && tile_bytes(t, heft_min_u64(2 * t->rows, most)) <= MEMORY)
         t->rows = heft_min_u64(2 * t->rows, most);
-    return tile_bytes(t, t->rows) <= MEMORY;
+    return true;
 }
 
 static bool carve_memory(struct tile *t)
@@ -429,11 +436,10 @@ static bool make_values(const struct heft_recipe *recipe, struct heft_reader *re
     for (uint64_t at = 0; at < count; at += t.rows * t.columns) {
         bool ok;
 
-        if (!choose_tile(&t, first + at, count - at))
-            return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                             "more than %d groups in a row with an index of groups", MOST_GROUPS);
-        ok = carve_memory(&t) && make_tile(&t, is_exact, out + 4 * at);
+        ok = choose_tile(&t, first + at, count - at) && carve_memory(&t) &&
+             make_tile(&t, is_exact, out + 4 * at);
         heft_free(t.memory);
+        t.memory = NULL;
         if (!ok)
             return false;
     }
@@ -467,11 +473,9 @@ bool heft_int_weight_check(const struct heft_recipe *recipe, struct heft_reader 
     for (uint64_t at = 0; at < count; at += t.rows * t.columns) {
         bool ok;
 
-        if (!choose_tile(&t, at, count - at))
-            return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                             "more than %d groups in a row with an index of groups", MOST_GROUPS);
-        ok = carve_memory(&t) && load_parameters(&t);
+        ok = choose_tile(&t, at, count - at) && carve_memory(&t) && load_parameters(&t);
         heft_free(t.memory);
+        t.memory = NULL;
         if (!ok)
             return false;
     }

@@ -143,6 +143,7 @@ CASES = [
     ("mlx, rows longer than a tile", lambda: mlx(3, 131072 + 96, 3, 32, 1)),
     ("mlx, 5 bits", lambda: mlx(700, 320, 5, 64, 2)),
     ("mlx, 6 bits, many short rows", lambda: mlx(20000, 16, 6, 16, 3)),
+    ("mlx, groups of one column", lambda: mlx(2, 65536 + 8, 4, 1, 18)),
     ("gptq, 3 bits, many rows", lambda: gptq(4128, 96, 3, 32, 4)),
     ("gptq, 4 bits, permuted columns", lambda: gptq(352, 1024, 4, 128, 5, permuted=True)),
     ("gptq, 8 bits", lambda: gptq(96, 2048, 8, 64, 6)),
