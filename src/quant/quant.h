@@ -89,6 +89,8 @@ struct heft_quant {
     uint8_t *uses;             /* enum heft_quant_use of each row of the model */
     struct heft_row **derived; /* for each row of the model: the row that replaces it; NULL: none */
     bool is_named;             /* refused as a scheme that is known by name */
+    const struct heft_quant_node **layers; /* of quantized_layers, by numbers of layer_names */
+    struct heft_strmap layer_names;
     struct heft_quant_groups *groups; /* of quant_groups.c; NULL: not read yet */
     const char *scheme;               /* text for info, of the first weight */
     const char **notes;               /* for the user; NULL while there are none */

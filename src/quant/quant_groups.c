@@ -9,7 +9,9 @@
 
 #include "core/regexes.h"
 
-#define MOST_PATTERN 1000 /* bytes */
+#define MOST_PATTERN     1000 /* bytes */
+#define MOST_TARGETS     4096
+#define MOST_EXPRESSIONS 64
 
 enum rank { EXACT, EXPRESSION, CLASS, RANKS };
 
@@ -22,7 +24,7 @@ struct target {
 struct heft_quant_groups {
     struct heft_quant_group *list;
     struct target *targets;
-    size_t n, n_targets;
+    size_t n, n_targets, n_expressions;
 };
 
 /* ---- reading the configuration ------------------------------------------------------------------ */
@@ -98,6 +100,14 @@ static bool compile_target(struct heft_quant *q, struct target *t,
                                     "target pattern '%.100s' is not understood", t->text.p);
 }
 
+/* Each target is compared with each weight. */
+static bool refuse_many(struct heft_quant *q, const struct heft_quant_node *node)
+{
+    return heft_quant_config_refuse(q->config, node, HEFT_LIMIT, q->err,
+                                    "more than %d targets, or than %d expressions among them",
+                                    MOST_TARGETS, MOST_EXPRESSIONS);
+}
+
 static bool add_target(struct heft_quant *q, struct heft_quant_groups *all,
                        const struct heft_quant_node *node)
 {
@@ -109,7 +119,8 @@ static bool add_target(struct heft_quant *q, struct heft_quant_groups *all,
     *t = (struct target){.text = node->text, .group = all->n};
     all->n_targets++; /* also if the pattern is refused: it is released */
     if (heft_str_starts(t->text, HEFT_STR("re:")))
-        return compile_target(q, t, node);
+        return (all->n_expressions++ < MOST_EXPRESSIONS || refuse_many(q, node)) &&
+               compile_target(q, t, node);
     t->rank = heft_str_is(t->text, "Linear") ? CLASS : EXACT;
     return true;
 }
@@ -146,6 +157,8 @@ static bool read_groups(struct heft_quant *q)
         return refuse_node(q, q->config->quantization, "config_groups is missing");
     for (const struct heft_quant_node *m = dict->child; m; m = m->next)
         targets += count_members(heft_quant_get(m, "targets"));
+    if (targets > MOST_TARGETS)
+        return refuse_many(q, dict);
     all->list = heft_arena_zero(q->mem, count_members(dict), sizeof *all->list, q->err);
     all->targets = heft_arena_zero(q->mem, targets + 1, sizeof *all->targets, q->err);
     if (!all->list || !all->targets)
@@ -164,6 +177,7 @@ void heft_quant_groups_release(struct heft_quant *q)
     for (size_t i = 0; q->groups && i < q->groups->n_targets; i++)
         heft_regex_release(&q->groups->targets[i].regex);
     q->groups = NULL;
+    heft_strmap_release(&q->layer_names);
 }
 
 /* ---- choosing a group --------------------------------------------------------------------------- */

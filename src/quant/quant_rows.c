@@ -194,21 +194,43 @@ bool heft_quant_member(struct heft_quant *q, struct heft_str key,
     return true;
 }
 
+/* Puts the keys of quantized_layers into a map: there may be as many as weights. */
+static bool read_layers(struct heft_quant *q)
+{
+    const struct heft_quant_node *const dict =
+        heft_quant_get(q->config->quantization, "quantized_layers");
+    const struct heft_quant_node *const first =
+        dict && dict->kind == HEFT_QUANT_DICT ? dict->child : NULL;
+    uint32_t n = 0;
+
+    for (const struct heft_quant_node *m = first; m; m = m->next)
+        n++;
+    q->layers = heft_arena_zero(q->mem, n + (size_t)1, sizeof *q->layers, q->err);
+    if (!q->layers)
+        return false;
+    n = 0;
+    for (const struct heft_quant_node *m = first; m; m = m->next) {
+        q->layers[n] = m;
+        if (!heft_strmap_set(&q->layer_names, m->key, n++, q->err))
+            return false;
+    }
+    return true;
+}
+
 bool heft_quant_algorithm(struct heft_quant *q, const struct heft_row *weight, struct heft_str *out)
 {
-    const struct heft_quant_node *const all = q->config->quantization;
     struct heft_str module = weight->name;
-    const struct heft_quant_node *layer;
+    uint32_t layer;
 
-    *out = heft_quant_text(heft_quant_get(all, "quant_algo"));
+    *out = heft_quant_text(heft_quant_get(q->config->quantization, "quant_algo"));
     if (!heft_str_is(*out, "MIXED_PRECISION"))
         return true;
-    (void)heft_quant_ends(module, ".weight", &module);
-    module = heft_quant_join(q, module, "");
-    if (!module.p)
+    if (!q->layers && !read_layers(q))
         return false;
-    layer = heft_quant_get(heft_quant_get(all, "quantized_layers"), module.p);
-    *out = heft_quant_text(heft_quant_get(layer, "quant_algo"));
+    (void)heft_quant_ends(module, ".weight", &module);
+    layer = heft_strmap_get(&q->layer_names, module);
+    *out = layer == HEFT_MAP_NONE ? (struct heft_str){0}
+                                  : heft_quant_text(heft_quant_get(q->layers[layer], "quant_algo"));
     return out->n || heft_quant_refuse(q, weight, HEFT_UNSUPPORTED,
                                        "it is quantized, but not in quantized_layers of the "
                                        "configuration");
