@@ -10,21 +10,12 @@
  *
  * An index selects a row of a code book: the magnitudes of 8 elements (an octet), of 4 in IQ3. Signs are
  * a bit each, or 7 bits an octet: then the number of negative ones is even. */
-#include "core/blocks_grids.h"
-#include "core/blocks_parts.h"
+#include "core/blocks_iq.h"
 
 static const float grid_2[4] = {8, 25, 43, 0};
 static const float grid_3xxs[8] = {4, 12, 20, 28, 36, 44, 52, 62};
 static const float grid_3s[8] = {1, 3, 5, 7, 9, 11, 13, 15};
 static const float grid_1[4] = {-1, 0, 1, 0};
-
-/* Signs of an octet from 7 bits. */
-static uint8_t even_signs(unsigned bits)
-{
-    const unsigned x = bits & 127, folded = x ^ x >> 4;
-
-    return (uint8_t)(x | (0x6996u >> (folded & 15) & 1) << 7);
-}
 
 static inline float with_sign(float x, uint8_t signs, unsigned i)
 {
@@ -54,14 +45,6 @@ static void put_shifted(float scale, unsigned row, bool down, float *x)
         x[i] = scale * (grid_1[row >> 2 * i & 3] + shift);
 }
 
-/* d · (1/2 + s) · unit */
-static float half_scale(float d, unsigned s, float unit)
-{
-    const float scale = d * (0.5f + (float)s);
-
-    return scale * unit;
-}
-
 static void iq2_xxs(const uint8_t *b, float *x)
 {
     const float d = heft_block_f16(b);
@@ -69,17 +52,11 @@ static void iq2_xxs(const uint8_t *b, float *x)
     for (unsigned j = 0; j < 8; j++) {
         const uint8_t *const group = b + 2 + 8 * j;
         const uint32_t signs = heft_le32(group + 4);
-        const float scale = half_scale(d, signs >> 28, 0.25f);
+        const float scale = heft_iq_half_scale(d, signs >> 28, 0.25f);
 
         for (unsigned o = 0; o < 4; o++, x += 8)
-            put_octet(scale, heft_grid_2xxs[group[o]], even_signs(signs >> 7 * o), x);
+            put_octet(scale, heft_grid_2xxs[group[o]], heft_iq_even_signs(signs >> 7 * o), x);
     }
-}
-
-/* Scale of the k-th 16 elements of IQ2_XS and IQ2_S. */
-static float scale_of_16(float d, const uint8_t *scales, unsigned k)
-{
-    return half_scale(d, (unsigned)scales[k / 2] >> 4 * (k % 2) & 15u, 0.25f);
 }
 
 static void iq2_xs(const uint8_t *b, float *x)
@@ -89,8 +66,8 @@ static void iq2_xs(const uint8_t *b, float *x)
     for (unsigned o = 0; o < 32; o++, x += 8) {
         const unsigned word = heft_le16(b + 2 + 2 * o);
 
-        put_octet(scale_of_16(d, b + 66, o / 2), heft_grid_2xs[word & 511], even_signs(word >> 9),
-                  x);
+        put_octet(heft_iq_scale_of_16(d, b + 66, o / 2), heft_grid_2xs[word & 511],
+                  heft_iq_even_signs(word >> 9), x);
     }
 }
 
@@ -101,7 +78,7 @@ static void iq2_s(const uint8_t *b, float *x)
     for (unsigned o = 0; o < 32; o++, x += 8) {
         const unsigned index = b[2 + o] | ((unsigned)b[66 + o / 4] >> 2 * (o % 4) & 3) << 8;
 
-        put_octet(scale_of_16(d, b + 74, o / 2), heft_grid_2s[index], b[34 + o], x);
+        put_octet(heft_iq_scale_of_16(d, b + 74, o / 2), heft_grid_2s[index], b[34 + o], x);
     }
 }
 
@@ -111,8 +88,8 @@ static void iq3_xxs(const uint8_t *b, float *x)
 
     for (unsigned o = 0; o < 32; o++, x += 8) {
         const uint32_t word = heft_le32(b + 66 + o / 4 * 4);
-        const float scale = half_scale(d, word >> 28, 0.5f);
-        const uint8_t signs = even_signs(word >> 7 * (o % 4));
+        const float scale = heft_iq_half_scale(d, word >> 28, 0.5f);
+        const uint8_t signs = heft_iq_even_signs(word >> 7 * (o % 4));
 
         put_four(scale, grid_3xxs, heft_grid_3xxs[b[2 + 2 * o]], signs, x);
         put_four(scale, grid_3xxs, heft_grid_3xxs[b[3 + 2 * o]], signs >> 4, x + 4);
@@ -144,19 +121,9 @@ static void iq1_s(const uint8_t *b, float *x)
     }
 }
 
-/* d of IQ1_M: the top 4 bits of each of the four words of scales. */
-static float scale_of_iq1_m(const uint8_t *words)
-{
-    unsigned bits = 0;
-
-    for (unsigned k = 0; k < 4; k++)
-        bits |= (unsigned)(words[2 * k + 1] >> 4) << 4 * k;
-    return heft_float_of_bits(heft_f32_of_f16((uint16_t)bits));
-}
-
 static void iq1_m(const uint8_t *b, float *x)
 {
-    const float d = scale_of_iq1_m(b + 48);
+    const float d = heft_iq1_m_scale(b + 48);
 
     for (unsigned o = 0; o < 32; o++, x += 8) {
         const unsigned k = o / 2, s = (unsigned)heft_le16(b + 48 + k / 4 * 2) >> 3 * (k % 4) & 7;

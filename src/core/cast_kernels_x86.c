@@ -7,7 +7,7 @@
 #include <immintrin.h>
 
 #include "base/processor.h"
-#include "core/blocks_parts.h"
+#include "core/blocks_iq.h"
 #include "core/cast_kernels.h"
 
 #define AVX2   __attribute__((target("avx2,f16c")))
@@ -718,6 +718,13 @@ static const struct heft_cast_kernel kernel_avx2 = {
                [HEFT_Q5_K] = q5_k_loop,
                [HEFT_Q6_K] = q6_k_loop,
                [HEFT_IQ4_XS] = iq4_xs_loop,
+               [HEFT_IQ2_XXS] = heft_iq2_xxs_avx2,
+               [HEFT_IQ2_XS] = heft_iq2_xs_avx2,
+               [HEFT_IQ2_S] = heft_iq2_s_avx2,
+               [HEFT_IQ3_XXS] = heft_iq3_xxs_avx2,
+               [HEFT_IQ3_S] = heft_iq3_s_avx2,
+               [HEFT_IQ1_S] = heft_iq1_s_avx2,
+               [HEFT_IQ1_M] = heft_iq1_m_avx2,
                [HEFT_F16] = f16_to_f32,
                [HEFT_F8_E4M3] = e4m3_to_f32,
                [HEFT_F8_E5M2] = e5m2_to_f32},
