@@ -132,6 +132,8 @@ INT8 = [
     ("int8: SCB is NaN", patch("m.SCB", 8, NAN32), 2, "element [2,0] is not a finite number"),
     ("int8: SCB of another dtype", dtype("m.SCB", "I32"), 2, "with SCB I32 [5]"),
     ("int8: the largest scale", patch("m.SCB", 0, b"\xff\xff\x7f\x7f"), 2, "exceeds the range"),
+    ("int8: values beyond F16", patch("m.SCB", 0, b"\x00\x24\x74\x49"), 2, "beyond the range of F16", ["--dequantize=F16"]),
+    ("int8: the same values in BF16", patch("m.SCB", 0, b"\x00\x24\x74\x49"), 0, "dequantized 1 weight"),
     ("int8: weight is missing", drop("m.weight"), 2, "no tensor is quantized like that"),
 ]
 BNB = [
