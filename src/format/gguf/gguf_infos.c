@@ -76,15 +76,18 @@ bool heft_gguf_info_bytes(const struct heft_gguf_info *info, uint64_t *bytes)
            heft_row_size(dtype, info->n_dims, info->shape, bytes);
 }
 
+bool heft_gguf_is_plain(struct heft_str name)
+{
+    return heft_utf8_check((struct heft_bytes){(const uint8_t *)name.p, name.n}) == name.n &&
+           !memchr(name.p, '\0', name.n);
+}
+
 bool heft_gguf_show_name(struct heft_str name, struct heft_arena *mem, struct heft_str *out,
                          struct heft_error *err)
 {
     struct heft_buf text = {0};
-    const bool is_plain =
-        heft_utf8_check((struct heft_bytes){(const uint8_t *)name.p, name.n}) == name.n &&
-        !memchr(name.p, '\0', name.n);
 
-    if (is_plain) {
+    if (heft_gguf_is_plain(name)) {
         *out = (struct heft_str){heft_arena_text(mem, name, err), name.n};
         return out->p != NULL;
     }
@@ -108,8 +111,11 @@ static const struct {
                       "names are not UTF-8 or contain a NUL byte: shown escaped"},
 };
 
+enum { MOST_UNKNOWN = 20000 };
+
 struct infos {
     struct heft_gguf_reader *r;
+    uint32_t n_unknown; /* tensors of unknown types */
     struct heft_buf name;
     struct heft_arena scratch;
     uint64_t *at;           /* of the info of each row of this file */
@@ -158,6 +164,9 @@ static bool add_unknown(struct infos *s, const struct heft_gguf_info *info, stru
     const char *const removed = heft_gguf_removed(info->type);
     struct heft_error text = {0};
 
+    if (s->n_unknown++ == MOST_UNKNOWN)
+        return heft_fail(err, HEFT_LIMIT, info->at, "more than %d tensors of unknown types",
+                         MOST_UNKNOWN);
     if (removed)
         heft_fail(&text, HEFT_UNSUPPORTED, 0,
                   "type %" PRIu32 " (%s, removed from GGUF in 2024): requantize from the original",

@@ -5,6 +5,12 @@
 
 #define LONGEST_STRING ((uint64_t)64 << 20)
 
+enum {
+    PAIR_BYTES =
+        sizeof(struct heft_gguf_pair) + sizeof(struct heft_node) + 64, /* with its place in a map */
+    PAIRS_UNCHECKED = 256 /* pairs between two checks of memory */
+};
+
 /* ---- walking over values ---------------------------------------------------------------------- */
 
 /* Bytes of the shortest value of a type: a string and an array begin with their sizes. */
@@ -192,12 +198,14 @@ static bool add_value(struct heft_gguf_reader *r, const struct heft_gguf_pair *p
                       struct heft_error *err)
 {
     const uint64_t end = r->cursor.at;
-    struct heft_str key;
+    struct heft_str key = pair->key;
 
     r->cursor.at = pair->value;
-    if (!heft_gguf_show_name(pair->key, &r->model->mem, &key, err) ||
-        !heft_gguf_add_value(r, key, pair->type, err))
+    if ((!heft_gguf_is_plain(key) && !heft_gguf_show_name(key, &r->model->mem, &key, err)) ||
+        !heft_gguf_add_value(r, HEFT_STR(""), pair->type, err))
         return false;
+    r->values->last->value.key = key.p; /* not copied, as keys may be long */
+    r->values->last->value.key_len = key.n;
     r->cursor.at = end;
     return true;
 }
@@ -342,18 +350,31 @@ static bool note_keys(struct heft_gguf_reader *r, struct heft_error *err)
                             "a key contains a NUL byte: llama.cpp reads it up to there"));
 }
 
+/* Compares the memory that the pairs take, keys apart, with what is left. */
+static bool check_room(const struct heft_gguf_reader *r, struct heft_error *err)
+{
+    const uint64_t room = heft_model_room(r->model);
+
+    return r->n_pairs <= room / PAIR_BYTES ||
+           heft_fail(err, HEFT_LIMIT, r->cursor.at,
+                     "%" PRIu64 " key-value pairs take more memory than the %" PRIu64
+                     " bytes that are allowed",
+                     r->n_pairs, room);
+}
+
 bool heft_gguf_read_pairs(struct heft_gguf_reader *r, struct heft_error *err)
 {
     size_t n;
 
-    if (!check_count(r, err) || !heft_size(r->n_pairs, &n))
+    if (!check_count(r, err) || !check_room(r, err) || !heft_size(r->n_pairs, &n))
         return false;
     r->file->pairs = heft_arena_zero(&r->model->mem, n, sizeof *r->file->pairs, err);
     r->values = heft_tree_dict(&r->model->mem, NULL, HEFT_STR(""), err);
     if (!r->file->pairs || !r->values)
         return false;
     while (r->file->n_pairs < n)
-        if (!read_pair(r, err))
+        if (!read_pair(r, err) ||
+            (r->file->n_pairs % PAIRS_UNCHECKED == 0 && !heft_model_fits(r->model, err)))
             return false;
     return read_alignment(r, err) && read_split(r, err) && note_keys(r, err);
 }

@@ -59,7 +59,9 @@ struct heft_gguf_info {
 HEFT_CHECKED bool heft_gguf_take_info(struct heft_gguf_cursor *cursor, struct heft_buf *name,
                                       uint64_t longest, struct heft_gguf_info *info,
                                       struct heft_error *err);
-/* Name for the model: valid UTF-8 without NUL, else escaped. */
+/* Whether a name is valid UTF-8 without NUL. */
+bool heft_gguf_is_plain(struct heft_str name);
+/* Name for the model: a copy if it is plain, else escaped. */
 HEFT_CHECKED bool heft_gguf_show_name(struct heft_str name, struct heft_arena *mem,
                                       struct heft_str *out, struct heft_error *err);
 /* Bytes of the tensor; false if its type is unknown or they are not a whole number. */

@@ -192,11 +192,10 @@ static bool draw_pairs(const struct drawing *d, struct heft_error *err)
         return claim_range(d, file->pairs[0].at, file->infos, "key-value pairs", err);
     for (size_t i = 0; i < file->n_pairs; i++) {
         const struct heft_gguf_pair *const pair = &file->pairs[i];
-        struct heft_str key;
 
-        if (!heft_gguf_show_name(pair->key, &d->view->mem, &key, err) ||
-            !heft_model_claim_of(d->view, file->source, pair->at,
-                                 pair->value + pair->bytes - pair->at, "key-value pair ", key, err))
+        if (!heft_model_claim_of(d->view, file->source, pair->at,
+                                 pair->value + pair->bytes - pair->at, "key-value pair ", pair->key,
+                                 err))
             return false;
     }
     return true;
