@@ -94,6 +94,7 @@ bool heft_derived_model(struct heft_model *out, const struct heft_model *model,
     out->rows = rows->list;
     out->n_rows = rows->n;
     out->no_shared_storage = false;
+    out->has_tree = false; /* the objects of the file are about the stored tensors */
     out->names = (struct heft_strmap){0};
     return move_blobs(out, rows, mem, err) && fill_names(out, err);
 }

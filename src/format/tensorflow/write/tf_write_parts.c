@@ -209,7 +209,8 @@ bool heft_tf_out_item(struct heft_tf_out *out, uint32_t index, struct heft_error
     whole.item.number = 0; /* place_item reports the position of the first piece */
     if (!find_wish(out, item->name, &wish, err))
         return false;
-    if (wish.how == KEEP && item->row->parts && item->row->parts->n > 1)
+    if (wish.how == KEEP && item->row->parts && !item->row->parts->recipe &&
+        item->row->parts->n > 1)
         return keep_parts(out, &whole, err);
     if (wish.how == CUT && wish.n > 1 && can_cut(item->row, wish.axis))
         return cut_evenly(out, &whole, &wish, err);
