@@ -19,6 +19,7 @@ MAIN = ("torch/dtypes.pt", "torch/tied.pt", "torch-legacy/dtypes.pt", "torch-leg
 PAGE = ROOT / "doc" / "conversions.md"
 BEGIN, END = "<!-- dtypes: begin -->\n", "<!-- dtypes: end -->\n"
 NO_DTYPE = re.compile(r"tensor (.+): (\S+) has no (\w+)"
+                      r"(?:, and \d+ more tensors? (?:is|are) like it)?"
                       r"(?:(?:: --dequantize writes values instead)?; --cast '(.+)=(\w+)' would do"
                       r"|, nor anything that it could be cast to)$")
 NO_VALUES = "cannot store what is not a tensor"
@@ -44,6 +45,7 @@ REFUSED = {
 }
 REFUSED.update({("gguf/v3-be.gguf", target): ("writers disagree about the byte order of its scales", ["c.weight"])
                 for target in TARGETS if target != "gguf"})
+WITH_SCALES = ("gguf/nvfp4.gguf",)
 NO_DATA = ("tf-bundle/index-only",)  # files without any tensor that can be converted
 
 
@@ -185,7 +187,11 @@ class Pair:
             words += ["--metadata", "general.architecture=heft"]
         for tensor, dtype in self.casts.items():
             words += ["--cast", f"{tensor}={dtype}"]
-        return run(self.ctx, words + ["--drop-metadata"] * self.drop)
+        return run(self.ctx, words + ["--drop-metadata"] * self.drop + self.ignoring())
+
+    def ignoring(self):
+        """Blocks with scales in another tensor are cast only without these."""
+        return ["--ignore-scales"] * (self.source.name in WITH_SCALES and bool(self.casts))
 
     def selection(self):
         """A pattern for a name; a pattern can neither be empty nor contain a NUL."""
@@ -239,7 +245,7 @@ class Pair:
                 raise Fail(f"the error does not contain {' '.join(lacking)}: {line}")
             name, target, dtype, again, cast = match.groups()
             if name not in lacking or target != self.target or dtype != self.source.rows[name][0] \
-                    or (again or name) != name or (cast or "–") != lacking[name]:
+                    or (again or name) not in (name, "*") or (cast or "–") != lacking[name]:
                 raise Fail(f"differs from the table: {line}")
             self.casts.update((name, cell) for name, cell in lacking.items() if cell != "–")
             self.absent += [name for name, cell in lacking.items() if cell == "–"]
@@ -327,7 +333,7 @@ class Pair:
         """Compares cast bytes: without the shared storage."""
         alone = self.output("alone")
         must_succeed(self.ctx, [self.ctx.heft, "convert", "-q", self.source.path, "-o", alone, "--to", "raw", "-g",
-                                name, "--cast", f"{name}={dtype}", "--no-sync", "-f"])
+                                name, "--cast", f"{name}={dtype}", "--no-sync", "-f", *self.ignoring()])
         state = 0xcbf29ce484222325
         for byte in alone.read_bytes():
             state = (state ^ byte) * 0x100000001b3 & (1 << 64) - 1
