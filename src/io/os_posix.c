@@ -555,7 +555,7 @@ void heft_pages_large(void *p, size_t n)
 }
 
 /* FNV-1a of the host's name, 31 bits; 0 if it has none. */
-static uint64_t host_mark(void)
+HEFT_WRAPS static uint64_t host_mark(void)
 {
     struct utsname names;
     uint32_t mark = 2166136261u;
