@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void convert(const struct heft_model *model, const struct heft_format *format)
 {
-    static const struct heft_option drop = {"drop-metadata", NULL};
+    static const struct heft_option drop = {"drop-values", NULL};
     char *const folder = heft_scratch_new(), *const output = heft_scratch_path(folder, "out");
     const struct heft_convert_options options = {.size = sizeof options,
                                                  .output = output,

@@ -40,13 +40,13 @@ def convert_options():
     yield "shard", one("torch/module.pt", "to safetensors", "output m", "shard 20", "pattern m{suffix}.safetensors")
     yield "shard-torch", one("torch-legacy/module.pt", "to torch", "output m.bin", "shard 64", "option torch-layout 2.1")
     yield "tied", one(tied, "to safetensors", "tied *", "metadata k v")
-    yield "untied", one("torch/tied.pt", "to ptd", "option drop-metadata", "option segment-alignment 64")
+    yield "untied", one("torch/tied.pt", "to ptd", "option drop-values", "option segment-alignment 64")
     yield "root", one("torch/training.ckpt", "to safetensors", "root model")
     yield "slice", one("safetensors/numpy.safetensors", "to npy", "output x.npy", "glob x", "slice 1:2")
     yield "strict", one("npy/names.npz", "to safetensors", "strict")
     yield "texts", one("npy/texts.npz", "to tf", "option shards 2", "empty")
     yield "numbers", one("npy/numbers.npz", "to tf", "partition * 0:2", "option names keys")
-    yield "ptd", one("ptd/mixed.ptd", "to ptd", "option drop-metadata")
+    yield "ptd", one("ptd/mixed.ptd", "to ptd", "option drop-values")
     yield "raw", one("npy/scalar.npy", "to raw", "output x.bin")
     named = "metadata general.architecture x"
     yield "gguf", one("npy/numbers.npz", "to gguf", "output x.gguf", named, "metadata k f32[]:[1,2.5]", "cast f8 F16",

@@ -9,7 +9,7 @@
  *     glob *.weight                  rules: glob, regex, rename, cast, metadata, partition, tied,
  *                                   unmetadata
  *     rename ^a b                    the right side begins after the first space
- *     option drop-metadata           option of the target format; a value begins after a space
+ *     option drop-values             option of the target format; a value begins after a space
  *     read names objects             option of the source format
  *     slice 0:2,1:3
  *     dequantize BF16                dequantizes; without a value to the dtype of the model

@@ -16,7 +16,7 @@ static const char *option_of(const struct heft_rule *rule)
         [HEFT_RULE_METADATA] = NULL,
         [HEFT_RULE_PARTITION] = "--partition",
         [HEFT_RULE_KEEP_TIED] = "--keep-tied",
-        [HEFT_RULE_REMOVE_METADATA] = "--remove-metadata",
+        [HEFT_RULE_DROP_METADATA] = "--drop-metadata",
     };
 
     return rule->kind < sizeof names / sizeof *names ? names[rule->kind] : NULL;

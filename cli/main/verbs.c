@@ -187,7 +187,7 @@ static const struct option_spec converting[] = {
          "safetensors: which of tied names is kept (default the first)"),
     FLAG(0, "allow-empty", allow_empty, "allow a file without tensors"),
     RULE(0, "metadata", HEFT_RULE_METADATA, "=", "K=V", "add to the file's metadata"),
-    RULE(0, "remove-metadata", HEFT_RULE_REMOVE_METADATA, NULL, "GLOB",
+    RULE(0, "drop-metadata", HEFT_RULE_DROP_METADATA, NULL, "GLOB",
          "leave out the metadata of INPUT whose keys match"),
     FLAG(0, "strict", strict, "treat unsupported strings and bytes after an array as errors"),
     END,

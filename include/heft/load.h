@@ -424,16 +424,16 @@ HEFT_API bool heft_quantization(struct heft_checkpoint *c, struct heft_quantized
 /* ---- converting -------------------------------------------------------------------------- */
 
 /* -g GLOB, -e REGEX, --rename RE=>TO, --cast GLOB=DTYPE, --metadata K=V, --partition GLOB=HOW,
- * --keep-tied GLOB, --remove-metadata GLOB */
+ * --keep-tied GLOB, --drop-metadata GLOB */
 enum heft_rule_kind {
     HEFT_RULE_GLOB,
     HEFT_RULE_REGEX,
     HEFT_RULE_RENAME,
     HEFT_RULE_CAST,
     HEFT_RULE_METADATA,
-    HEFT_RULE_PARTITION,      /* tf: "axis:n" slices, "keep" those of the source, "whole" */
-    HEFT_RULE_KEEP_TIED,      /* safetensors: the matching one of tied names is kept */
-    HEFT_RULE_REMOVE_METADATA /* leaves out the source's metadata with a key that matches */
+    HEFT_RULE_PARTITION,    /* tf: "axis:n" slices, "keep" those of the source, "whole" */
+    HEFT_RULE_KEEP_TIED,    /* safetensors: the matching one of tied names is kept */
+    HEFT_RULE_DROP_METADATA /* leaves out the source's metadata with a key that matches */
 };
 struct heft_rule {
     size_t size; /* HEFT_INIT, in each struct of an array; never 0 (types.h) */

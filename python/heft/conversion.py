@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Conversion", "PlannedTensor", "convert"]
 
 # enum heft_rule_kind
-GLOB, REGEX, RENAME, CAST, METADATA, PARTITION, KEEP_TIED, REMOVE_METADATA = range(8)
+GLOB, REGEX, RENAME, CAST, METADATA, PARTITION, KEEP_TIED, DROP_METADATA = range(8)
 Rule = tuple[int, str, str | None]
 Pairs = str | Mapping[str, str] | Iterable[str | tuple[str, str]] | None
 
@@ -126,7 +126,7 @@ def count_bytes(size: int | str) -> int:
 def idle(rules: list[Rule], uses: list[tuple[int, int, int]]) -> list[str]:
     """Sentences about rules without effect."""
     words = {GLOB: "glob", REGEX: "regex", RENAME: "rename", CAST: "cast", PARTITION: "partition",
-             KEEP_TIED: "keep_tied", REMOVE_METADATA: "remove_metadata"}
+             KEEP_TIED: "keep_tied", DROP_METADATA: "drop_metadata"}
     found = []
     for (kind, left, _), (matches, values, alone) in zip(rules, uses, strict=True):
         if kind in words and matches == 0:
@@ -140,7 +140,7 @@ def convert(
     src: Any, dst: Path, *, to: str | None = None, root: str | None = None, glob: str | Iterable[str] | None = None,
     regex: str | Iterable[str] | None = None, rename: Pairs = None, cast: Pairs = None, metadata: Pairs = None,
     partition: Pairs = None, keep_tied: str | Iterable[str] | None = None,
-    remove_metadata: str | Iterable[str] | None = None, max_shard_size: int | str | None = None,
+    drop_metadata: str | Iterable[str] | None = None, max_shard_size: int | str | None = None,
     filename_pattern: str | None = None, force: bool = False, no_sync: bool = False, no_verify: bool = False,
     dry_run: bool = False, allow_empty: bool = False, verify: bool = False, salvage: bool = False,
     strict: bool = False, from_: str | None = None, threads: int = 0, memory: int | str | None = None,
@@ -167,7 +167,7 @@ def convert(
         *((METADATA, *pair) for pair in pairs(metadata, "=", "metadata")),
         *((PARTITION, *pair) for pair in pairs(partition, "=", "partition", last=True)),
         *((KEEP_TIED, text, None) for text in texts(keep_tied)),
-        *((REMOVE_METADATA, text, None) for text in texts(remove_metadata)),
+        *((DROP_METADATA, text, None) for text in texts(drop_metadata)),
     ]
     of_reading, of_writing = share_options(options, to)
     limits = {} if max_unpacked is None else {"unpacked": count_bytes(max_unpacked)}

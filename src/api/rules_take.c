@@ -14,7 +14,7 @@ static bool has_right(enum heft_rule_kind kind)
 
 static bool check_rule(const struct heft_rule *rule, struct heft_error *err)
 {
-    if ((unsigned)rule->kind > HEFT_RULE_REMOVE_METADATA)
+    if ((unsigned)rule->kind > HEFT_RULE_DROP_METADATA)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "there is no rule kind %u",
                          (unsigned)rule->kind);
     return heft_require_arg(rule->left && (rule->right || !has_right(rule->kind)),

@@ -175,7 +175,7 @@ bool heft_export_removes_metadata(const struct heft_rule *rules, size_t n_rules,
                                   struct heft_str key)
 {
     for (size_t i = 0; i < n_rules; i++)
-        if (rules[i].kind == HEFT_RULE_REMOVE_METADATA &&
+        if (rules[i].kind == HEFT_RULE_DROP_METADATA &&
             heft_glob_match(heft_str_of(rules[i].left), key))
             return true;
     return false;

@@ -308,7 +308,7 @@ static bool count_name(struct counting *c, struct heft_str name, const char *roo
 static void count_key(struct counting *c, struct heft_str key)
 {
     for (size_t i = 0; i < c->n; i++)
-        if (c->rules[i].kind == HEFT_RULE_REMOVE_METADATA)
+        if (c->rules[i].kind == HEFT_RULE_DROP_METADATA)
             c->uses[i].matches += heft_glob_match(heft_str_of(c->rules[i].left), key);
 }
 

@@ -85,7 +85,7 @@ static bool take_options(struct heft_job *job, const struct heft_option **list, 
 static bool check_rules(const struct heft_job_request *r, struct heft_error *err)
 {
     for (size_t i = 0; i < r->convert.n_rules; i++)
-        if ((unsigned)r->convert.rules[i].kind > HEFT_RULE_REMOVE_METADATA ||
+        if ((unsigned)r->convert.rules[i].kind > HEFT_RULE_DROP_METADATA ||
             !r->convert.rules[i].left)
             return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                              "rule %zu has no text or no known kind", i);

@@ -55,8 +55,8 @@ const char *const heft_job_rules[] = {
     [HEFT_RULE_METADATA] = "metadata",
     [HEFT_RULE_PARTITION] = "partition",
     [HEFT_RULE_KEEP_TIED] = "keep-tied",
-    [HEFT_RULE_REMOVE_METADATA] = "remove-metadata",
-    [HEFT_RULE_REMOVE_METADATA + 1] = NULL,
+    [HEFT_RULE_DROP_METADATA] = "drop-metadata",
+    [HEFT_RULE_DROP_METADATA + 1] = NULL,
 };
 
 void heft_job_put_word(struct heft_buf *out, const char *text)

@@ -50,7 +50,7 @@ class Convert(Folder):
         self.assertEqual(c.metadata()["a"], "b=c")
 
     def test_options_of_formats(self):
-        heft.convert(EXAMPLE, self.folder / "a.ptd", root="model", segment_alignment=256, drop_metadata=True)
+        heft.convert(EXAMPLE, self.folder / "a.ptd", root="model", segment_alignment=256, drop_values=True)
         with self.assertRaises(heft.UsageError):
             heft.convert(EXAMPLE, self.folder / "b.ptd", root="model", segment_alignment="many")
         with self.assertRaisesRegex(TypeError, "no_such"):

@@ -187,7 +187,7 @@ class Pair:
             words += ["--metadata", "general.architecture=heft"]
         for tensor, dtype in self.casts.items():
             words += ["--cast", f"{tensor}={dtype}"]
-        return run(self.ctx, words + ["--drop-metadata"] * self.drop + self.ignoring())
+        return run(self.ctx, words + ["--drop-values"] * self.drop + self.ignoring())
 
     def ignoring(self):
         """Blocks with scales in another tensor are cast only without these."""

@@ -210,10 +210,10 @@ static void options_of_ptd(void **state)
     expect_no_plan("ptd", "segment-alignment", NULL, "option segment-alignment wants a value: N");
     expect_no_plan("npz", "segment-alignment", "16",
                    "option segment-alignment: npz does not take it, but ptd does");
-    expect_plan("ptd", "drop-metadata", NULL, NULL);
-    expect_no_plan("ptd", "drop-metadata", "yes", "option drop-metadata takes no value");
-    expect_plan("npz", "drop-metadata", NULL,
-                "option drop-metadata: npz does not take it, but ptd does");
+    expect_plan("ptd", "drop-values", NULL, NULL);
+    expect_no_plan("ptd", "drop-values", "yes", "option drop-values takes no value");
+    expect_plan("npz", "drop-values", NULL,
+                "option drop-values: npz does not take it, but ptd does");
 }
 
 static void alignment(void **state)
@@ -257,11 +257,11 @@ static void options_of_tf(void **state)
 static void unknown_options(void **state)
 {
     (void)state;
-    expect_no_plan("npz", "drop_metadata", NULL,
-                   "no format has an option \"drop_metadata\" for writing; npz takes alignment");
+    expect_no_plan("npz", "drop_values", NULL,
+                   "no format has an option \"drop_values\" for writing; npz takes alignment");
     expect_no_plan("ptd", "layout", "1.6",
                    "no format has an option \"layout\" for writing; ptd takes segment-alignment, "
-                   "drop-metadata");
+                   "drop-values");
     expect_no_plan("torch", "", NULL,
                    "no format has an option \"\" for writing; torch takes torch-layout");
     expect_no_plan("h5", "step", "1",

@@ -216,7 +216,7 @@ static void lack_of_memory_at_any_moment_is_an_error(void **state)
         rule(HEFT_RULE_METADATA, "heft.answer", "43"),
         rule(HEFT_RULE_METADATA, "heft.new", "str[]:[\"a\",\"b\"]"),
         rule(HEFT_RULE_METADATA, "general.alignment", "8192"),
-        rule(HEFT_RULE_REMOVE_METADATA, "heft.list", NULL),
+        rule(HEFT_RULE_DROP_METADATA, "heft.list", NULL),
         rule(HEFT_RULE_CAST, "a.weight", "BF16"),
     };
     const struct heft_option split[] = {{"max-shard-tensors", "2"},

@@ -250,6 +250,6 @@ const struct heft_format heft_format_ptd = {
     .keeps_blobs = true,
     .supports_dtype = has_type_number,
     .options = heft_ptd_options,
-    .drop_option = HEFT_PTD_DROP_METADATA,
+    .drop_option = HEFT_PTD_DROP_VALUES,
     .keeps_strides = true,
 };

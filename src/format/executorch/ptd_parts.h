@@ -87,7 +87,7 @@ HEFT_CHECKED bool heft_ptd_check_keys(const struct heft_model *model, uint32_t s
                                       const struct heft_reporter *to, struct heft_error *err);
 
 #define HEFT_PTD_MAX_ALIGNMENT (1u << 20) /* largest alignment of a segment, larger than any page */
-#define HEFT_PTD_DROP_METADATA "drop-metadata"
+#define HEFT_PTD_DROP_VALUES   "drop-values"
 extern const struct heft_format_option heft_ptd_options[];
 HEFT_CHECKED bool heft_ptd_plan(struct heft_plan *plan, uint32_t file,
                                 const struct heft_export_list *exports, struct heft_error *err);

@@ -371,7 +371,7 @@ static bool plan_file(struct out *o, uint32_t file, struct heft_error *err)
                            err));
 }
 
-enum { SEGMENT_ALIGNMENT, DROP_METADATA, N_OPTIONS };
+enum { SEGMENT_ALIGNMENT, DROP_VALUES, N_OPTIONS };
 const struct heft_format_option heft_ptd_options[N_OPTIONS + 1] = {
     [SEGMENT_ALIGNMENT] = {.name = "segment-alignment",
                            .kind = HEFT_OPTION_NUMBER,
@@ -379,9 +379,9 @@ const struct heft_format_option heft_ptd_options[N_OPTIONS + 1] = {
                            .least = 1,
                            .most = HEFT_PTD_MAX_ALIGNMENT,
                            .help = "align segments to N bytes (default 128)"},
-    [DROP_METADATA] = {.name = HEFT_PTD_DROP_METADATA,
-                       .elsewhere = HEFT_ELSEWHERE_NOTED,
-                       .help = "leave out values and metadata, which .ptd does not support"},
+    [DROP_VALUES] = {.name = HEFT_PTD_DROP_VALUES,
+                     .elsewhere = HEFT_ELSEWHERE_NOTED,
+                     .help = "leave out values and metadata, which .ptd does not support"},
 };
 
 bool heft_ptd_plan(struct heft_plan *plan, uint32_t file, const struct heft_export_list *exports,
