@@ -26,6 +26,14 @@ struct pair {
     const struct heft_value *x, *y;
 };
 
+static uint64_t bits_of(double number)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
 static bool is_same(const struct heft_value *x, const struct heft_value *y)
 {
     if (x->kind != y->kind)
@@ -36,7 +44,7 @@ static bool is_same(const struct heft_value *x, const struct heft_value *y)
     case HEFT_VALUE_INT:
         return x->as.integer == y->as.integer;
     case HEFT_VALUE_FLOAT:
-        return memcmp(&x->as.number, &y->as.number, sizeof x->as.number) == 0;
+        return bits_of(x->as.number) == bits_of(y->as.number);
     default:
         return heft_str_eq((struct heft_str){x->text, x->text_len},
                            (struct heft_str){y->text, y->text_len});

@@ -61,6 +61,7 @@ static bool read_scales(struct gridding *w, uint64_t at, size_t n, float *out)
     if (!heft_reader_row(w->reader, row, at * each, w->stored, (size_t)(n * each), w->err))
         return false;
     heft_cast_elements(w->g->scale_as, HEFT_F32, w->stored, (uint8_t *)out, n, &ignored);
+    heft_quant_order(out, n);
     for (size_t i = 0; i < n; i++)
         if (!isfinite(out[i]) || out[i] < 0) {
             const char *const wrong = what_is_wrong(w->g, out[i]);
@@ -85,6 +86,7 @@ static bool read_factor(struct gridding *w, uint64_t slice, float *out)
     if (!heft_reader_row(w->reader, row, at * sizeof bytes, bytes, sizeof bytes, w->err))
         return false;
     heft_cast_elements(HEFT_F32, HEFT_F32, bytes, (uint8_t *)out, 1, &ignored);
+    heft_quant_order(out, 1);
     if (!isfinite(*out))
         return refuse_scale(w, row, at, isnan(*out) ? "NaN" : "infinite");
     return (w->g->how == HEFT_QUANT_DIVIDED && *out == 0) ? refuse_scale(w, row, at, "zero") : true;
@@ -209,7 +211,10 @@ static bool make_piece(struct gridding *w, const struct piece *p, uint64_t first
         make_line(w, p, first, r * width,
                   w->scales + ((p->row + r) / g->block_rows - patch.row) * (patch.to - patch.from),
                   out + r * width);
-    return check_range(w, p, &patch, out);
+    if (!check_range(w, p, &patch, out))
+        return false;
+    heft_quant_order(out, (size_t)(p->n * width));
+    return true;
 }
 
 /* The largest piece that starts at element `first` and has at most `most` elements. */

@@ -115,11 +115,12 @@ static void make_group(struct tiling *t, const struct tile *tile, uint64_t g, ui
                  t->values);
     if (large)
         t->infinite += count_infinite(t->values, GROUP * n);
+    heft_quant_order(t->values, (size_t)GROUP * n);
     heft_cast_elements(HEFT_F32, t->as, (const uint8_t *)(t->values + (from - g * GROUP) * n),
                        t->cast, (size_t)(to - from) * n, &t->overflowed);
     for (uint64_t c = from; c < to; c++)
         memcpy(tile->out + ((c - tile->c) * tile->step + r) * t->each,
-               t->cast + (c - from) * n * t->each, n * t->each);
+               t->cast + (c - from) * n * t->each, (size_t)(n * t->each));
 }
 
 static bool make_tile(struct tiling *t, const struct tile *tile)

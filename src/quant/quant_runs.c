@@ -5,6 +5,17 @@
 #include <math.h>
 
 #include "core/cast.h"
+#include "core/small_floats.h"
+
+void heft_quant_order(float *values, size_t n)
+{
+    for (size_t i = 0; !heft_host_is_little() && i < n; i++) {
+        uint8_t bytes[sizeof *values];
+
+        memcpy(bytes, &values[i], sizeof bytes);
+        heft_copy_le(&values[i], bytes, sizeof bytes);
+    }
+}
 
 void heft_quant_table_bytes(struct heft_quant_table *table, enum heft_dtype dtype)
 {
@@ -14,6 +25,7 @@ void heft_quant_table_bytes(struct heft_quant_table *table, enum heft_dtype dtyp
     for (unsigned i = 0; i < 256; i++)
         codes[i] = (uint8_t)i;
     heft_cast_elements(dtype, HEFT_F32, codes, (uint8_t *)table->value, 256, &ignored);
+    heft_quant_order(table->value, 256);
     table->dtype = dtype;
     table->most = 0;
     table->has_infinity = false;

@@ -12,6 +12,9 @@ struct heft_quant_table {
     enum heft_dtype dtype; /* of bytes */
 };
 
+/* Changes n F32 values from little-endian order to that of the processor, or back, in place. */
+void heft_quant_order(float *values, size_t n);
+
 void heft_quant_table_bytes(struct heft_quant_table *table, enum heft_dtype dtype);
 void heft_quant_table_e2m1(struct heft_quant_table *table);
 /* out[i] = value[codes[i]] · scale */

@@ -119,7 +119,7 @@ struct infos {
     struct heft_buf name;
     struct heft_arena scratch;
     uint64_t *at;           /* of the info of each row of this file */
-    uint64_t first_row;     /* of this file … */
+    size_t first_row;       /* of this file … */
     uint64_t first_storage; /* … and its storage */
     struct {
         uint64_t n, at;
