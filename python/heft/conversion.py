@@ -143,7 +143,8 @@ def convert(
     drop_metadata: str | Iterable[str] | None = None, max_shard_size: int | str | None = None,
     filename_pattern: str | None = None, force: bool = False, no_sync: bool = False, no_verify: bool = False,
     dry_run: bool = False, allow_empty: bool = False, verify: bool = False, salvage: bool = False,
-    strict: bool = False, from_: str | None = None, threads: int = 0, memory: int | str | None = None,
+    strict: bool = False, dequantize: bool | str = False, ignore_scales: bool = False, gptq_zero: str | None = None,
+    from_: str | None = None, threads: int = 0, memory: int | str | None = None,
     max_unpacked: int | str | None = None, progress: Progress | bool | None = None, **options: Any,
 ) -> Conversion:
     """Converts a checkpoint to any format that is written. All files are written, or none.
@@ -154,6 +155,8 @@ def convert(
     src: whatever `open` takes, or an open Checkpoint. dst: a file, or a directory with / at its end.
     to: format; None: by the extension of dst. root: sub-dictionary, whose path is removed from the names.
     glob, regex: which tensors. rename: ("RE", "TO"). cast: {"*": "BF16"}. max_shard_size: bytes, or "5GB".
+    dequantize: True, or "BF16", "F16", "F32": writes the values of quantized weights (doc/quantized.md); ignore_scales,
+    gptq_zero ("wrap", "carry") as in the command.
     force: replaces existing files; otherwise they are a UsageError. verify: reads the output again and compares it.
     threads: 0: one per core, at most 4. progress: as in `Checkpoint.verify`.
     options: of formats: torch_layout, segment_alignment, shards, into, step, names and so on.
@@ -180,7 +183,8 @@ def convert(
     with shown(progress, "convert") as step:
         made = handle.convert(
             (dst, to, root, filename_pattern, shard, threads, allow_empty, force, no_sync, no_verify, strict, salvage,
-             dry_run, verify), rules, given, step)
+             dry_run, verify, "" if dequantize is True else dequantize or None, ignore_scales, gptq_zero), rules, given,
+            step)
     paths = [path for path, _ in made["files"]]
     tensors = [PlannedTensor(name, source, paths[file], dtype, offset, size)
                for name, source, file, dtype, offset, size in made["tensors"]]

@@ -131,16 +131,17 @@ static PyObject *result_of(const struct conversion *v)
 /* ---- the arguments ---- */
 
 /* Options as a tuple: (output, to, root, filename_pattern, max_shard_size or None, threads, allow_empty,
- * overwrite, no_sync, no_verify, strict, salvage, dry_run, verify). */
+ * overwrite, no_sync, no_verify, strict, salvage, dry_run, verify, dequantize, ignore_scales, gptq_zero). */
 static bool take_options(struct conversion *v, PyObject *tuple, PyObject **output)
 {
     struct heft_convert_options *const how = &v->how;
     PyObject *path, *shard;
-    int empty, overwrite, no_sync, no_verify, strict, salvage, dry_run, verify;
+    int empty, overwrite, no_sync, no_verify, strict, salvage, dry_run, verify, ignore_scales;
 
-    if (!PyArg_ParseTuple(tuple, "OzzzOIpppppppp", &path, &how->to, &how->root,
+    if (!PyArg_ParseTuple(tuple, "OzzzOIppppppppzpz", &path, &how->to, &how->root,
                           &how->filename_pattern, &shard, &how->threads, &empty, &overwrite,
-                          &no_sync, &no_verify, &strict, &salvage, &dry_run, &verify) ||
+                          &no_sync, &no_verify, &strict, &salvage, &dry_run, &verify,
+                          &how->dequantize, &ignore_scales, &how->gptq_zero) ||
         !PyUnicode_FSConverter(path, output))
         return false;
     how->output = PyBytes_AsString(*output);
@@ -152,6 +153,7 @@ static bool take_options(struct conversion *v, PyObject *tuple, PyObject **outpu
     how->no_verify = no_verify;
     how->strict = strict;
     how->salvage = salvage;
+    how->ignore_scales = ignore_scales;
     v->dry_run = dry_run;
     v->verify = verify;
     return !PyErr_Occurred();

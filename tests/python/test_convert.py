@@ -56,6 +56,23 @@ class Convert(Folder):
         with self.assertRaisesRegex(TypeError, "no_such"):
             heft.convert(EXAMPLE, self.folder / "b.ptd", no_such=1)
 
+    def test_dequantize(self):
+        source = pathlib.Path(__file__).resolve().parents[1] / "quantized" / "fp8-block"
+        with heft.open(source / "expected.safetensors") as c:
+            expected = {name: bytes(t.raw()) for name, t in c.items()}
+        made = heft.convert(source / "model.safetensors", self.folder / "a.safetensors", dequantize=True)
+        self.assertIn("dequantized", " ".join(made.notes))
+        with heft.open(self.folder / "a.safetensors") as c:
+            self.assertEqual({name: bytes(t.raw()) for name, t in c.items()}, expected)
+        heft.convert(source / "model.safetensors", self.folder / "b.safetensors", dequantize="F32")
+        with heft.open(self.folder / "b.safetensors") as c:
+            self.assertEqual({t.dtype for name, t in c.items() if "norm" not in name}, {"F32"})
+        with self.assertRaises(heft.UsageError):
+            heft.convert(source / "model.safetensors", self.folder / "c.safetensors", dequantize="I8")
+        with self.assertRaisesRegex(heft.UsageError, "dequantize"):
+            heft.convert(source / "model.safetensors", self.folder / "c.safetensors", cast="*=BF16")
+        heft.convert(source / "model.safetensors", self.folder / "c.safetensors", cast="*=BF16", ignore_scales=True)
+
     def test_shards_and_dry_run(self):
         made = heft.convert(EXAMPLE, f"{self.folder}/out/", root="optimizer", to="safetensors", max_shard_size="0.03KB",
                             dry_run=True)
