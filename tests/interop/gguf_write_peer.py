@@ -6,6 +6,7 @@ import logging
 import os
 import pathlib
 import random
+import struct
 import subprocess
 import sys
 
@@ -165,12 +166,22 @@ def copied_and_edited(folder, rng, number):
     new.pop(gone, None)
     changed = {key: value for key, value in new.items() if keys.get(key) != value}
     write(folder / "new.gguf", new, given)
-    if converted(folder / "py.gguf", folder / "out.gguf", "--remove-metadata", gone, *options(changed)):
+    if converted(folder / "py.gguf", folder / "out.gguf", "--drop-metadata", gone, *options(changed)):
         same(folder, "out.gguf", "new.gguf", f"{number}: edited")
 
 
 def parts(folder, stem):
     return sorted(path.name for path in folder.glob(f"{stem}-?????-of-?????.gguf")) or [f"{stem}.gguf"]
+
+
+def as_llama(path):
+    """Puts split.count of a file of gguf-py behind split.tensors.count, where llama-gguf-split has it."""
+    data = path.read_bytes()
+    count, rest = b"split.count", b"split.tensors.count"
+    at = data.find(struct.pack("<Q", len(count)) + count)
+    if at >= 0:
+        middle, end = at + 8 + len(count) + 4 + 2, at + 8 + len(count) + 4 + 2 + 8 + len(rest) + 4 + 4
+        path.write_bytes(data[:at] + data[middle:end] + data[at:middle] + data[end:])
 
 
 def split_and_merged(folder, rng, number):
@@ -193,6 +204,7 @@ def split_and_merged(folder, rng, number):
     theirs, mine = parts(folder, "py"), parts(folder, "out")
     check([name[2:] for name in theirs] == [name[3:] for name in mine], f"{number}: names of parts", f"{theirs}, {mine}")
     for left, right in zip(mine, theirs):
+        as_llama(folder / right)
         same(folder, left, right, f"{number}: part {left}")
     if converted(folder / rng.choice(theirs), folder / "merged.gguf"):
         same(folder, "merged.gguf", "whole.gguf", f"{number}: merged")

@@ -7,9 +7,9 @@
  *     zeros to ALIGNMENT
  *     data of each tensor, zeros to ALIGNMENT
  *
- * A set of files has the pairs in the first one. Each file has split.no, split.count and
- * split.tensors.count after them, in the order of gguf-py (llama-gguf-split has the count at the end),
- * and general.alignment, because llama.cpp reads it in each file. */
+ * A set of files has the pairs in the first one. Each file has split.no, split.tensors.count and
+ * split.count after them, in the order of llama-gguf-split (gguf-py has split.count before
+ * split.tensors.count), and general.alignment, because llama.cpp reads it in each file. */
 #include "base/endian.h"
 #include "format/gguf/gguf_write.h"
 
@@ -182,8 +182,8 @@ static bool plan_pairs(struct out *o, uint32_t file, uint32_t number, struct hef
         return false;
     if (o->n_files > 1) {
         put_split(buf, "split.no", HEFT_GGUF_U16, number);
-        put_split(buf, "split.count", HEFT_GGUF_U16, o->n_files);
         put_split(buf, "split.tensors.count", HEFT_GGUF_I32, o->exports->n_items);
+        put_split(buf, "split.count", HEFT_GGUF_U16, o->n_files);
     }
     return true;
 }
