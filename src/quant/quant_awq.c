@@ -5,13 +5,8 @@
  *     X.scales   F16 [groups, out]
  *     ─►
  *     X.weight   [out, in]             (code − zero)·scale, the group being column / group_size */
-#include "quant/int_weight.h"
 #include "quant/quant_schemes.h"
-
-struct rows {
-    const struct heft_row *weight, *zeros, *scales;
-    struct heft_str prefix;
-};
+#include "quant/quant_words.h"
 
 static bool suits(const struct heft_quant_config *config)
 {
@@ -81,22 +76,8 @@ static bool read_parameters(const struct heft_quant *q, uint64_t *group_size)
 
 /* ---- the tensors ----------------------------------------------------------------------------- */
 
-static bool find_rows(struct heft_quant *q, struct rows *r)
-{
-    r->zeros = heft_quant_need(q, r->weight, r->prefix, ".qzeros");
-    r->scales = r->zeros ? heft_quant_need(q, r->weight, r->prefix, ".scales") : NULL;
-    if (!r->scales)
-        return false;
-    if (r->weight->dtype != HEFT_I32 || r->zeros->dtype != HEFT_I32)
-        return heft_quant_refuse(q, r->weight, HEFT_UNSUPPORTED,
-                                 "%s, with qzeros of dtype %s: expected I32 for both",
-                                 heft_dtype_name((enum heft_dtype)r->weight->dtype),
-                                 heft_dtype_name((enum heft_dtype)r->zeros->dtype));
-    return heft_int_scales_known(q, r->scales);
-}
-
-static bool take_shapes(const struct heft_quant *q, const struct rows *r, uint64_t group_size,
-                        struct heft_int_weight *w)
+static bool take_shapes(const struct heft_quant *q, const struct heft_quant_words *r,
+                        uint64_t group_size, struct heft_int_weight *w)
 {
     const struct heft_row *const m = r->weight;
     bool ok = m->rank == 2 && m->bytes > 0;
@@ -118,12 +99,12 @@ static bool take_shapes(const struct heft_quant *q, const struct rows *r, uint64
                      heft_quant_shape(r->scales).text, group_size ? (int64_t)group_size : -1);
 }
 
-static bool take_weight(struct heft_quant *q, struct rows *r, struct heft_int_weight *w)
+static bool take_weight(struct heft_quant *q, struct heft_quant_words *r, struct heft_int_weight *w)
 {
     uint64_t group_size;
 
-    if (!read_parameters(q, &group_size) || !find_rows(q, r) || !take_shapes(q, r, group_size, w) ||
-        !heft_matrix_of(r->weight, &w->codes, q->err) ||
+    if (!read_parameters(q, &group_size) || !heft_quant_words_find(q, r) ||
+        !take_shapes(q, r, group_size, w) || !heft_matrix_of(r->weight, &w->codes, q->err) ||
         !heft_matrix_of(r->scales, &w->scales, q->err) ||
         !heft_matrix_of(r->zeros, &w->zeros, q->err))
         return false;
@@ -139,27 +120,8 @@ static bool take_weight(struct heft_quant *q, struct rows *r, struct heft_int_we
 
 static bool take(struct heft_quant *q, uint32_t row, bool *taken)
 {
-    struct rows r = {.weight = &q->model->rows[row]};
-    struct heft_int_place place = {.scheme = "awq", .rank = 2};
-    struct heft_int_weight *w;
-    uint64_t *shape;
-
-    *taken = heft_quant_ends(r.weight->name, ".qweight", &r.prefix);
-    if (!*taken)
-        return true;
-    w = heft_arena_zero(q->mem, 1, sizeof *w, q->err);
-    shape = heft_arena_u64(q->mem, 2, q->err);
-    if (!w || !shape || !take_weight(q, &r, w) ||
-        !(place.name = heft_quant_join(q, r.prefix, ".weight")).p)
-        return false;
-    shape[0] = w->rows;
-    shape[1] = w->columns;
-    place.shape = shape;
-    place.as = (enum heft_dtype)r.scales->dtype;
-    return heft_int_weight_replace(q, row, w, &place);
+    return heft_quant_words_take(q, row, "awq", take_weight, taken);
 }
 
-static const char *const companions[] = {".qzeros", ".scales", ".g_idx", NULL};
-
 const struct heft_quant_scheme heft_quant_awq = {
-    .name = "awq", .suits = suits, .take = take, .companions = companions};
+    .name = "awq", .suits = suits, .take = take, .companions = heft_quant_words_companions};

@@ -13,18 +13,13 @@
  * and as 2^bits by others: option gptq_zero decides. */
 #include "base/endian.h"
 #include "quant/bit_stream.h"
-#include "quant/int_weight.h"
 #include "quant/quant_schemes.h"
+#include "quant/quant_words.h"
 
 struct parameters {
     uint64_t bits, group_size; /* group_size 0: one group */
     bool is_symmetric, is_v2, has_rules;
 };
-struct rows {
-    const struct heft_row *weight, *zeros, *scales, *index;
-    struct heft_str prefix;
-};
-
 static bool has_packing(const struct heft_quant_config *config, const char *name)
 {
     const struct heft_str text =
@@ -107,22 +102,7 @@ static bool read_parameters(const struct heft_quant *q, struct parameters *p)
 
 /* ---- the tensors ----------------------------------------------------------------------------- */
 
-static bool find_rows(struct heft_quant *q, struct rows *r)
-{
-    r->zeros = heft_quant_need(q, r->weight, r->prefix, ".qzeros");
-    r->scales = r->zeros ? heft_quant_need(q, r->weight, r->prefix, ".scales") : NULL;
-    r->index = heft_quant_find(q, r->prefix, ".g_idx", true);
-    if (!r->scales)
-        return false;
-    if (r->weight->dtype != HEFT_I32 || r->zeros->dtype != HEFT_I32)
-        return heft_quant_refuse(q, r->weight, HEFT_UNSUPPORTED,
-                                 "%s, with qzeros of dtype %s: expected I32 for both",
-                                 heft_dtype_name((enum heft_dtype)r->weight->dtype),
-                                 heft_dtype_name((enum heft_dtype)r->zeros->dtype));
-    return heft_int_scales_known(q, r->scales);
-}
-
-static bool refuse_shapes(const struct heft_quant *q, const struct rows *r,
+static bool refuse_shapes(const struct heft_quant *q, const struct heft_quant_words *r,
                           const struct parameters *p)
 {
     return heft_quant_refuse(q, r->weight, HEFT_MALFORMED,
@@ -136,7 +116,7 @@ static bool refuse_shapes(const struct heft_quant *q, const struct rows *r,
 
 /* `dynamic` rules give modules other bits and group sizes, which the shapes confirm: qzeros has as many
  * words as out codes fill. */
-static void follow_shapes(const struct rows *r, struct parameters *p)
+static void follow_shapes(const struct heft_quant_words *r, struct parameters *p)
 {
     static const uint8_t known[] = {2, 3, 4, 8};
     const uint64_t out = r->scales->shape[1], words = r->zeros->shape[1];
@@ -148,8 +128,8 @@ static void follow_shapes(const struct rows *r, struct parameters *p)
 
 /* Sizes from 1 on, whose products cannot overflow: all are extents of stored tensors of four bytes an
  * element. */
-static bool take_shapes(const struct heft_quant *q, const struct rows *r, struct parameters *p,
-                        struct heft_int_weight *w)
+static bool take_shapes(const struct heft_quant *q, const struct heft_quant_words *r,
+                        struct parameters *p, struct heft_int_weight *w)
 {
     uint64_t out, group_size;
 
@@ -178,8 +158,8 @@ static bool take_shapes(const struct heft_quant *q, const struct rows *r, struct
 
 /* ---- zero points ----------------------------------------------------------------------------- */
 
-static bool take_symmetric(struct heft_quant *q, const struct rows *r, const struct parameters *p,
-                           struct heft_int_weight *w)
+static bool take_symmetric(struct heft_quant *q, const struct heft_quant_words *r,
+                           const struct parameters *p, struct heft_int_weight *w)
 {
     const uint8_t middle = (uint8_t)(1u << (w->bits - 1));
     uint8_t word[4], first;
@@ -204,8 +184,8 @@ static bool take_symmetric(struct heft_quant *q, const struct rows *r, const str
                            p->is_v2 ? "gptq_v2" : "gptq", p->is_v2 ? "gptq" : "gptq_v2");
 }
 
-static bool take_zeros(struct heft_quant *q, const struct rows *r, const struct parameters *p,
-                       struct heft_int_weight *w)
+static bool take_zeros(struct heft_quant *q, const struct heft_quant_words *r,
+                       const struct parameters *p, struct heft_int_weight *w)
 {
     const char *const choice = q->request->gptq_zero;
 
@@ -223,11 +203,12 @@ static bool take_zeros(struct heft_quant *q, const struct rows *r, const struct 
 
 /* ---- the weight ------------------------------------------------------------------------------ */
 
-static bool take_weight(struct heft_quant *q, struct rows *r, struct heft_int_weight *w)
+static bool take_weight(struct heft_quant *q, struct heft_quant_words *r, struct heft_int_weight *w)
 {
     struct parameters p;
 
-    if (!read_parameters(q, &p) || !find_rows(q, r) || !take_shapes(q, r, &p, w) ||
+    r->index = heft_quant_find(q, r->prefix, ".g_idx", true);
+    if (!read_parameters(q, &p) || !heft_quant_words_find(q, r) || !take_shapes(q, r, &p, w) ||
         !heft_matrix_of(r->weight, &w->codes, q->err) ||
         !heft_matrix_of(r->scales, &w->scales, q->err) ||
         !heft_matrix_of(r->zeros, &w->zeros, q->err) || !take_zeros(q, r, &p, w))
@@ -241,27 +222,8 @@ static bool take_weight(struct heft_quant *q, struct rows *r, struct heft_int_we
 
 static bool take(struct heft_quant *q, uint32_t row, bool *taken)
 {
-    struct rows r = {.weight = &q->model->rows[row]};
-    struct heft_int_place place = {.scheme = "gptq", .rank = 2};
-    struct heft_int_weight *w;
-    uint64_t *shape;
-
-    *taken = heft_quant_ends(r.weight->name, ".qweight", &r.prefix);
-    if (!*taken)
-        return true;
-    w = heft_arena_zero(q->mem, 1, sizeof *w, q->err);
-    shape = heft_arena_u64(q->mem, 2, q->err);
-    if (!w || !shape || !take_weight(q, &r, w) ||
-        !(place.name = heft_quant_join(q, r.prefix, ".weight")).p)
-        return false;
-    shape[0] = w->rows;
-    shape[1] = w->columns;
-    place.shape = shape;
-    place.as = (enum heft_dtype)r.scales->dtype;
-    return heft_int_weight_replace(q, row, w, &place);
+    return heft_quant_words_take(q, row, "gptq", take_weight, taken);
 }
 
-static const char *const companions[] = {".qzeros", ".scales", ".g_idx", NULL};
-
 const struct heft_quant_scheme heft_quant_gptq = {
-    .name = "gptq", .suits = suits, .take = take, .companions = companions};
+    .name = "gptq", .suits = suits, .take = take, .companions = heft_quant_words_companions};
