@@ -134,12 +134,13 @@ static bool choose_dtype(const struct edge_request *request, enum heft_dtype *dt
 }
 
 static bool plan_runs(struct runs *runs, struct edge_items *items,
-                      const struct edge_request *request, struct heft_error *err)
+                      const struct edge_request *request, enum heft_dtype dtype,
+                      struct heft_error *err)
 {
     uint64_t bytes, total, shown;
 
-    if (!heft_slice_shape(request->c, request->index, request->ranges, request->n_ranges,
-                          runs->full, &runs->rank, &bytes, err))
+    if (!heft_slice_shape_as(request->c, request->index, request->ranges, request->n_ranges, dtype,
+                             runs->full, &runs->rank, &bytes, err))
         return false;
     total = multiply(runs->full, runs->rank);
     items->is_whole = true;
@@ -170,7 +171,7 @@ bool edge_items_plan(struct edge_items *items, const struct edge_request *reques
     enum heft_dtype dtype;
 
     *items = (struct edge_items){.is_whole = true};
-    if (!choose_dtype(request, &dtype, err) || !plan_runs(&runs, items, request, err))
+    if (!choose_dtype(request, &dtype, err) || !plan_runs(&runs, items, request, dtype, err))
         return false;
     items->array.type = element_type_of(dtype);
     return true;
@@ -286,7 +287,7 @@ bool edge_items_read(struct edge_items *items, const struct edge_request *reques
 {
     struct reading r = {.request = request, .items = items};
 
-    if (!choose_dtype(request, &r.dtype, err) || !plan_runs(&r.runs, items, request, err))
+    if (!choose_dtype(request, &r.dtype, err) || !plan_runs(&r.runs, items, request, r.dtype, err))
         return false;
     items->array.type = element_type_of(r.dtype);
     items->elements = calloc(items->array.n + 1, sizeof *items->elements);

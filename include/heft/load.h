@@ -272,6 +272,12 @@ HEFT_API bool heft_cast(enum heft_dtype from, const void *src, enum heft_dtype t
 HEFT_API bool heft_slice_shape(const struct heft_checkpoint *c, size_t index,
                                const struct heft_range *ranges, size_t n_ranges, uint64_t *shape,
                                unsigned *rank, uint64_t *bytes, struct heft_error *err);
+/* The same for a slice that is cast when it is read; *bytes is its size after the cast. Such a slice may begin and
+ * end within a block. HEFT_USAGE if there is no such cast. */
+HEFT_API bool heft_slice_shape_as(const struct heft_checkpoint *c, size_t index,
+                                  const struct heft_range *ranges, size_t n_ranges,
+                                  enum heft_dtype as, uint64_t *shape, unsigned *rank,
+                                  uint64_t *bytes, struct heft_error *err);
 /* Parses a slice in Python's syntax, "0:10,:,3" (negative numbers count from the end; steps are not
  * supported). `ranges` has room for the rank of the tensor; *n_ranges is the number of ranges.
  * HEFT_USAGE. */

@@ -43,12 +43,17 @@ struct heft_place heft_checkpoint_place(const struct heft_checkpoint *c, uint32_
 const struct heft_row *heft_checkpoint_row(const struct heft_checkpoint *c, size_t index,
                                            struct heft_error *err);
 
-/* The slice of a tensor as a row whose shape and strides are in `mem`; the tensor itself if there are
- * no ranges. */
+/* The slice of a tensor, for reading as *as (NULL: as stored), as a row whose shape and strides are in
+ * `mem`; the tensor itself if there are no ranges. Its dtype is the tensor's, or F32 if the slice cuts
+ * blocks (heft_row_slice_as). */
 HEFT_CHECKED bool heft_checkpoint_slice(const struct heft_checkpoint *c, size_t index,
                                         const struct heft_range *ranges, size_t n_ranges,
-                                        struct heft_arena *mem, struct heft_row *out,
-                                        struct heft_error *err);
+                                        const enum heft_dtype *as, struct heft_arena *mem,
+                                        struct heft_row *out, struct heft_error *err);
+/* Passes a row to each() as heft_tensor_stream does. */
+HEFT_CHECKED bool heft_checkpoint_stream(struct heft_checkpoint *c, const struct heft_row *row,
+                                         bool (*each)(void *ctx, const void *piece, size_t n),
+                                         void *ctx, struct heft_error *err);
 
 /* Compares the stored checksums of the storages of a row (heft_check.c): HEFT_MISMATCH. Uses the
  * threads and the progress of the options. */

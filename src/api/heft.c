@@ -5,6 +5,7 @@
 #include "base/sized.h"
 #include "base/text.h"
 #include "api/checkpoint.h"
+#include "core/cast.h"
 #include "api/rules_take.h"
 #include "format/formats.h"
 #include "core/cast_loops.h"
@@ -615,36 +616,42 @@ const struct heft_row *heft_checkpoint_row(const struct heft_checkpoint *c, size
 }
 
 bool heft_checkpoint_slice(const struct heft_checkpoint *c, size_t index,
-                           const struct heft_range *ranges, size_t n_ranges, struct heft_arena *mem,
-                           struct heft_row *out, struct heft_error *err)
+                           const struct heft_range *ranges, size_t n_ranges,
+                           const enum heft_dtype *as, struct heft_arena *mem, struct heft_row *out,
+                           struct heft_error *err)
 {
     const struct heft_row *row = heft_checkpoint_row(c, index, err);
 
     if (!row)
         return false;
     *out = *row;
-    return n_ranges == 0 || heft_row_slice(row, ranges, n_ranges, mem, out, err) ||
+    return n_ranges == 0 ||
+           heft_row_slice_as(row, ranges, n_ranges, as ? *as : (enum heft_dtype)row->dtype, mem,
+                             out, err) ||
            heft_error_about(err, "tensor", row->name);
 }
 
-bool heft_slice_shape(const struct heft_checkpoint *c, size_t index,
-                      const struct heft_range *ranges, size_t n_ranges, uint64_t *shape,
-                      unsigned *rank, uint64_t *bytes, struct heft_error *err)
+bool heft_checkpoint_stream(struct heft_checkpoint *c, const struct heft_row *row,
+                            bool (*each)(void *ctx, const void *piece, size_t n), void *ctx,
+                            struct heft_error *err)
 {
-    if (!heft_require_arg(c && (ranges || n_ranges == 0) && shape && rank && bytes, "an argument",
-                          err))
-        return false;
-    struct heft_arena mem = {0};
-    struct heft_row row;
-    const bool ok = heft_checkpoint_slice(c, index, ranges, n_ranges, &mem, &row, err);
+    uint32_t most = STREAM_PIECE;
+    uint8_t *piece;
+    bool ok;
 
-    if (ok) {
-        if (row.rank)
-            memcpy(shape, row.shape, row.rank * sizeof *shape);
-        *rank = row.rank;
-        *bytes = row.bytes;
+    if (!heft_dtype_varies((enum heft_dtype)row->dtype))
+        most -= most % (uint32_t)heft_dtype_span((enum heft_dtype)row->dtype, HEFT_CAST_STEP);
+    piece = heft_alloc((size_t)heft_min_u64(row->bytes, most), err);
+    ok = piece != NULL;
+    for (uint64_t off = 0; ok && off < row->bytes; off += most) {
+        const size_t n = (size_t)heft_min_u64(most, row->bytes - off);
+
+        ok = heft_reader_row(&c->reader, row, off, piece, n, err) ||
+             heft_error_about(err, "tensor", row->name);
+        if (ok && !each(ctx, piece, n))
+            ok = heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
     }
-    heft_arena_release(&mem);
+    heft_free(piece);
     return ok;
 }
 
@@ -656,25 +663,9 @@ bool heft_tensor_stream(struct heft_checkpoint *c, size_t index, const struct he
         return false;
     struct heft_arena mem = {0};
     struct heft_row row;
-    uint8_t *piece = NULL;
-    uint32_t most = STREAM_PIECE;
-    bool ok = heft_checkpoint_slice(c, index, ranges, n_ranges, &mem, &row, err);
+    const bool ok = heft_checkpoint_slice(c, index, ranges, n_ranges, NULL, &mem, &row, err) &&
+                    heft_checkpoint_stream(c, &row, each, ctx, err);
 
-    if (ok) {
-        if (!heft_dtype_varies((enum heft_dtype)row.dtype))
-            most -= most % (uint32_t)heft_dtype_span((enum heft_dtype)row.dtype, HEFT_CAST_STEP);
-        piece = heft_alloc((size_t)heft_min_u64(row.bytes, most), err);
-        ok = piece != NULL;
-    }
-    for (uint64_t off = 0; ok && off < row.bytes; off += most) {
-        const size_t n = (size_t)heft_min_u64(most, row.bytes - off);
-
-        ok = heft_reader_row(&c->reader, &row, off, piece, n, err) ||
-             heft_error_about(err, "tensor", row.name);
-        if (ok && !each(ctx, piece, n))
-            ok = heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
-    }
-    heft_free(piece);
     heft_arena_release(&mem);
     return ok;
 }

@@ -37,20 +37,6 @@ static bool cast_piece(void *ctx, const void *piece, size_t n)
     return true;
 }
 
-/* Whether the slice has whole blocks of the target. */
-static bool check_slice(struct heft_checkpoint *c, size_t index, const struct heft_range *ranges,
-                        size_t n_ranges, enum heft_dtype as, struct heft_error *err)
-{
-    struct heft_arena mem = {0};
-    struct heft_row row;
-    uint64_t bytes;
-    const bool ok = heft_checkpoint_slice(c, index, ranges, n_ranges, &mem, &row, err) &&
-                    heft_row_size_as(&row, as, &bytes, err);
-
-    heft_arena_release(&mem);
-    return ok;
-}
-
 static enum heft_dtype wider_block(enum heft_dtype a, enum heft_dtype b)
 {
     return heft_dtype_block_elements(a) < heft_dtype_block_elements(b) ? b : a;
@@ -74,6 +60,31 @@ bool heft_cast(enum heft_dtype from, const void *src, enum heft_dtype to, void *
     return heft_cast_accept(to, &losses, err);
 }
 
+/* Streams a row, cast to k->to. */
+static bool stream_cast(struct heft_checkpoint *c, const struct heft_row *row, struct caster *k,
+                        struct heft_error *err)
+{
+    uint64_t bytes;
+    bool ok;
+
+    k->from = (enum heft_dtype)row->dtype;
+    if (k->from == k->to)
+        return heft_checkpoint_stream(c, row, k->each, k->ctx, err);
+    if (!heft_cast_check(k->from, k->to, err))
+        return heft_error_about(err, "tensor", row->name);
+    if (!heft_row_check_decodes(row, err) || !heft_row_size_as(row, k->to, &bytes, err))
+        return false;
+    k->unit = heft_cast_unit(k->from, k->to);
+    k->out = heft_alloc(OUT, err);
+    ok = k->out && heft_checkpoint_stream(c, row, cast_piece, k, err);
+    heft_free(k->out);
+    if (k->is_refused) {
+        *err = k->why;
+        heft_error_about(err, "tensor", row->name);
+    }
+    return ok;
+}
+
 bool heft_tensor_stream_as(struct heft_checkpoint *c, size_t index, const struct heft_range *ranges,
                            size_t n_ranges, enum heft_dtype as,
                            bool (*each)(void *ctx, const void *piece, size_t n), void *ctx,
@@ -82,26 +93,13 @@ bool heft_tensor_stream_as(struct heft_checkpoint *c, size_t index, const struct
     if (!heft_require_arg(c && (ranges || n_ranges == 0) && each, "an argument", err))
         return false;
     struct caster k = {.to = as, .each = each, .ctx = ctx};
-    bool ok;
+    struct heft_arena mem = {0};
+    struct heft_row row;
+    const bool ok = heft_checkpoint_slice(c, index, ranges, n_ranges, &as, &mem, &row, err) &&
+                    stream_cast(c, &row, &k, err);
 
-    if (index >= c->model.n_rows || c->model.rows[index].dtype == as)
-        return heft_tensor_stream(c, index, ranges, n_ranges, each, ctx, err);
-    k.from = (enum heft_dtype)c->model.rows[index].dtype;
-    if (!heft_cast_check(k.from, as, err))
-        return heft_error_about(err, "tensor", c->model.rows[index].name);
-    if (!heft_row_check_decodes(&c->model.rows[index], err))
-        return false;
-    if (!check_slice(c, index, ranges, n_ranges, as, err))
-        return false;
-    k.unit = heft_cast_unit(k.from, as);
-    k.out = heft_alloc(OUT, err);
-    ok = k.out && heft_tensor_stream(c, index, ranges, n_ranges, cast_piece, &k, err);
-    heft_free(k.out);
+    heft_arena_release(&mem);
     if (overflowed)
         *overflowed += k.losses.finite;
-    if (k.is_refused) {
-        *err = k.why;
-        heft_error_about(err, "tensor", c->model.rows[index].name);
-    }
     return ok;
 }

@@ -316,8 +316,8 @@ static bool read_with(struct heft_checkpoint *c, size_t index,
 {
     struct reading r = {.c = c, .options = options, .dst = dst};
     struct heft_arena mem = {0};
-    bool ok =
-        heft_checkpoint_slice(c, index, options->ranges, options->n_ranges, &mem, &r.row, err);
+    bool ok = heft_checkpoint_slice(c, index, options->ranges, options->n_ranges,
+                                    options->cast ? &options->as : NULL, &mem, &r.row, err);
 
     if (ok)
         ok = read_row(&r, size, err) || heft_error_about(err, "tensor", r.row.name);

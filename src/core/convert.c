@@ -337,7 +337,8 @@ static bool slice_one(struct heft_conversion *c, const struct heft_convert_optio
     if (c->exports.n_items != 1)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "a slice is of one tensor, %zu are taken",
                          c->exports.n_items);
-    if (!heft_row_slice(item->row, options->ranges, options->n_ranges, &c->mem, &c->slice, err))
+    if (!heft_row_slice_as(item->row, options->ranges, options->n_ranges, (enum heft_dtype)item->as,
+                           &c->mem, &c->slice, err))
         return heft_error_about(err, "tensor", item->name);
     item->row = &c->slice;
     item->is_apart = true;

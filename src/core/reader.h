@@ -53,5 +53,13 @@ void heft_reader_resolve(enum heft_dtype dtype, unsigned flags, uint8_t *p, size
 HEFT_CHECKED bool heft_row_slice(const struct heft_row *row, const struct heft_range *ranges,
                                  size_t n_ranges, struct heft_arena *arena, struct heft_row *out,
                                  struct heft_error *err);
+/* The same for reading as `as`: if that is another dtype, a slice of a block type may begin and end
+ * within a block. It is then a derived row of F32. */
+HEFT_CHECKED bool heft_row_slice_as(const struct heft_row *row, const struct heft_range *ranges,
+                                    size_t n_ranges, enum heft_dtype as, struct heft_arena *arena,
+                                    struct heft_row *out, struct heft_error *err);
+/* HEFT_USAGE if a range exceeds its dimension, or the dtype cannot be sliced. */
+HEFT_CHECKED bool heft_row_check_ranges(const struct heft_row *row, const struct heft_range *ranges,
+                                        size_t n_ranges, struct heft_error *err);
 
 #endif

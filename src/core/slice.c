@@ -60,8 +60,8 @@ static bool check_blocks(enum heft_dtype dtype, const struct heft_range *range, 
                      range->start - range->start % block, range->stop + (last ? block - last : 0));
 }
 
-static bool check_ranges(const struct heft_row *row, const struct heft_range *ranges,
-                         size_t n_ranges, struct heft_error *err)
+bool heft_row_check_ranges(const struct heft_row *row, const struct heft_range *ranges,
+                           size_t n_ranges, struct heft_error *err)
 {
     const enum heft_dtype dtype = (enum heft_dtype)row->dtype;
 
@@ -76,7 +76,7 @@ static bool check_ranges(const struct heft_row *row, const struct heft_range *ra
     for (unsigned i = 0; i < n_ranges; i++)
         if (!check_range(&ranges[i], i, row->shape[i], err))
             return false;
-    return n_ranges < row->rank || check_blocks(dtype, &ranges[row->rank - 1], row->rank - 1, err);
+    return true;
 }
 
 /* Whether a row is empty, or one of the ranges. The strides of an empty row may be any numbers. */
@@ -126,7 +126,10 @@ bool heft_row_slice(const struct heft_row *row, const struct heft_range *ranges,
         *out = slice;
         return true;
     }
-    if (!check_ranges(row, ranges, n_ranges, err)) /* so the rank is at least 1 */
+    if (!heft_row_check_ranges(row, ranges, n_ranges, err)) /* so the rank is at least 1 */
+        return false;
+    if (n_ranges == row->rank &&
+        !check_blocks((enum heft_dtype)row->dtype, &ranges[row->rank - 1], row->rank - 1, err))
         return false;
     if (heft_row_is_derived(row))
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,

@@ -183,6 +183,7 @@ static void without_a_checkpoint(void **state)
     assert_true(heft_tensor_elements(NULL, 0) == 0);
     assert_int_equal(heft_edit_distance(NULL, 1, NULL, 1, 2), 3);
     REFUSES(heft_slice_shape(NULL, 0, NULL, 0, shape, &rank, &bytes, &err));
+    REFUSES(heft_slice_shape_as(NULL, 0, NULL, 0, HEFT_F32, shape, &rank, &bytes, &err));
     REFUSES(heft_slice_parse(NULL, 0, "0", ranges, &n, &err));
     REFUSES(heft_tensor_map(NULL, 0, &data, &err));
     REFUSES(heft_tensor_view(NULL, 0, NULL, &view, &err));
@@ -270,6 +271,7 @@ static void reads_without_an_output_argument(void **state)
     REFUSES(heft_slice_shape(c, 0, NULL, 0, NULL, &rank, &bytes, &err));
     REFUSES(heft_slice_shape(c, 0, NULL, 0, shape, NULL, &bytes, &err));
     REFUSES(heft_slice_shape(c, 0, NULL, 0, shape, &rank, NULL, &err));
+    REFUSES(heft_slice_shape_as(c, 0, NULL, 0, HEFT_F32, shape, &rank, NULL, &err));
     REFUSES(heft_slice_parse(c, 0, NULL, ranges, &n, &err));
     REFUSES(heft_slice_parse(c, 0, "0", NULL, &n, &err));
     REFUSES(heft_slice_parse(c, 0, "0", ranges, NULL, &err));
