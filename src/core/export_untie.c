@@ -293,6 +293,18 @@ static bool has_metadata_rule(const struct heft_convert_options *options)
     return false;
 }
 
+/* Whether the metadata has entries that are neither recorded ties nor reserved. */
+static bool has_others(const struct heft_export_list *exports)
+{
+    size_t n = 0, recorded = 0;
+
+    for (size_t i = 0; i < exports->n_metadata; i++)
+        n += !heft_tie_is_reserved(exports->metadata[i].key);
+    for (size_t i = 0; i < exports->n_tied; i++)
+        recorded += exports->tied[i].is_recorded;
+    return n > recorded;
+}
+
 /* Adds the entry heft.ties with the dropped names if the records alone would be read
  * differently. */
 static bool list_ties(struct heft_export_list *exports, const struct heft_convert_options *options,
@@ -300,6 +312,7 @@ static bool list_ties(struct heft_export_list *exports, const struct heft_conver
 {
     struct heft_pair all = {.key = HEFT_STR(HEFT_TIES_KEY)};
     struct heft_buf lines = {0};
+    const bool others = has_others(exports);
     bool is_wanted = false, is_new;
 
     if (has_metadata_rule(options) && !looks_tied(exports, options, &is_wanted, err))
@@ -309,7 +322,7 @@ static bool list_ties(struct heft_export_list *exports, const struct heft_conver
 
         if (!tied->is_recorded)
             continue;
-        is_wanted = is_wanted || !heft_tie_is_plain(tied->dropped, tied->kept);
+        is_wanted = is_wanted || !heft_tie_is_plain(tied->dropped, tied->kept, others);
         heft_buf_text(&lines, lines.n ? "\n" : "");
         heft_buf_str(&lines, tied->dropped);
     }

@@ -74,12 +74,12 @@ static bool is_usual(const struct heft_pair *record)
     return is_in_order(record) && is_path(record->key) == is_path(record->value);
 }
 
-bool heft_tie_is_plain(struct heft_str dropped, struct heft_str kept)
+bool heft_tie_is_plain(struct heft_str dropped, struct heft_str kept, bool has_others)
 {
     const struct heft_pair record = {.key = dropped, .value = kept};
     bool siblings;
 
-    return is_usual(&record) || (are_alike(&record, &siblings) && !siblings);
+    return (!has_others && is_usual(&record)) || (are_alike(&record, &siblings) && !siblings);
 }
 
 /* ---- ties that a file records --------------------------------------------------------------- */

@@ -19,8 +19,8 @@ bool heft_tie_is_reserved(struct heft_str key);
 /* Whether an entry of the metadata is about the files, not about the model: a reserved key or a
  * recorded tie. After validation. */
 bool heft_metadata_is_bookkeeping(const struct heft_model *model, struct heft_str key);
-/* Whether the reader recognizes a record as a tie in a file without other metadata. */
-bool heft_tie_is_plain(struct heft_str dropped, struct heft_str kept);
+/* Whether the reader recognizes a record as a tie; has_others: in a file with other metadata. */
+bool heft_tie_is_plain(struct heft_str dropped, struct heft_str kept, bool has_others);
 
 /* The tensor names that records may refer to. */
 struct heft_tie_names {
