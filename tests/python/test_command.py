@@ -20,6 +20,11 @@ def run(*words, **more):
     return subprocess.run([*map(str, words)], stdin=subprocess.DEVNULL, capture_output=True, text=True, **more)
 
 
+def heed_interrupts():
+    """Shells let the programs that they start in the background ignore SIGINT."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Command(unittest.TestCase):
     def test_version(self):
         for command in ([PROGRAM], [sys.executable, "-m", "heft"]):
@@ -55,12 +60,16 @@ class Command(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             fifo = os.path.join(folder, "fifo")
             os.mkfifo(fifo)
-            with subprocess.Popen([str(PROGRAM), "count", fifo], stderr=subprocess.PIPE) as child:
+            with subprocess.Popen([str(PROGRAM), "count", fifo], stderr=subprocess.PIPE,
+                                  preexec_fn=heed_interrupts) as child:
                 writer = os.open(fifo, os.O_WRONLY)  # it waits until the command reads
                 time.sleep(0.1)
                 child.send_signal(signal.SIGINT)
-                _, text = child.communicate(timeout=20)
-                os.close(writer)
+                try:
+                    _, text = child.communicate(timeout=20)
+                finally:
+                    child.kill()
+                    os.close(writer)
             self.assertNotIn(b"Traceback", text)
             self.assertNotEqual(child.returncode, 0)
 
