@@ -135,19 +135,28 @@ static bool encode_q5_0(const float *x, uint8_t *b)
     return put_scale(b, d);
 }
 
-static bool encode_q4_1(const float *x, uint8_t *b)
+/* Puts scale and minimum of a block of Q4_1 or Q5_1, whose largest code is `top`, and makes its codes. True if one
+ * of them exceeds F16. */
+static bool encode_bounds(const float *x, uint8_t top, uint8_t *b, uint8_t *codes)
 {
-    uint8_t codes[BLOCK];
     float least, most, d;
     bool over;
 
     find_bounds(x, &least, &most);
-    d = (most - least) / 15;
+    d = (most - least) / (float)top;
     over = put_scale(b, d);
     over |= put_scale(b + 2, least);
-    if (over)
+    if (!over)
+        make_codes(x, least, reciprocal(d), 0.5f, top, codes);
+    return over;
+}
+
+static bool encode_q4_1(const float *x, uint8_t *b)
+{
+    uint8_t codes[BLOCK];
+
+    if (encode_bounds(x, 15, b, codes))
         return true;
-    make_codes(x, least, reciprocal(d), 0.5f, 15, codes);
     put_nibbles(codes, b + 4);
     return false;
 }
@@ -155,16 +164,9 @@ static bool encode_q4_1(const float *x, uint8_t *b)
 static bool encode_q5_1(const float *x, uint8_t *b)
 {
     uint8_t codes[BLOCK];
-    float least, most, d;
-    bool over;
 
-    find_bounds(x, &least, &most);
-    d = (most - least) / 31;
-    over = put_scale(b, d);
-    over |= put_scale(b + 2, least);
-    if (over)
+    if (encode_bounds(x, 31, b, codes))
         return true;
-    make_codes(x, least, reciprocal(d), 0.5f, 31, codes);
     put_fifths(codes, b + 4);
     put_nibbles(codes, b + 8);
     return false;

@@ -71,8 +71,8 @@ HEFT_CHECKED bool heft_conversion_lose_scales(struct heft_conversion *c, struct 
 HEFT_CHECKED bool heft_conversion_refuse_scaled(const struct heft_conversion *c,
                                                 const struct heft_convert_options *options,
                                                 struct heft_error *err);
-/* Of a model directory that is dequantized into another directory: plans the copies of the files that
- * are no weights, with config.json as it is then. */
+/* Plans the copies of files that are not weights, if a model directory is dequantized into another one; the
+ * copy of config.json has no quantization. */
 HEFT_CHECKED bool heft_conversion_plan_others(struct heft_conversion *c, struct heft_error *err);
 /* salvage_report.c: adds a tensor that is lost. */
 HEFT_CHECKED bool heft_conversion_lose(struct heft_conversion *c, const char *name,

@@ -11,7 +11,7 @@
 
 enum heft_quant_code {
     HEFT_QUANT_CODE_BYTE, /* one byte: F8_E4M3, F8_E5M2, I8, by the dtype of the row */
-    HEFT_QUANT_CODE_E2M1  /* two in a byte, the low nibble first */
+    HEFT_QUANT_CODE_E2M1  /* a 4-bit float (E2M1); two in a byte, the low nibble first */
 };
 enum heft_quant_factor { HEFT_QUANT_NO_FACTOR, HEFT_QUANT_TIMES, HEFT_QUANT_DIVIDED };
 
