@@ -162,6 +162,12 @@ def check_resharded(suite, label, whole, ours, limit, folder):
         suite.check(good, f"{label}: bytes of {name}")
 
 
+def without_tie_list(data):
+    """The bytes of an index without heft.ties: heft adds it where the records of the hub alone would
+    lose a tie, because its names do not look alike and other metadata stands beside it."""
+    return data.replace(b',\n    "heft.ties": "tie"', b"")
+
+
 def options(suite, folder):
     """Metadata, patterns and limits as the hub interprets them."""
     state = {"b": torch.ones(300), "a": torch.zeros(200), "tie": None, "ü": torch.arange(9)}
@@ -184,8 +190,10 @@ def options(suite, folder):
         suite.equal(sorted(file.name for file in ours.iterdir()), names, f"{label}: files")
         for name in set(names) & {file.name for file in ours.iterdir()}:
             left, right = (ours / name).read_bytes(), (theirs / name).read_bytes()
-            good = left == right if name.endswith(".json") else same_safetensors(ours / name,
-                                                                                 theirs / name)
+            if name.endswith(".json"):
+                good = without_tie_list(left) == right
+            else:
+                good = same_safetensors(ours / name, theirs / name)
             suite.check(good, f"{label}: bytes of {name}", f"heft {left[:200]}, hub {right[:200]}")
 
 
