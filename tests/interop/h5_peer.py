@@ -213,19 +213,75 @@ def random_weights(made):
     return {weight.path: weight.numpy() for weight in made.weights if weight.dtype == "float32"}
 
 
+class Attributes(keras.Model):
+    """Layers in attributes and lists, with the names that Keras makes of their classes."""
+
+    def __init__(self):
+        super().__init__()
+        layers = keras.layers
+        self.first, self.norm, self.look = layers.Dense(4), layers.BatchNormalization(), layers.MultiHeadAttention(2, 2)
+        self.blocks = [layers.Dense(4), layers.LayerNormalization()]
+        self.end = keras.Sequential([layers.Conv1D(3, 2), layers.LSTM(2)])
+
+    def call(self, x):
+        x = self.norm(self.first(x))
+        x = self.look(x, x)
+        for block in self.blocks:
+            x = block(x)
+        return self.end(x)
+
+
+def whole_models():
+    """Models of all kinds; names begin with that of the model unless it is a Functional one."""
+    layers, flat, steps = keras.layers, keras.Input((4,)), keras.Input((6, 4))
+    dense = layers.Dense(4, name="shared")
+    yield "functional", keras.Model(flat, layers.Dense(2)(layers.Dense(3)(flat)))
+    yield "shared", keras.Model(flat, dense(dense(flat)))
+    yield "sequential", keras.Sequential([keras.Input((4,)), layers.Dense(3), layers.Dropout(0.5), layers.Dense(2)])
+    built = keras.Sequential([layers.Dense(3), layers.BatchNormalization()])
+    built.build((None, 4))
+    yield "sequential, built later", built
+    yield "nested", nested(3)
+    yield "rnn", keras.Model(steps, layers.RNN([layers.LSTMCell(3), layers.GRUCell(2)])(steps))
+    for cell in (layers.LSTM, layers.GRU, layers.SimpleRNN):
+        yield "rnn", keras.Model(steps, layers.Bidirectional(cell(3, return_sequences=True))(steps))
+        yield "rnn", keras.Sequential([keras.Input((6, 4)), cell(3, return_sequences=True), cell(2)])
+    yield "attention", keras.Model(steps, layers.MultiHeadAttention(2, 3, name="look")(steps, steps))
+    yield "attention", keras.Model(steps, layers.GroupQueryAttention(3, 4, 2)(steps, steps))
+    yield "images", keras.Sequential([
+        keras.Input((8, 8, 3)), layers.Conv2D(4, 3), layers.DepthwiseConv2D(3), layers.SeparableConv2D(4, 2),
+        layers.Conv2DTranspose(2, 2), layers.GroupNormalization(2), layers.PReLU()])
+    yield "MobileNetV2", keras.applications.MobileNetV2(
+        weights=None, input_shape=(32, 32, 3), alpha=0.35, classes=3)
+    subclassed = Attributes()
+    subclassed(numpy.zeros((1, 6, 4), "f4"))
+    yield "subclassed", subclassed
+
+
+def compare_names(path, want, what):
+    out = path.with_name("names.npz")
+    heft("convert", path, "-o", out, "-f", "-q", "--names", "objects")
+    with numpy.load(out) as got:
+        check(set(got.files) == set(want), f"names of {what}", f"{got.files}, Keras: {sorted(want)}")
+        for name in set(got.files) & set(want):
+            check(same(got[name], want[name]), f"value of {what} {name}")
+
+
 def object_names(folder):
-    """Compares --names objects of .keras with the paths of the variables in Keras."""
-    path, out = folder / "names.keras", folder / "names.npz"
+    """Compares --names objects with the paths of the variables in Keras."""
     for layer, shape in layers_of_all_kinds():
         start = keras.Input(shape)
         made = keras.Model(start, layer(start))
         want = random_weights(made)
-        made.save(path)
-        heft("convert", path, "-o", out, "-f", "-q", "--names", "objects")
-        with numpy.load(out) as got:
-            check(set(got.files) == set(want), f"names of {layer.name}", f"{got.files}, Keras: {sorted(want)}")
-            for name in set(got.files) & set(want):
-                check(same(got[name], want[name]), f"value of {layer.name} {name}")
+        made.save(folder / "names.keras")
+        compare_names(folder / "names.keras", want, layer.name)
+    for what, made in whole_models():
+        want = random_weights(made)
+        made.save(folder / "names.keras")
+        compare_names(folder / "names.keras", want, f"{what}, .keras")
+        if what != "nested":  # weights files do not say whether a model within a model has an input of its own
+            made.save_weights(folder / "names.weights.h5")
+            compare_names(folder / "names.weights.h5", want, f"{what}, .weights.h5")
 
 
 def stripped(name):

@@ -2,7 +2,8 @@
  * the input of h5_titles.c.
  *
  *    layers/dense/vars=first      the title of a group
- *    layers/dense/vars/0          an entry of one float, packed
+ *    layers/dense/vars/0          an entry of shape [1,1], packed
+ *    layers/dense/vars/0#23       an entry of shape [2,3]
  *    layers/dense/vars/1@8        an entry at offset 8 of the data "01234567…" */
 #ifndef H5_TITLED_H
 #define H5_TITLED_H
@@ -18,14 +19,23 @@ struct h5_titled {
 };
 
 static inline bool h5_titled_entry(struct h5_titled *t, struct heft_str path, uint64_t offset,
-                                   struct heft_error *err)
+                                   struct heft_str digits, struct heft_error *err)
 {
     struct heft_h5_reader *const r = &t->r;
+    uint64_t *const shape = heft_arena_u64(&t->model.mem, digits.n + 1, err);
 
-    if (!heft_grow(&r->entries, &r->cap_entries, r->n_entries, 1, sizeof *r->entries, err))
+    if (!shape ||
+        !heft_grow(&r->entries, &r->cap_entries, r->n_entries, 1, sizeof *r->entries, err))
         return false;
-    r->entries[r->n_entries++] = (struct heft_h5_entry){
-        .path = path, .bytes = 4, .dtype = HEFT_F32, .offset = offset, .address = r->n_entries};
+    for (size_t i = 0; i < digits.n; i++)
+        shape[i] = (uint64_t)(digits.p[i] & 15);
+    r->entries[r->n_entries++] = (struct heft_h5_entry){.path = path,
+                                                        .bytes = 4,
+                                                        .dtype = HEFT_F32,
+                                                        .shape = shape,
+                                                        .rank = (uint8_t)digits.n,
+                                                        .offset = offset,
+                                                        .address = r->n_entries};
     return true;
 }
 
@@ -33,15 +43,20 @@ static inline bool h5_titled_line(struct h5_titled *t, struct heft_str line, str
 {
     const char *const title = line.n ? memchr(line.p, '=', line.n) : NULL;
     const char *const at = line.n ? memchr(line.p, '@', line.n) : NULL;
+    const char *const shape = line.n ? memchr(line.p, '#', line.n) : NULL;
+    const char *const end = line.p + line.n;
 
     if (title)
-        return heft_h5_add_title(
-            &t->r, (struct heft_str){line.p, (size_t)(title - line.p)},
-            (struct heft_str){title + 1, line.n - (size_t)(title + 1 - line.p)}, err);
-    if (!at || at + 1 == line.p + line.n || at[1] < '0' || at[1] > '9')
-        return h5_titled_entry(t, line, HEFT_H5_NOWHERE, err);
+        return heft_h5_add_title(&t->r, (struct heft_str){line.p, (size_t)(title - line.p)},
+                                 (struct heft_str){title + 1, (size_t)(end - title - 1)}, err);
+    if (shape && end - shape < 16)
+        return h5_titled_entry(t, (struct heft_str){line.p, (size_t)(shape - line.p)},
+                               HEFT_H5_NOWHERE,
+                               (struct heft_str){shape + 1, (size_t)(end - shape - 1)}, err);
+    if (!at || at + 1 == end || at[1] < '0' || at[1] > '9')
+        return h5_titled_entry(t, line, HEFT_H5_NOWHERE, HEFT_STR("11"), err);
     return h5_titled_entry(t, (struct heft_str){line.p, (size_t)(at - line.p)},
-                           (uint64_t)(at[1] - '0'), err);
+                           (uint64_t)(at[1] - '0'), HEFT_STR("11"), err);
 }
 
 /* Names the entries. config: text of a config.json; n = 0 if absent. Release it, also after a

@@ -55,9 +55,9 @@ static void paths(void **state)
            "a/kernel a/bias");
     expect("layers/dense/vars=a\nlayers/dense/vars/0", "a/kernel");
     expect("layers/dense/vars=a\nlayers/dense/vars/0\nlayers/dense/vars/1\nlayers/dense/vars/2",
-           "a/0 a/1 a/2");
+           "a/vars/0 a/vars/1 a/vars/2");
     expect("layers/lstm/vars=x\nlayers/lstm/cell/vars=lstm_cell\nlayers/lstm/cell/vars/0",
-           "x/lstm_cell/0");
+           "x/lstm_cell/vars/0");
     expect("layers/lstm/vars=x\nlayers/lstm/cell/vars=lstm_cell\nlayers/lstm/cell/vars/0\n"
            "layers/lstm/cell/vars/1",
            "x/lstm_cell/kernel x/lstm_cell/recurrent_kernel");
@@ -72,39 +72,85 @@ static void paths(void **state)
 static void attributes(void **state)
 {
     (void)state;
-    expect("dense/vars=norm\ndense/vars/0\ndense/vars/1", "norm/0 norm/1");
+    expect("dense/vars=norm\ndense/vars/0\ndense/vars/1", "norm/vars/0 norm/vars/1");
     expect("layers/block/vars=b\nlayers/block/dense/vars=norm\nlayers/block/dense/vars/0",
-           "b/norm/0");
+           "b/norm/vars/0");
     expect("layers/block/vars=b\nlayers/block/many/dense/vars=d\nlayers/block/many/dense/vars/0",
            "b/d/kernel");
     expect("layers/rnn/vars=r\nlayers/rnn/cell/vars=mine\nlayers/rnn/cell/vars/0\n"
            "layers/rnn/cell/vars/1",
-           "r/mine/0 r/mine/1");
+           "r/mine/vars/0 r/mine/vars/1");
     expect("layers/time_distributed/vars=t\nlayers/time_distributed/layer/vars=dense\n"
            "layers/time_distributed/layer/vars/0",
-           "t/dense/0");
+           "t/dense/kernel");
+}
+
+/* The class must fit the shapes; a title may be the one that Keras makes of the class. */
+static void shapes(void **state)
+{
+#define GROUP(title) "block/vars=" title "\nblock/vars/0"
+    (void)state;
+    expect("layers/dense/vars=a\nlayers/dense/vars/0#23\nlayers/dense/vars/1#3", "a/kernel a/bias");
+    expect("layers/dense/vars=a\nlayers/dense/vars/0#23\nlayers/dense/vars/1#2",
+           "a/vars/0 a/vars/1");
+    expect("layers/dense/vars=a\nlayers/dense/vars/0#3\nlayers/dense/vars/1#3",
+           "a/vars/0 a/vars/1");
+    expect("layers/dense/vars=a\nlayers/dense/vars/0#23\nlayers/dense/vars/1#",
+           "a/vars/0 a/vars/1");
+    expect(GROUP("layer_normalization_12") "#3\nblock/vars/1#3",
+           "layer_normalization_12/gamma layer_normalization_12/beta");
+    expect(GROUP("layer_normalization") "#3\nblock/vars/1#4",
+           "layer_normalization/vars/0 layer_normalization/vars/1");
+    expect(GROUP("batch_normalization_1") "#3\nblock/vars/1#3",
+           "batch_normalization_1/vars/0 batch_normalization_1/vars/1");
+    expect(GROUP("dense_") "#23", "dense_/kernel");
+    expect(GROUP("12") "#23", "12/vars/0");
+    expect(GROUP("_1") "#23", "_1/vars/0");
+    expect("layers/dense/vars=a\nlayers/dense/vars/0\nlayers/other/vars/0\nlayers/dense/vars/1",
+           "a/vars/0 layers/other/vars/0 a/vars/1");
+}
+
+/* The root's name begins the names, unless it is a Functional model. */
+static void roots(void **state)
+{
+    static const char dense[] = "vars=net\nlayers/dense/vars=a\nlayers/dense/vars/0";
+
+    (void)state;
+    expect(dense, "net/a/kernel");
+    expect("vars=net\nlayers/input_layer/vars=i\nlayers/dense/vars=a\nlayers/dense/vars/0",
+           "a/kernel");
+    expect_with(LAYER("\"keras\"", "Functional", "net", ""), dense, "a/kernel");
+    expect_with(LAYER("null", "Functional", "net", ""), dense, "net/a/kernel");
+    expect_with(LAYER("\"keras\"", "Sequential", "net", ""), dense, "net/a/kernel");
+    expect("vars=net\nlayers/functional/vars=f\nlayers/functional/layers/dense/vars=a\n"
+           "layers/functional/layers/dense/vars/0",
+           "a/kernel");
+    expect("vars=net\nvars/0", "vars/0");
 }
 
 static void configs(void **state)
 {
     (void)state;
     expect_with("[" LAYER(KERAS, "Dense", "d", "") "]",
-                "layers/td/vars=t\nlayers/td/layer/vars=d\nlayers/td/layer/vars/0", "t/d/0");
+                "layers/td/vars=t\nlayers/td/layer/vars=d\nlayers/td/layer/vars/0", "t/d/vars/0");
     expect_with("[" LAYER(KERAS, "Dense", "d", ", \"use_bias\": false") "]",
                 "layers/td/vars=t\nlayers/td/layer/vars=d\nlayers/td/layer/vars/0", "t/d/kernel");
     expect_with("[" LAYER(KERAS, "BatchNormalization", "b", ", \"scale\": false") "]",
-                "layers/batch_normalization/vars=b\nlayers/batch_normalization/vars/0\n"
-                "layers/batch_normalization/vars/1\nlayers/batch_normalization/vars/2",
+                "layers/batch_normalization/vars=b\nlayers/batch_normalization/vars/0#2\n"
+                "layers/batch_normalization/vars/1#2\nlayers/batch_normalization/vars/2#2",
                 "b/beta b/moving_mean b/moving_variance");
     /* classes of the user with names of Keras classes: with a name in the config, and without one
      */
     expect_with("[" LAYER("null", "Dense", "d", "") "]",
-                "layers/dense/vars=d\nlayers/dense/vars/0\nlayers/dense/vars/1", "d/0 d/1");
+                "layers/dense/vars=d\nlayers/dense/vars/0\nlayers/dense/vars/1",
+                "d/vars/0 d/vars/1");
     expect_with("[{\"module\": null, \"class_name\": \"Dense\", \"config\": {}}]",
-                "layers/dense/vars=d\nlayers/dense/vars/0\nlayers/dense/vars/1", "d/0 d/1");
+                "layers/dense/vars=d\nlayers/dense/vars/0\nlayers/dense/vars/1",
+                "d/vars/0 d/vars/1");
     /* two layers of the same name: of different classes, then of the same class */
     expect_with("[" LAYER(KERAS, "Dense", "d", "") ", " LAYER(KERAS, "Embedding", "d", "") "]",
-                "layers/dense/vars=d\nlayers/dense/vars/0\nlayers/dense/vars/1", "d/0 d/1");
+                "layers/dense/vars=d\nlayers/dense/vars/0\nlayers/dense/vars/1",
+                "d/vars/0 d/vars/1");
     expect_with("[" LAYER(KERAS, "Dense", "d", "") ", " LAYER(KERAS, "Dense", "d", "") "]",
                 "layers/dense/vars=d\nlayers/dense/vars/0\nlayers/dense/vars/1", "d/kernel d/bias");
     /* names inside a nested model with an input layer do not contain the names before it */
@@ -123,17 +169,18 @@ static void copies(void **state)
 {
     static const char config[] = "[" LAYER(KERAS, "SpectralNormalization", "sn", "") ", " LAYER(
         KERAS, "Dense", "d", ", \"use_bias\": false") "]";
-#define GROUPS "layers/x/vars=sn\nlayers/x/layer/vars=d\nlayers/x/vars/1\n"
+#define GROUPS "layers/x/vars=sn\nlayers/x/layer/vars=d\n"
 
     (void)state;
-    expect_with(config, GROUPS "layers/x/vars/0@4\nlayers/x/layer/vars/0@4",
+    expect_with(config, GROUPS "layers/x/vars/0@4\nlayers/x/vars/1\nlayers/x/layer/vars/0@4",
                 "sn/vector_u sn/d/kernel");
-    expect_with(config, GROUPS "layers/x/vars/0@3\nlayers/x/layer/vars/0@4",
-                "sn/vector_u sn/0 sn/d/kernel");
-    expect_with(config, GROUPS "layers/x/vars/0\nlayers/x/layer/vars/0",
-                "sn/vector_u sn/0 sn/d/kernel");
+    expect_with(config, GROUPS "layers/x/vars/0@3\nlayers/x/vars/1\nlayers/x/layer/vars/0@4",
+                "sn/vars/0 sn/vector_u sn/d/kernel");
+    expect_with(config, GROUPS "layers/x/vars/0\nlayers/x/vars/1\nlayers/x/layer/vars/0",
+                "sn/vars/0 sn/vector_u sn/d/kernel");
     expect_with("[" LAYER(KERAS, "SpectralNormalization", "sn", "") "]",
-                GROUPS "layers/x/vars/0@4\nlayers/x/layer/vars/0@4", "sn/vector_u sn/0 sn/d/0");
+                GROUPS "layers/x/vars/0@4\nlayers/x/vars/1\nlayers/x/layer/vars/0@4",
+                "sn/vars/0 sn/vector_u sn/d/vars/0");
 }
 
 static void refuse(const char *config)
@@ -162,7 +209,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(paths),  cmocka_unit_test(attributes), cmocka_unit_test(configs),
-        cmocka_unit_test(copies), cmocka_unit_test(no_configs),
+        cmocka_unit_test(copies), cmocka_unit_test(no_configs), cmocka_unit_test(shapes),
+        cmocka_unit_test(roots),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -83,6 +83,7 @@ struct heft_h5_reader {
     struct heft_node *values, *attributes;
     struct heft_strmap titled; /* group → index of its title, if names of objects are requested */
     struct heft_str *titles;   /* values of the attribute "name" */
+    struct heft_str root;      /* the root's; n = 0: none */
     size_t n_titles, cap_titles;
     struct heft_str object; /* object whose attributes were reported last, and their dict */
     struct heft_node *object_values;

@@ -5,14 +5,16 @@
  *     layers/lstm/cell/vars/0      ──► "x/lstm_cell/kernel"
  *
  * A group in a list is named after its class (layers/dense_1), another one after the attribute that
- * holds it (self.dense: any name). Only groups of the first kind, or config.json of a .keras
- * archive (h5_config.c), tell the class, which numbers its variables in the order of their creation
- * (measured with Keras 3.15). If the class is unknown, or has other variables than the table, or
- * quantized ones, the number is kept: "x/0".
+ * holds it (self.dense: any name). Groups of the first kind, or config.json of a .keras archive
+ * (h5_config.c), tell the class, which numbers its variables in the order of their creation
+ * (measured with Keras 3.15). Of other groups the title may be the one that Keras makes of the
+ * class (layer_normalization_2): with a note. If the class is unknown, or has other variables or
+ * shapes than the table, or quantized ones, the number is kept, with a note: "x/vars/0".
  *
  * Functional models add no name to the names of their contents, Sequential ones do; a model with an
- * input of its own starts again without a prefix. The name of the root is not stored in weights
- * files, and is omitted. Names that two tensors would have are used for neither.
+ * input of its own starts again without a prefix. This applies to the root, too, which has the
+ * title of the group vars; only Functional models store a group layers/input_layer. Names that two
+ * tensors would have are used for neither.
  * SpectralNormalization saves the kernel of its layer a second time, which is not a tensor of its
  * own. */
 #include "base/text.h"
@@ -30,11 +32,20 @@ struct variable {
     uint8_t needs; /* variables that a layer can do without */
 };
 
+/* How the shapes of a layer's variables are related. */
+enum shapes {
+    ANY_SHAPES,
+    LAST_EQUAL, /* the last extents are equal: [in, out] and [out] */
+    ALL_EQUAL,
+};
+
 struct class_names {
     const char *class_name;            /* as normalised by heft_h5_plain */
     struct variable names[MOST_NAMES]; /* variables in the order in which the class creates them */
     uint8_t least;                     /* of a class without config: with fewer variables it is
                                           unknown which are absent */
+    uint8_t rank;                      /* of the first variable; 0: any */
+    uint8_t shapes;                    /* enum shapes */
 };
 
 #define KERNEL_BIAS {{"kernel", 0}, {"bias", HEFT_H5_BIAS}}, 1
@@ -43,37 +54,43 @@ struct class_names {
 #define CELL        {{"kernel", 0}, {"recurrent_kernel", 0}, {"bias", HEFT_H5_BIAS}}, 2
 
 static const struct class_names classes[] = {
-    {"dense", KERNEL_BIAS},
-    {"einsumdense", KERNEL_BIAS},
-    {"conv1d", KERNEL_BIAS},
-    {"conv2d", KERNEL_BIAS},
-    {"conv3d", KERNEL_BIAS},
-    {"conv1dtranspose", KERNEL_BIAS},
-    {"conv2dtranspose", KERNEL_BIAS},
-    {"conv3dtranspose", KERNEL_BIAS},
-    {"depthwiseconv1d", KERNEL_BIAS},
-    {"depthwiseconv2d", KERNEL_BIAS},
-    {"separableconv1d", SEPARABLE},
-    {"separableconv2d", SEPARABLE},
-    {"embedding", {{"embeddings", 0}}, 1},
-    {"reversibleembedding", {{"embeddings", 0}, {"reverse_embeddings", HEFT_H5_REVERSE}}, 1},
+    {"dense", KERNEL_BIAS, 2, LAST_EQUAL},
+    {"einsumdense", KERNEL_BIAS, 0, ANY_SHAPES},
+    {"conv1d", KERNEL_BIAS, 3, LAST_EQUAL},
+    {"conv2d", KERNEL_BIAS, 4, LAST_EQUAL},
+    {"conv3d", KERNEL_BIAS, 5, LAST_EQUAL},
+    {"conv1dtranspose", KERNEL_BIAS, 3, ANY_SHAPES},
+    {"conv2dtranspose", KERNEL_BIAS, 4, ANY_SHAPES},
+    {"conv3dtranspose", KERNEL_BIAS, 5, ANY_SHAPES},
+    {"depthwiseconv1d", KERNEL_BIAS, 3, ANY_SHAPES},
+    {"depthwiseconv2d", KERNEL_BIAS, 4, ANY_SHAPES},
+    {"separableconv1d", SEPARABLE, 3, ANY_SHAPES},
+    {"separableconv2d", SEPARABLE, 4, ANY_SHAPES},
+    {"embedding", {{"embeddings", 0}}, 1, 2, ANY_SHAPES},
+    {"reversibleembedding",
+     {{"embeddings", 0}, {"reverse_embeddings", HEFT_H5_REVERSE}},
+     1,
+     2,
+     ANY_SHAPES},
     {"batchnormalization",
      {{"gamma", HEFT_H5_SCALE},
       {"beta", HEFT_H5_CENTER},
       {"moving_mean", 0},
       {"moving_variance", 0}},
-     4},
-    {"layernormalization", GAMMA_BETA},
-    {"groupnormalization", GAMMA_BETA},
-    {"rmsnormalization", {{"scale", 0}}, 1},
-    {"normalization", {{"mean", 0}, {"variance", 0}, {"count", 0}}, 3},
-    {"spectralnormalization", {{NULL, 0}, {"vector_u", 0}}, 2},
-    {"additiveattention", {{"scale", 0}}, 1},
-    {"prelu", {{"alpha", 0}}, 1},
-    {"lstmcell", CELL},
-    {"grucell", CELL},
-    {"simplernncell", CELL},
-    {"convlstmcell", CELL},
+     4,
+     1,
+     ALL_EQUAL},
+    {"layernormalization", GAMMA_BETA, 0, ALL_EQUAL},
+    {"groupnormalization", GAMMA_BETA, 1, ALL_EQUAL},
+    {"rmsnormalization", {{"scale", 0}}, 1, 0, ANY_SHAPES},
+    {"normalization", {{"mean", 0}, {"variance", 0}, {"count", 0}}, 3, 0, ANY_SHAPES},
+    {"spectralnormalization", {{NULL, 0}, {"vector_u", 0}}, 2, 0, ANY_SHAPES},
+    {"additiveattention", {{"scale", 0}}, 1, 1, ANY_SHAPES},
+    {"prelu", {{"alpha", 0}}, 1, 0, ANY_SHAPES},
+    {"lstmcell", CELL, 2, LAST_EQUAL},
+    {"grucell", CELL, 2, LAST_EQUAL},
+    {"simplernncell", CELL, 2, LAST_EQUAL},
+    {"convlstmcell", CELL, 0, LAST_EQUAL},
 };
 
 /* Attributes of Keras' attention layers that hold layers of class EinsumDense. */
@@ -87,14 +104,24 @@ struct group_class {
     struct heft_str name; /* normalised; n = 0: none */
     const struct class_names *names;
     const struct heft_h5_class *config;
+    bool is_inferred; /* from a title that Keras may have made */
+};
+
+/* Variables, for a note, and the first of their groups. */
+struct noted {
+    size_t n;
+    struct heft_str title;
 };
 
 struct titler {
     struct heft_h5_reader *r;
     struct heft_strmap counts; /* group → number of variables */
+    struct heft_strmap firsts; /* group → entry of its variable 0 */
     struct heft_strmap paths;  /* path → entry */
     struct heft_strmap names;  /* name → number of variables that would have it */
     size_t copies;
+    bool has_root; /* names begin with the root's title */
+    struct noted inferred, numbered;
     struct heft_error *err;
 };
 
@@ -137,17 +164,23 @@ static bool is_deep(struct heft_str path)
     return parts > MOST_PARTS;
 }
 
-/* The class in the name of a group, without its number: "layers/dense_1" → "dense". */
+/* The class in a name, without its number: "dense_1" → "dense". */
+static struct heft_str without_number(struct heft_str name)
+{
+    size_t end = name.n;
+
+    while (end > 0 && name.p[end - 1] >= '0' && name.p[end - 1] <= '9')
+        end--;
+    if (end < name.n && end > 1 && name.p[end - 1] == '_')
+        name.n = end - 1;
+    return name;
+}
+
 static struct heft_str last_part(struct heft_str group)
 {
     const size_t at = last_slash(group);
-    size_t end = group.n;
 
-    while (end > at && group.p[end - 1] >= '0' && group.p[end - 1] <= '9')
-        end--;
-    if (end == group.n || end <= at + 1 || group.p[end - 1] != '_')
-        end = group.n + 1;
-    return (struct heft_str){group.p + at, end - 1 - at};
+    return without_number((struct heft_str){group.p + at, group.n - at});
 }
 
 /* ---- classes ----------------------------------------------------------------------------- */
@@ -211,7 +244,10 @@ static struct group_class class_of(const struct titler *t, struct heft_str group
         if (c.config->is_known)
             c.name = c.config->name;
     } else {
-        c.name.n = heft_h5_plain(class_by_path(t, group, title), room, MOST_CLASS);
+        const struct heft_str by_path = class_by_path(t, group, title);
+
+        c.is_inferred = by_path.n == 0;
+        c.name.n = heft_h5_plain(c.is_inferred ? without_number(title) : by_path, room, MOST_CLASS);
         if (config && heft_strmap_get(&config->foreign, c.name) != HEFT_MAP_NONE)
             c.name.n = 0;
     }
@@ -219,13 +255,60 @@ static struct group_class class_of(const struct titler *t, struct heft_str group
     return c;
 }
 
-/* Name of a variable of that class, or NULL if only its number is known. */
-static const char *name_of(const struct group_class *c, uint64_t number, uint32_t count)
+/* The entry of a variable of the group, or NULL. The walk lists them in a row. */
+static const struct heft_h5_entry *entry_of(const struct titler *t, struct heft_str group,
+                                            uint32_t number)
 {
+    const uint32_t first = heft_strmap_get(&t->firsts, group);
+    const struct heft_h5_entry *entry;
+    struct heft_str of;
+    uint64_t found;
+
+    if (first == HEFT_MAP_NONE || first + (uint64_t)number >= t->r->n_entries)
+        return NULL;
+    entry = &t->r->entries[first + number];
+    return split_path(entry->path, &of, &found) && heft_str_eq(of, group) && found == number ? entry
+                                                                                             : NULL;
+}
+
+static bool are_related(const struct heft_h5_entry *a, const struct heft_h5_entry *b,
+                        enum shapes shapes)
+{
+    if (shapes == LAST_EQUAL)
+        return a->rank && b->rank && a->shape[a->rank - 1] == b->shape[b->rank - 1];
+    return shapes == ANY_SHAPES ||
+           (a->rank == b->rank &&
+            (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0));
+}
+
+/* Whether the variables of a group have the shapes of that class. */
+static bool has_shapes(const struct titler *t, struct heft_str group, const struct class_names *c,
+                       uint32_t count)
+{
+    const struct heft_h5_entry *const first = entry_of(t, group, 0);
+
+    if (!first || (c->rank && first->rank != c->rank))
+        return false;
+    for (uint32_t i = 1; i < count; i++) {
+        const struct heft_h5_entry *const next = entry_of(t, group, i);
+
+        if (!next || !are_related(first, next, (enum shapes)c->shapes))
+            return false;
+    }
+    return true;
+}
+
+/* Name of a variable of that class, or NULL if only its number is known. */
+static const char *name_of(const struct titler *t, const struct group_class *c,
+                           struct heft_str group, uint64_t number)
+{
+    const uint32_t count = heft_strmap_get(&t->counts, group);
     const char *found = NULL;
     uint32_t n = 0;
 
-    for (size_t i = 0; c->names && i < MOST_NAMES; i++) {
+    if (!c->names)
+        return NULL;
+    for (size_t i = 0; i < MOST_NAMES; i++) {
         const struct variable *const v = &c->names->names[i];
 
         if ((!v->name && i + 1 >= c->names->least) || (c->config && v->needs & c->config->without))
@@ -233,17 +316,33 @@ static const char *name_of(const struct group_class *c, uint64_t number, uint32_
         if (n++ == number)
             found = v->name;
     }
-    return c->names && (count == n || (!c->config && count < n && count >= c->names->least)) ? found
-                                                                                             : NULL;
+    if (count != n && (c->config || count > n || count < c->names->least))
+        return NULL;
+    return has_shapes(t, group, c->names, count) ? found : NULL;
 }
 
 /* ---- names ------------------------------------------------------------------------------- */
 
-/* Appends the titles of the groups on the path, without the root's. */
+/* Whether the root's title begins the names of its contents. */
+static bool has_root(const struct titler *t)
+{
+    const struct heft_h5_config *const config = t->r->config;
+    const struct heft_h5_class *const c = config ? heft_h5_find_class(config, t->r->root) : NULL;
+
+    if (t->r->root.n == 0 || title_of(t, HEFT_STR("layers/input_layer")))
+        return false;
+    return !c || !c->is_known || !heft_str_is(c->name, "functional");
+}
+
+/* Appends the titles of the root and of the groups on the path. */
 static void put_titles(const struct titler *t, struct heft_str group, struct heft_buf *out)
 {
     char room[MOST_CLASS];
 
+    if (t->has_root) {
+        heft_buf_str(out, t->r->root);
+        heft_buf_char(out, '/');
+    }
     for (size_t end = 1; end <= group.n; end++) {
         const struct heft_str part = {group.p, end};
         const struct heft_str *const title =
@@ -264,7 +363,13 @@ static void put_titles(const struct titler *t, struct heft_str group, struct hef
     }
 }
 
-static bool make_name(const struct titler *t, struct heft_str path, struct heft_str *out)
+static void note_title(struct noted *noted, struct heft_str title)
+{
+    if (!noted->n++)
+        noted->title = title;
+}
+
+static bool make_name(struct titler *t, struct heft_str path, struct heft_str *out)
 {
     const struct heft_str *title;
     struct heft_buf buf = {0};
@@ -278,12 +383,17 @@ static bool make_name(const struct titler *t, struct heft_str path, struct heft_
     if (is_deep(path) || !split_path(path, &group, &number) || !(title = title_of(t, group)))
         return true;
     c = class_of(t, group, *title, room);
-    name = name_of(&c, number, heft_strmap_get(&t->counts, group));
+    name = name_of(t, &c, group, number);
     put_titles(t, group, &buf);
-    if (name)
+    if (name) {
         heft_buf_text(&buf, name);
-    else
+    } else {
+        heft_buf_text(&buf, VARS "/");
         heft_buf_u64(&buf, number);
+        note_title(&t->numbered, *title);
+    }
+    if (name && c.is_inferred)
+        note_title(&t->inferred, *title);
     return heft_buf_take(&buf, &t->r->model->mem, out, t->err);
 }
 
@@ -378,23 +488,27 @@ static bool is_quantized(const struct heft_h5_entry *entry)
     return entry->dtype == HEFT_I8 || entry->dtype == HEFT_U8;
 }
 
-/* Marks groups with a quantized variable by a count above that of any class in the table. */
+/* Counts a variable; if it is quantized, as more than any class in the table has. */
+static bool count_variable(struct titler *t, uint32_t number)
+{
+    const struct heft_h5_entry *const entry = &t->r->entries[number];
+    struct heft_str group;
+    uint64_t index;
+    uint32_t found;
+
+    if (!split_path(entry->path, &group, &index))
+        return true;
+    for (unsigned k = 0; k < (is_quantized(entry) ? MOST_NAMES + 1 : 1); k++)
+        if (!count_name(&t->counts, group, t->err))
+            return false;
+    return index != 0 || heft_strmap_add(&t->firsts, group, number, &found, t->err);
+}
+
 static bool count_groups(struct titler *t)
 {
-    struct heft_str group;
-    uint64_t number;
-
-    for (size_t i = 0; i < t->r->n_entries; i++) {
-        const struct heft_h5_entry *const entry = &t->r->entries[i];
-        bool ok = true;
-
-        if (!split_path(entry->path, &group, &number))
-            continue;
-        for (unsigned k = 0; ok && k < (is_quantized(entry) ? MOST_NAMES + 1 : 1); k++)
-            ok = count_name(&t->counts, group, t->err);
-        if (!ok)
+    for (uint32_t i = 0; i < t->r->n_entries; i++)
+        if (!count_variable(t, i))
             return false;
-    }
     return true;
 }
 
@@ -413,15 +527,38 @@ static bool name_entries(struct titler *t, struct heft_str *names)
     return true;
 }
 
+static bool tell_noted(const struct titler *t, const struct noted *noted, const char *what)
+{
+    const size_t n = noted->n;
+
+    return n == 0 ||
+           heft_model_tell(t->r->model, t->r->source, t->err, "%zu variable%s %s (%.*s%s)", n,
+                           n == 1 ? " is" : "s are", what, (int)heft_min_u64(noted->title.n, 60),
+                           noted->title.p, n == 1 ? "" : ", …");
+}
+
+static bool tell_names(const struct titler *t)
+{
+    return tell_noted(t, &t->numbered,
+                      "numbered instead of named: the class of the layer is unknown or has other "
+                      "variables") &&
+           tell_noted(t, &t->inferred, "named by the class in the layer's default name");
+}
+
 bool heft_h5_add_title(struct heft_h5_reader *r, struct heft_str path, struct heft_str title,
                        struct heft_error *err)
 {
+    const bool is_root = heft_str_is(path, VARS);
     struct heft_str group = path, kept;
     uint32_t found;
 
-    if (!heft_str_ends(path, "/" VARS) || title.n == 0 ||
+    if (!(is_root || heft_str_ends(path, "/" VARS)) || title.n == 0 ||
         heft_utf8_check((struct heft_bytes){(const uint8_t *)title.p, title.n}) != title.n)
         return true;
+    if (is_root) {
+        r->root = (struct heft_str){heft_arena_text(&r->model->mem, title, err), title.n};
+        return r->root.p != NULL;
+    }
     group.n -= sizeof VARS;
     group.p = heft_arena_text(&r->model->mem, group, err);
     kept = (struct heft_str){heft_arena_text(&r->model->mem, title, err), title.n};
@@ -440,9 +577,11 @@ bool heft_h5_title(struct heft_h5_reader *r, struct heft_error *err)
 
     if (r->n_titles == 0)
         return true;
+    t.has_root = has_root(&t);
     names = heft_calloc(r->n_entries + 1, sizeof *names, err);
-    ok = names && count_groups(&t) && find_copies(&t) && name_entries(&t, names);
+    ok = names && count_groups(&t) && find_copies(&t) && name_entries(&t, names) && tell_names(&t);
     heft_strmap_release(&t.counts);
+    heft_strmap_release(&t.firsts);
     heft_strmap_release(&t.paths);
     heft_strmap_release(&t.names);
     heft_free(names);

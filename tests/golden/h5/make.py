@@ -150,6 +150,21 @@ def wrappers():
                              layers.BatchNormalization(scale=False, name="bn")])
 
 
+class Subclass(keras.Model):
+    """Layers that are attributes: the group has the attribute's name, and the title is the user's, or made by
+    Keras of the class."""
+
+    def __init__(self):
+        super().__init__(name="net")
+        self.a = keras.layers.Dense(1, name="mine")
+        self.b = keras.layers.LayerNormalization(name="layer_normalization_3")
+        self.c = keras.layers.Dense(1, name="conv2d")
+        self.several = [keras.layers.Dense(1, name="x")]
+
+    def call(self, x):
+        return self.several[0](self.c(self.b(self.a(x))))
+
+
 def main():
     for make in (types, others, attributes, packed, links, shards, cut_lists):
         with h5py.File(HERE / f"{make.__name__.replace('_', '-')}.h5", "w") as file:
@@ -171,6 +186,10 @@ def main():
     made.save(HERE / "model.keras")
     made.save_weights(HERE / "three.weights.h5")
     wrappers().save(HERE / "wrappers.keras")
+    keras.utils.set_random_seed(1)
+    subclass = Subclass()
+    subclass(np.ones((1, 2), "f4"))
+    subclass.save_weights(HERE / "subclass.weights.h5")
     (HERE / "sharded").mkdir(exist_ok=True)
     made.save_weights(HERE / "sharded" / "three.weights.json", max_shard_size=13 / 1024**3)
 
