@@ -1,9 +1,11 @@
 """TensorFlow part of suite_tf_write.py: writes and reads bundles, and prints a line "pass WHAT" or "FAIL
 WHAT" per comparison. HEFT is the path of the command."""
 
+import json
 import os
 import pathlib
 import random
+import shutil
 import subprocess
 import sys
 
@@ -45,7 +47,6 @@ def same_files(left, right, what, suffixes=(".index", DATA)):
 
 def order_of(path):
     """Names of a safetensors file by data offset, which is the order of heft's rows."""
-    import json
     data = pathlib.Path(path).read_bytes()
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8:8 + length])
@@ -420,8 +421,55 @@ def model_keras(folder):
         check(np.allclose(got, model(x).numpy()), "into Keras: outputs are of the new weights")
 
 
+def exported_models():
+    """Models of Keras and an input; variables of all but the last are found by name."""
+    layers = tf.keras.layers
+    ids, steps = tf.keras.Input((5,), dtype="int32"), tf.keras.Input((5, 4))
+    text = layers.Bidirectional(layers.LSTM(3))(layers.Embedding(10, 4, name="tok")(ids))
+    yield "text", tf.keras.Model(ids, layers.Dense(2)(text)), np.arange(10, dtype="i4").reshape(2, 5)
+    look = layers.LayerNormalization()(layers.MultiHeadAttention(2, 3)(steps, steps))
+    yield "attention", tf.keras.Model(steps, layers.Dense(2)(look)), np.random.default_rng(0).random((2, 5, 4), "f4")
+    yield "sequential", tf.keras.Sequential([
+        tf.keras.Input((4,)), layers.Dense(3), layers.BatchNormalization(), layers.Dropout(0.5), layers.Dense(2),
+    ]), np.ones((2, 4), "f4")
+    yield "MobileNetV2", tf.keras.applications.MobileNetV2(
+        weights=None, input_shape=(32, 32, 3), alpha=0.35, classes=3), np.ones((1, 32, 32, 3), "f4")
+
+
+def set_weights(model, seed):
+    for number, variable in enumerate(model.weights):
+        variable.assign(np.random.default_rng([seed, number]).random(variable.shape, "f4") * 0.3)
+
+
+def exports(folder):
+    """Model.export() stores each variable twice; weights of every format of Keras fill both places."""
+    for name, model, x in exported_models():
+        old, other, out = folder / name, folder / f"{name}-other", folder / "out"
+        set_weights(model, 1)
+        model.export(str(old), verbose=False)
+        told = json.loads(heft("info", "--json", old).stdout)["objects"]
+        check(told["stored_twice"] == len(model.weights), f"{name}: variables are stored twice", told)
+        names = {row["name"] for row in json.loads(heft("ls", "--json", old, "--names", "objects").stdout)["tensors"]}
+        want = {weight.path for weight in model.weights}
+        check(want <= names and not any("_all_variables" in each for each in names), f"{name}: names", names)
+        set_weights(model, 2)
+        expected = model.predict(x, verbose=0)
+        model.export(str(other), verbose=False)
+        model.save(folder / "new.keras")
+        model.save(folder / "new.h5")
+        model.save_weights(folder / "new.weights.h5")
+        for source in (other, folder / "new.keras", folder / "new.h5", folder / "new.weights.h5"):
+            shutil.rmtree(out, ignore_errors=True)
+            if convert(f"{name}: into from {source.name}", source, "--into", old, "-o", out, "--names", "objects"):
+                loaded = tf.saved_model.load(str(out))
+                got = loaded.serve(tf.constant(x)).numpy()
+                check(np.array_equal(got, expected), f"{name}: outputs from {source.name} are of the new weights")
+                twice = json.loads(heft("info", "--json", out).stdout)["objects"]
+                check(twice == told, f"{name}: both places are filled", twice)
+
+
 def main(folder):
-    for job in (all_dtypes, big_endian, even, random_tensors, merged, merged_slices, slices, saver, checkpoints, models):
+    for job in (all_dtypes, big_endian, even, random_tensors, merged, merged_slices, slices, saver, checkpoints, models, exports):
         place = folder / job.__name__
         place.mkdir(parents=True)
         try:

@@ -172,8 +172,42 @@ def make_exported():
     (path / "fingerprint.pb").unlink()
 
 
+class Several(tf.keras.Model):
+    """Variables of a subclassed model have the name of the model, not of their layers."""
+
+    def __init__(self):
+        super().__init__(name="several")
+        self.first = tf.keras.layers.Dense(2)
+        self.second = tf.keras.layers.Dense(2)
+        self.drop = tf.keras.layers.Dropout(0.5, seed=1)
+
+    def call(self, x, training=False):
+        return self.drop(self.second(self.first(x)), training=training)
+
+
+def make_several():
+    """Full names that are not unique, two variables with equal contents, the state of a random generator; and
+    one variable whose copy below _all_variables differs."""
+    path = folder("several")
+    model = Several()
+    model(tf.zeros([1, 2]))
+    for number, variable in enumerate(model.weights):
+        variable.assign(tf.fill(variable.shape, 9.0 if len(variable.shape) == 1 else number + 1.0))
+    model.export(str(path), verbose=False)
+    shorten(path)
+    (path / "fingerprint.pb").unlink()
+    prefix = str(path / "variables" / "variables")
+    reader = tf.train.load_checkpoint(prefix)
+    tensors = {key: reader.get_tensor(key) for key in sorted(reader.get_variable_to_dtype_map())}
+    changed = [key for key in tensors if key.startswith("_all_variables") and tensors[key].shape == (2, 2)][0]
+    tensors[changed] = tensors[changed] * 7
+    tf.raw_ops.SaveV2(prefix=prefix, tensor_names=list(tensors), shape_and_slices=[""] * len(tensors),
+                      tensors=[tf.constant(value) for value in tensors.values()])
+
+
 make_tf2()
 make_structures()
+make_several()
 make_exported()
 make_v1()
 make_frozen()

@@ -27,8 +27,8 @@ struct graph {
     struct heft_strmap keys; /* row name → number, counted from `first` */
     struct heft_str *full;   /* full_name of each row; may be empty */
     uint32_t
-        *twin;    /* for each row, the other row of the same variable; HEFT_NONE if there is none */
-    size_t pairs; /* number of twins */
+        *twin; /* for each row, the other row of the same variable; HEFT_NONE if there is none */
+    struct heft_tf_twins twins;
     uint64_t nodes, attributes, slots;
     uint64_t largest; /* largest node id that is referred to */
     struct heft_error *err;
@@ -269,7 +269,7 @@ static bool map_keys(struct graph *g)
 /* Removes the dropped rows and closes the gaps. */
 static bool drop_twins(struct graph *g)
 {
-    if (g->pairs == 0)
+    if (g->twins.pairs == 0)
         return true;
     drop_copies(g);
     return map_keys(g);
@@ -290,11 +290,38 @@ static bool rename_rows(struct graph *g)
 
 static bool tell_twins(const struct graph *g)
 {
+    const size_t pairs = g->twins.pairs;
+
     return heft_model_tell(
         g->b->model, g->b->source, g->err, "%zu variable%s stored twice, as Keras' export does%s",
-        g->pairs, g->pairs == 1 ? " is" : "s are",
+        pairs, pairs == 1 ? " is" : "s are",
         heft_tf_names_objects(g->b->model) ? ": each is taken once"
                                            : "; the names of objects take each once");
+}
+
+static bool tell_unequal(const struct graph *g)
+{
+    const size_t n = g->twins.unequal;
+
+    return heft_model_tell(
+        g->b->model, g->b->source, g->err,
+        "%zu variable%s other contents below _all_variables than where functions "
+        "use %s: both remain (%.*s%s)",
+        n, n == 1 ? " has" : "s have", n == 1 ? "it" : "them",
+        (int)heft_min_u64(g->twins.differ.n, 60), g->twins.differ.p, n == 1 ? "" : ", …");
+}
+
+static bool describe_twins(const struct graph *g, struct heft_node *node)
+{
+    struct heft_arena *const mem = &g->b->model->mem;
+    const size_t pairs = g->twins.pairs, unequal = g->twins.unequal;
+
+    if (pairs && (!heft_tree_number(mem, node, HEFT_STR("stored_twice"), (int64_t)pairs, g->err) ||
+                  !tell_twins(g)))
+        return false;
+    return !unequal ||
+           (heft_tree_number(mem, node, HEFT_STR("copies_differ"), (int64_t)unequal, g->err) &&
+            tell_unequal(g));
 }
 
 static bool describe_objects(const struct graph *g)
@@ -308,16 +335,14 @@ static bool describe_objects(const struct graph *g)
     return node && heft_tree_number(mem, node, HEFT_STR("nodes"), (int64_t)g->nodes, g->err) &&
            heft_tree_number(mem, node, HEFT_STR("attributes"), (int64_t)g->attributes, g->err) &&
            heft_tree_number(mem, node, HEFT_STR("slots"), (int64_t)g->slots, g->err) &&
-           (g->pairs == 0 ||
-            (heft_tree_number(mem, node, HEFT_STR("stored_twice"), (int64_t)g->pairs, g->err) &&
-             tell_twins(g)));
+           describe_twins(g, node);
 }
 
 static bool find_twins(struct graph *g)
 {
     g->twin = heft_arena_zero(&g->b->scratch, g->n + 1, sizeof *g->twin, g->err);
     return g->twin &&
-           heft_tf_twins_find(g->b->model, g->first, g->n, g->full, g->twin, &g->pairs, g->err);
+           heft_tf_twins_find(g->b->model, g->first, g->n, g->full, g->twin, &g->twins, g->err);
 }
 
 static bool use_graph(struct graph *g, const struct heft_storage *storage)

@@ -16,6 +16,7 @@
 
 #define COUNTER     "save_counter/.ATTRIBUTES/VARIABLE_VALUE"
 #define BUNDLE      "/variables/variables"
+#define SEED        "seed_generator_state"
 #define NAMES_SHOWN 8
 
 struct into {
@@ -135,18 +136,53 @@ static void take_data(struct heft_export_item *item, const struct heft_export_it
     item->as = from->as;
 }
 
+/* The first part of the items' names, if they have the same: the name of a Keras model. n is 0 if
+ * they differ. */
+static struct heft_str common_root(const struct heft_export_list *exports)
+{
+    const struct heft_str first = exports->n_items ? exports->items[0].name : HEFT_STR("");
+    const char *const slash = first.n ? memchr(first.p, '/', first.n) : NULL;
+    const size_t n = slash ? (size_t)(slash - first.p) : 0;
+
+    for (size_t i = 0; i < exports->n_items; i++) {
+        const struct heft_str name = exports->items[i].name;
+
+        if (name.n <= n || name.p[n] != '/' || memcmp(name.p, first.p, n) != 0)
+            return HEFT_STR("");
+    }
+    return (struct heft_str){first.p, n};
+}
+
+static bool note_root(const struct into *in, struct heft_str root)
+{
+    return heft_plan_note(
+        in->out->plan,
+        heft_arena_printf(in->out->plan->mem, in->err,
+                          "names are taken without their first part, %.*s, which the model's "
+                          "variables lack or have another name for",
+                          (int)heft_min_u64(root.n, 60), root.p),
+        in->err);
+}
+
 /* Finds the row of each item; items without one go into `extra`. */
-static void find_rows(struct into *in, uint32_t *row, struct list *extra)
+static bool find_rows(struct into *in, uint32_t *row, struct list *extra)
 {
     const struct heft_export_list *exports = in->out->exports;
+    const struct heft_str root = common_root(exports);
+    bool is_inner = false;
 
     for (uint32_t i = 0; i < exports->n_items; i++) {
         row[i] = heft_tf_names_find(&in->names, exports->items[i].name);
+        if (row[i] == HEFT_NONE && root.n) {
+            row[i] = heft_tf_names_find_inner(&in->names, exports->items[i].name);
+            is_inner = is_inner || row[i] != HEFT_NONE;
+        }
         if (row[i] == HEFT_NONE)
             add_name(extra, exports->items[i].name);
         else
             in->by_row[row[i]] = &exports->items[i];
     }
+    return !is_inner || note_root(in, root);
 }
 
 /* Fills both places of a variable that is stored twice but given once. */
@@ -175,12 +211,15 @@ static const char *describe_unknown(const struct into *in)
 
     for (size_t i = 0; i < in->old.n_rows && n < HEFT_COUNT(known); i++)
         if (!keeps_value(&in->old.rows[i]) && !heft_tf_is_copy(in->old.rows[i].name))
-            known[n++] = in->names.full[i].n ? in->names.full[i] : in->old.rows[i].name;
-    return heft_arena_printf(
-        in->out->plan->mem, in->err,
-        "the model has no such variables (known: %.*s%s%.*s …; option names objects lists them)",
-        (int)heft_min_u64(known[0].n, 60), known[0].p, n > 1 ? ", " : "",
-        (int)heft_min_u64(known[1].n, 60), known[1].p);
+            known[n++] = heft_tf_names_find(&in->names, in->names.full[i]) == i
+                             ? in->names.full[i]
+                             : in->old.rows[i].name; /* the full name means several */
+    return heft_arena_printf(in->out->plan->mem, in->err,
+                             "the model has no such variables (known: %.*s%s%.*s …; option names "
+                             "objects shows such names, "
+                             "also those of Keras' files)",
+                             (int)heft_min_u64(known[0].n, 60), known[0].p, n > 1 ? ", " : "",
+                             (int)heft_min_u64(known[1].n, 60), known[1].p);
 }
 
 /* Renames each item to its key in the model. */
@@ -192,8 +231,7 @@ static bool match_items(struct into *in)
     struct list extra = {0};
     bool ok = row != NULL;
 
-    if (ok)
-        find_rows(in, row, &extra);
+    ok = ok && find_rows(in, row, &extra);
     for (uint32_t i = 0; ok && i < exports->n_items; i++) {
         struct heft_export_item *item = &exports->items[i];
         const uint32_t k = row[i];
@@ -281,16 +319,44 @@ static bool check_graph(struct into *in)
 
 /* ---- rows that keep their values --------------------------------------------------------- */
 
+/* True for the state of a random generator, as of Dropout, which Keras does not save with weights. */
+static bool is_seed(const struct into *in, size_t row)
+{
+    const struct heft_str name = in->names.full[row];
+
+    return heft_str_is(name, SEED) || heft_str_ends(name, "/" SEED);
+}
+
+static bool note_seeds(const struct into *in, size_t seeds)
+{
+    const char *const verb = seeds == 1 ? "is" : "are";
+
+    return seeds == 0 ||
+           heft_plan_note(in->out->plan,
+                          heft_arena_printf(in->out->plan->mem, in->err,
+                                            "%zu state%s of random generators %s missing from the "
+                                            "new weights: the model's %s kept",
+                                            seeds, seeds == 1 ? "" : "s", verb, verb),
+                          in->err);
+}
+
 static bool check_missing(struct into *in)
 {
     const bool keeps = heft_plan_option(in->out->plan, HEFT_TF_KEEP_MISSING).is_given;
     struct list missing = {0};
+    size_t seeds = 0;
 
-    for (size_t i = 0; i < in->old.n_rows; i++)
-        if (!in->is_given[i] && !keeps_value(&in->old.rows[i]) && !keeps)
+    for (size_t i = 0; i < in->old.n_rows; i++) {
+        if (in->is_given[i] || keeps_value(&in->old.rows[i]))
+            continue;
+        seeds += is_seed(in, i);
+        if (!is_seed(in, i) && !keeps)
             add_name(&missing, in->old.rows[i].name);
-    return is_empty(
-        &missing, "missing from the new weights (option keep-missing keeps the model's)", in->err);
+    }
+    return is_empty(&missing,
+                    "missing from the new weights (option keep-missing keeps the model's)",
+                    in->err) &&
+           note_seeds(in, seeds);
 }
 
 static uint64_t *copy_numbers(struct into *in, const uint64_t *from, unsigned n)

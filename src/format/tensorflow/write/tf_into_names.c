@@ -162,9 +162,9 @@ static struct heft_str below_root(struct heft_str name)
 static bool add_variables(struct heft_tf_names *names, struct heft_error *err)
 {
     const struct heft_model *const model = names->model;
-    size_t pairs;
+    struct heft_tf_twins found;
 
-    if (!heft_tf_twins_find(model, 0, model->n_rows, names->full, names->twin, &pairs, err))
+    if (!heft_tf_twins_find(model, 0, model->n_rows, names->full, names->twin, &found, err))
         return false;
     for (uint32_t i = 0; i < model->n_rows; i++)
         if ((names->twin[i] == HEFT_NONE || !heft_tf_is_copy(model->rows[i].name)) &&
@@ -222,4 +222,11 @@ uint32_t heft_tf_names_find(const struct heft_tf_names *names, struct heft_str n
         heft_str_ends(name, ":0")) /* a tensor name of a graph: output 0 of the node */
         return find_row(names, (struct heft_str){name.p, name.n - 2});
     return row;
+}
+
+uint32_t heft_tf_names_find_inner(const struct heft_tf_names *names, struct heft_str name)
+{
+    const struct heft_str inner = below_root(name);
+
+    return inner.n && memchr(inner.p, '/', inner.n) ? one_of(&names->inner, inner) : HEFT_NONE;
 }
