@@ -1,8 +1,8 @@
 /* kernels_arm.c: the kernel for NEON, which every 64-bit ARM processor has. */
 #include <arm_neon.h>
 
-#include "tokens/bpe/bit_places.h"
 #include "tokens/bpe/kernels.h"
+#include "tokens/split/bit_places.h"
 
 /* low ≤ c ≤ high for unsigned bytes: c − low wraps around below low. */
 static inline uint8x16_t is_within(uint8x16_t c, uint8_t low, uint8_t high)

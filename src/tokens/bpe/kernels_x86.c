@@ -1,9 +1,7 @@
 /* kernels_x86.c: kernels for AVX-512 and AVX2, chosen at run time. */
-#include <immintrin.h>
-
 #include "base/processor.h"
-#include "tokens/bpe/bit_places.h"
 #include "tokens/bpe/kernels.h"
+#include "tokens/split/bit_places_x86.h"
 
 #define AVX512 __attribute__((target("avx512f,avx512bw,popcnt")))
 #define AVX2   __attribute__((target("avx2,popcnt")))
@@ -68,41 +66,6 @@ AVX2 static void masks_avx2(const uint8_t *text, struct heft_masks *out)
     out->wide = join_halves(a, b);
 }
 
-/* Eight positions at a time. */
-AVX2 static size_t places_avx2(uint64_t begin, uint32_t base, uint32_t *out)
-{
-    size_t n = 0;
-
-    for (unsigned i = 0; i < 64; i += 8, begin >>= 8) {
-        const uint8_t eight = (uint8_t)begin;
-        const __m128i in = _mm_loadl_epi64((const __m128i *)(const void *)&heft_bit_places[eight]);
-
-        _mm256_storeu_si256(
-            (__m256i *)(void *)(out + n),
-            _mm256_add_epi32(_mm256_set1_epi32((int)(base + i)), _mm256_cvtepu8_epi32(in)));
-        n += (size_t)_mm_popcnt_u32(eight);
-    }
-    return n;
-}
-
-/* Sixteen positions at a time: a compress moves those whose bit is set together. */
-AVX512 static size_t places_avx512(uint64_t begin, uint32_t base, uint32_t *out)
-{
-    __m512i place =
-        _mm512_add_epi32(_mm512_set1_epi32((int)base),
-                         _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
-    size_t n = 0;
-
-    for (unsigned i = 0; i < 4; i++, begin >>= 16) {
-        const __mmask16 which = (__mmask16)begin;
-
-        _mm512_storeu_si512(out + n, _mm512_maskz_compress_epi32(which, place));
-        n += (size_t)_mm_popcnt_u32(which);
-        place = _mm512_add_epi32(place, _mm512_set1_epi32(16));
-    }
-    return n;
-}
-
 AVX512 static uint32_t least_avx512(const uint32_t numbers[HEFT_LEAST_OF])
 {
     return _mm512_reduce_min_epu32(
@@ -126,8 +89,9 @@ AVX2 static uint32_t least_avx2(const uint32_t numbers[HEFT_LEAST_OF])
     return (uint32_t)_mm_cvtsi128_si32(four);
 }
 
-static const struct heft_kernel KERNEL_AVX512 = {masks_avx512, places_avx512, least_avx512, true};
-static const struct heft_kernel KERNEL_AVX2 = {masks_avx2, places_avx2, least_avx2, true};
+static const struct heft_kernel KERNEL_AVX512 = {masks_avx512, heft_places_avx512, least_avx512,
+                                                 true};
+static const struct heft_kernel KERNEL_AVX2 = {masks_avx2, heft_places_avx2, least_avx2, true};
 
 const struct heft_kernel *heft_scan_kernel_at(size_t index)
 {

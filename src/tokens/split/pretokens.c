@@ -157,14 +157,6 @@ static size_t divide_span(const struct heft_pretokens *p, const uint8_t *text, s
     return d.n_starts;
 }
 
-/* Begin of the character that contains the byte at `at`. */
-static size_t character_begin(const uint8_t *text, size_t at)
-{
-    while (at && heft_utf8_is_tail(text[at]))
-        at--;
-    return at;
-}
-
 /* Bytes that are looked at: as many as may be needed to fill the entries, and all of the pieces
  * that contain the place. */
 static size_t first_span(const struct heft_pretokens *p, const struct heft_pretokens_place *place,
@@ -185,7 +177,7 @@ size_t heft_pretokens_scan(const struct heft_pretokens *p, const uint8_t *text, 
         return heft_word_rows_scan(p->steps[0].splitter, text, n, at, is_last, starts, room);
     for (size_t span = first_span(p, place, room);; span *= 2) {
         const bool is_whole = span >= n - at;
-        const size_t end = is_whole ? n : character_begin(text, at + span);
+        const size_t end = is_whole ? n : heft_utf8_begin(text, at + span);
         const size_t found =
             divide_span(p, text, end, at, is_whole && is_last, place, starts, room);
 
@@ -231,9 +223,9 @@ size_t heft_pretokens_cut_before(const struct heft_pretokens *p, const uint8_t *
 
     if (n == 0)
         return 0;
-    at = character_begin(text, at < n ? at : n - 1);
+    at = heft_utf8_begin(text, at < n ? at : n - 1);
     for (; at > 0; at = before) {
-        before = character_begin(text, at - 1);
+        before = heft_utf8_begin(text, at - 1);
         if (may_cut(p, text, before, at))
             return at;
     }

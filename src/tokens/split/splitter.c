@@ -93,6 +93,34 @@ static bool finish_tables(struct heft_splitter *s, struct heft_error *err)
     return ok;
 }
 
+/* Finds out whether words of ASCII can be found by a kernel. */
+static bool find_rules(struct heft_splitter *s, struct heft_error *err)
+{
+    const struct heft_ascii_kernel *const kernel = heft_ascii_kernel();
+
+    if (!kernel || !s->rows.ascii)
+        return true;
+    if (!heft_ascii_rules_find(&s->rules, s, err))
+        return false;
+    s->words = s->rules.is_known ? kernel : NULL;
+    return true;
+}
+
+struct heft_splitter *heft_splitter_compile_plain(struct heft_str pattern, struct heft_error *err)
+{
+    struct heft_splitter *const s = heft_calloc(1, sizeof *s, err);
+    struct heft_syntax_tree tree = {0};
+    const bool ok =
+        s && heft_syntax_tree_parse(&tree, pattern, HEFT_ENGINE_TIKTOKEN, HEFT_UNICODE_16, err) &&
+        make_automaton(s, &tree, err);
+
+    heft_syntax_tree_release(&tree);
+    if (ok)
+        return s;
+    heft_splitter_free(s);
+    return NULL;
+}
+
 struct heft_splitter *heft_splitter_compile(struct heft_str pattern,
                                             enum heft_splitter_engine engine, const char *unicode,
                                             struct heft_error *err)
@@ -102,7 +130,7 @@ struct heft_splitter *heft_splitter_compile(struct heft_str pattern,
     enum heft_unicode version;
     const bool ok = s && find_unicode(unicode, &version, err) &&
                     heft_syntax_tree_parse(&tree, pattern, engine, version, err) &&
-                    make_automaton(s, &tree, err) && finish_tables(s, err);
+                    make_automaton(s, &tree, err) && finish_tables(s, err) && find_rules(s, err);
 
     heft_syntax_tree_release(&tree);
     if (ok)

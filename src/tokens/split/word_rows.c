@@ -8,9 +8,10 @@
 #define ROW   128 /* entries */
 #define START (HEFT_AUTOMATON_START * ROW)
 
-#define SHORT 128  /* bytes that are worth being read in two parts */
-#define LONG  8192 /* bytes that are read in two parts at a time */
-#define SLACK 8    /* entries beyond one a byte: the last character, a gap */
+#define SHORT      128  /* bytes that are worth being read in two parts */
+#define LONG       8192 /* bytes that are read in two parts at a time */
+#define LEAST_SPAN 128  /* bytes that are read by rows at a time, where a kernel cannot go on */
+#define SLACK      8    /* entries beyond one a byte: the last character, a gap */
 
 static struct heft_row_entry entry_of(const struct heft_automaton *automaton, unsigned state,
                                       unsigned symbol)
@@ -280,8 +281,8 @@ static size_t halves_end(const struct scan *s, size_t n, size_t room)
     return stop - s->at < SHORT ? 0 : stop;
 }
 
-size_t heft_word_rows_scan(const struct heft_splitter *splitter, const uint8_t *text, size_t n,
-                           size_t at, bool is_last, uint32_t *starts, size_t room)
+static size_t scan_rows(const struct heft_splitter *splitter, const uint8_t *text, size_t n,
+                        size_t at, bool is_last, uint32_t *starts, size_t room)
 {
     struct scan s = {splitter, text, starts, 1, at, at, START, n, is_last, false};
 
@@ -297,4 +298,40 @@ size_t heft_word_rows_scan(const struct heft_splitter *splitter, const uint8_t *
             end_text(&s);
     }
     return s.n_starts;
+}
+
+/* Words of ASCII are found by a kernel, the others by rows: a few of them, and more if the kernel
+ * finds little between them. */
+static size_t scan_both(const struct heft_splitter *splitter, const uint8_t *text, size_t n,
+                        size_t at, bool is_last, uint32_t *starts, size_t room)
+{
+    size_t count = 1, span = LEAST_SPAN;
+
+    starts[0] = (uint32_t)at;
+    while (at < n && count < room) {
+        const size_t found = splitter->words->scan(&splitter->rules, text, n, at,
+                                                   starts + count - 1, room - count + 1);
+        const size_t from = starts[count + found - 2];
+        size_t end, more;
+
+        span = from - at > span ? LEAST_SPAN : span;
+        count += found - 1;
+        end = n - from > span ? heft_utf8_begin(text, from + span) : n;
+        more = scan_rows(splitter, text, end, from, is_last && end == n, starts + count - 1,
+                         room - count + 1);
+        if (more < 2 && end == n)
+            break;
+        span *= 2;
+        count += more - 1;
+        at = starts[count - 1];
+    }
+    return count;
+}
+
+size_t heft_word_rows_scan(const struct heft_splitter *splitter, const uint8_t *text, size_t n,
+                           size_t at, bool is_last, uint32_t *starts, size_t room)
+{
+    return splitter->words && n - at >= HEFT_ASCII_BLOCK
+               ? scan_both(splitter, text, n, at, is_last, starts, room)
+               : scan_rows(splitter, text, n, at, is_last, starts, room);
 }

@@ -41,4 +41,12 @@ static inline size_t heft_utf8_before(const uint8_t *text, size_t at)
     return at;
 }
 
+/* Begin of the character that contains the byte at `at`. */
+static inline size_t heft_utf8_begin(const uint8_t *text, size_t at)
+{
+    while (at && heft_utf8_is_tail(text[at]))
+        at--;
+    return at;
+}
+
 #endif
