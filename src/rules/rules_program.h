@@ -77,7 +77,8 @@ struct heft_slot {
     const char *name;
     const struct heft_word_set *words; /* of HEFT_SLOT_WORD */
     uint8_t kind, use;
-    /* of a spread slot: index of the variable of its name, which says how many there are; HEFT_RULES_NONE */
+    /* of a gathered or spread one: index of the variable of its name, which says how many there are;
+     * HEFT_RULES_NONE */
     uint32_t variable;
 };
 /* Value of a placeholder in one name. */
@@ -286,7 +287,6 @@ struct heft_variables {
     size_t n_settings;
     uint64_t *values; /* looked up so far */
     uint8_t *states;
-    struct heft_json_files *read; /* json files that were read */
     struct heft_arena mem;
 };
 /* Texts and settings are borrowed. Settings of other names are ignored: several programs share them. */
