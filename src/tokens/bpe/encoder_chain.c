@@ -98,9 +98,29 @@ static bool may_split(const struct heft_encoder *e, const uint8_t *word, uint32_
     return has_parts(word, length) && !heft_words_is_whole(&e->words, word, length);
 }
 
+#define GROUP 64 /* pre-tokens that are examined together */
+
+/* Whether bytes of n pre-tokens are beyond ASCII, or one is dropped or may be very long. */
+static bool are_unusual(const uint8_t *text, const uint32_t *starts, size_t n)
+{
+    const uint32_t from = starts[0], to = starts[n];
+    uint64_t bytes = 0;
+    uint32_t flags = 0;
+
+    for (size_t i = 0; i <= n; i++)
+        flags |= starts[i];
+    if (flags & HEFT_PRETOKEN_DROPPED || to - from > HEFT_LONG_WHOLE)
+        return true;
+    for (size_t at = from; at < to; at += 8) /* HEFT_ENCODER_ROOM bytes follow the text */
+        bytes |= heft_le64(text + at);
+    return bytes & UINT64_C(0x8080808080808080);
+}
+
 /* Whether none of n pre-tokens is dropped or encoded in parts. */
 static bool are_plain(const uint8_t *text, const uint32_t *starts, size_t n)
 {
+    if (HEFT_LIKELY(!are_unusual(text, starts, n)))
+        return true;
     for (size_t i = 0; i < n; i++)
         if ((starts[i] | starts[i + 1]) & HEFT_PRETOKEN_DROPPED ||
             has_parts(text + starts[i], starts[i + 1] - starts[i]))
@@ -108,21 +128,17 @@ static bool are_plain(const uint8_t *text, const uint32_t *starts, size_t n)
     return true;
 }
 
-/* Encodes the pre-tokens between e->starts[0], e->starts[1] … e->starts[n]. */
-static bool encode_found(struct heft_encoder *e, const uint8_t *text, size_t n, uint8_t **out,
-                         struct heft_error *err)
+/* Encodes n pre-tokens, some of which are dropped or encoded in parts. */
+static bool encode_parts(struct heft_encoder *e, const uint8_t *text, const uint32_t *starts,
+                         size_t n, uint8_t **out, struct heft_error *err)
 {
     struct run run;
 
-    if (are_plain(text, e->starts, n)) {
-        *out = heft_words_encode(&e->words, text, e->starts, n, *out, err);
-        return *out != NULL;
-    }
     run.n = 0;
     for (size_t i = 0; i < n; i++) {
-        const uint32_t from = e->starts[i] & ~HEFT_PRETOKEN_DROPPED;
-        const uint32_t to = e->starts[i + 1] & ~HEFT_PRETOKEN_DROPPED;
-        const bool is_dropped = e->starts[i] & HEFT_PRETOKEN_DROPPED;
+        const uint32_t from = starts[i] & ~HEFT_PRETOKEN_DROPPED;
+        const uint32_t to = starts[i + 1] & ~HEFT_PRETOKEN_DROPPED;
+        const bool is_dropped = starts[i] & HEFT_PRETOKEN_DROPPED;
 
         if (is_dropped                             ? !encode_run(e, text, &run, out, err)
             : may_split(e, text + from, to - from) ? !add_parts(e, text, &run, from, to, out, err)
@@ -130,6 +146,29 @@ static bool encode_found(struct heft_encoder *e, const uint8_t *text, size_t n, 
             return false;
     }
     return encode_run(e, text, &run, out, err);
+}
+
+/* Encodes the pre-tokens between e->starts[0], e->starts[1] … e->starts[n]. */
+static bool encode_found(struct heft_encoder *e, const uint8_t *text, size_t n, uint8_t **out,
+                         struct heft_error *err)
+{
+    for (size_t from = 0, to; from < n; from = to) {
+        const uint32_t *const starts = e->starts + from;
+        const bool is_plain = are_plain(text, starts, heft_min_size(n - from, GROUP));
+
+        for (to = from + heft_min_size(n - from, GROUP); to < n; to += heft_min_size(n - to, GROUP))
+            if (are_plain(text, e->starts + to, heft_min_size(n - to, GROUP)) != is_plain)
+                break;
+        if (!is_plain) {
+            if (!encode_parts(e, text, starts, to - from, out, err))
+                return false;
+            continue;
+        }
+        *out = heft_words_encode(&e->words, text, starts, to - from, *out, err);
+        if (!*out)
+            return false;
+    }
+    return true;
 }
 
 bool heft_encoder_chain(struct heft_encoder *e, const uint8_t *text, size_t n, bool is_last,

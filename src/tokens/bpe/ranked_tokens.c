@@ -1,12 +1,7 @@
 /* ranked_tokens.c: the tables of tokens with ranks, and their merges on demand. */
 #include "tokens/bpe/ranked_tokens.h"
 
-#include <stdatomic.h>
-
 #include "tokens/bpe/byte_adjacency.h"
-
-#define LOOKED_AT UINT64_C(1)
-#define REACHED   UINT64_C(2)
 
 static void add_token(struct heft_ranked *ranked, uint8_t *neighbours, uint32_t id)
 {
@@ -82,19 +77,13 @@ void heft_ranked_free(struct heft_ranked *ranked)
     heft_lock_free(ranked->lock);
 }
 
-bool heft_ranked_reaches(struct heft_ranked *ranked, uint32_t id)
+bool heft_ranked_look(struct heft_ranked *ranked, uint32_t id)
 {
-    _Atomic uint64_t *const bits = &ranked->reached[id / 32];
-    const unsigned shift = id % 32 * 2;
-    const uint64_t known = atomic_load_explicit(bits, memory_order_relaxed) >> shift;
     uint32_t left, right;
-    bool is_reached;
+    const bool is_reached = heft_ranked_merge_token(ranked, id, 1, &left, &right) == 1;
+    const uint64_t bits = HEFT_RANKED_SEEN | (is_reached ? HEFT_RANKED_REACHED : 0);
 
-    if (ranked->is_reached || known & LOOKED_AT)
-        return ranked->is_reached || known & REACHED;
-    is_reached = heft_ranked_merge_token(ranked, id, 1, &left, &right) == 1;
-    atomic_fetch_or_explicit(bits, (LOOKED_AT | (is_reached ? REACHED : 0)) << shift,
-                             memory_order_relaxed);
+    atomic_fetch_or_explicit(&ranked->reached[id / 32], bits << id % 32 * 2, memory_order_relaxed);
     return is_reached;
 }
 

@@ -8,6 +8,8 @@
 #ifndef HEFT_RANKED_TOKENS_H
 #define HEFT_RANKED_TOKENS_H
 
+#include <stdatomic.h>
+
 #include "io/pool.h"
 #include "tokens/bpe/kernels.h"
 #include "tokens/bpe/vocab_ids.h"
@@ -54,8 +56,22 @@ static inline bool heft_vocab_has_wholes(const struct heft_vocab *v)
     return v->ranked ? !v->ranked->is_reached : v->wholes.count > 0;
 }
 
+/* The bits of `reached`. */
+#define HEFT_RANKED_SEEN    UINT64_C(1)
+#define HEFT_RANKED_REACHED UINT64_C(2)
+/* Merges the bytes of a token and notes whether they make it. */
+bool heft_ranked_look(struct heft_ranked *ranked, uint32_t id);
+
 /* Whether merging the bytes of a token with a rank makes the token. Threads may ask at the same time. */
-bool heft_ranked_reaches(struct heft_ranked *ranked, uint32_t id);
+static inline bool heft_ranked_reaches(struct heft_ranked *ranked, uint32_t id)
+{
+    const uint64_t known =
+        atomic_load_explicit(&ranked->reached[id / 32], memory_order_relaxed) >> id % 32 * 2;
+
+    if (ranked->is_reached || known & HEFT_RANKED_SEEN)
+        return ranked->is_reached || known & HEFT_RANKED_REACHED;
+    return heft_ranked_look(ranked, id);
+}
 
 /* Returns a vocabulary with the merges of v: v itself unless it has ranks. The first call derives them.
  * It has the tokens and the tables of merges, lives as long as v, and nothing else of it may be used.

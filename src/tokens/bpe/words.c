@@ -17,7 +17,7 @@
 #define LEAST       ((size_t)1 << 20)
 #define FIRST_LINES 14 /* log2 of the initial lines: one for each token */
 #define FIRST_LONGS 8  /* log2 of the initial number of sets … */
-#define MORE_LONGS  4  /* … and of the factor by which it grows */
+#define MORE_LONGS  2  /* … and of the factor by which it grows */
 
 struct entry {
     uint64_t low, high;         /* the pre-token; all zero: free */
@@ -178,16 +178,6 @@ static uint32_t find_whole(const struct heft_words *w, const uint8_t *word, size
         return HEFT_MAP_NONE;
     return w->v->ranked ? heft_ranked_find(w->v->ranked, word, n)
                         : heft_strmap_get(&w->v->wholes, (struct heft_str){(const char *)word, n});
-}
-
-bool heft_words_is_whole(const struct heft_words *w, const uint8_t *word, size_t n)
-{
-    uint32_t id;
-
-    if (HEFT_LIKELY(!w->has_wholes))
-        return false;
-    id = find_whole(w, word, n);
-    return id != HEFT_MAP_NONE && !(w->v->ranked && heft_ranked_reaches(w->v->ranked, id));
 }
 
 static bool merge_any(struct heft_words *w, const uint8_t *word, size_t n, size_t *count,
@@ -435,7 +425,7 @@ static void grow_lines(struct heft_words *w)
     heft_free(old);
 }
 
-/* ---- encoding batches -------------------------------------------------------------------- */
+/* ---- tokens that merging does not reach -------------------------------------------------- */
 
 /* Returns NULL if the line does not have the key. */
 static inline const struct entry *find_entry(const struct heft_word_line *line, struct key key)
@@ -444,6 +434,34 @@ static inline const struct entry *find_entry(const struct heft_word_line *line, 
 
     return HEFT_LIKELY(is_key(e, key)) ? e : NULL;
 }
+
+/* Returns the token that a pre-token equals, or HEFT_MAP_NONE. If the pre-token is cached, which is
+ * likely, it equals one only if it has one id, and no other table is asked. */
+static uint32_t find_ranked(const struct heft_words *w, const uint8_t *word, size_t n)
+{
+    const struct key key = key_of(word, n);
+    const struct entry *const known = n <= HEFT_WORD_KEY ? find_entry(line_of(w, key), key) : NULL;
+
+    if (!known)
+        return find_whole(w, word, n);
+    if (heft_le16(known->value + VALUE_BYTES - 2) > 1)
+        return HEFT_MAP_NONE;
+    return w->width == 1 ? heft_le16(known->value) : heft_le32(known->value);
+}
+
+bool heft_words_is_whole(const struct heft_words *w, const uint8_t *word, size_t n)
+{
+    uint32_t id;
+
+    if (HEFT_LIKELY(!w->has_wholes))
+        return false;
+    if (!w->v->ranked)
+        return find_whole(w, word, n) != HEFT_MAP_NONE;
+    id = find_ranked(w, word, n);
+    return id != HEFT_MAP_NONE && !heft_ranked_reaches(w->v->ranked, id);
+}
+
+/* ---- encoding batches -------------------------------------------------------------------- */
 
 /* width: a copy of w->width, which the compiler knows not to change by the writes. */
 static inline uint8_t *put_known(const struct heft_words *w, unsigned width, const struct entry *e,
