@@ -46,6 +46,15 @@ struct heft_file_name {
     bool is_selectable; /* belongs to a checkpoint that the locator's selector can select */
 };
 
+/* Files of a directory that belong together, although no file lists them. */
+struct heft_file_set {
+    const char *const *names; /* relative to the directory, in the order of opening */
+    size_t n;                 /* 0: there is no such set */
+    const char *note;         /* for the user; NULL: none */
+    /* the only name leads to the other files: it is opened as the locator's format, not by its content */
+    bool is_entry;
+};
+
 /* Callbacks by which a format finds its files if the table of names is not enough. Each may be
  * NULL. Returned texts are static, the caller's, or in `mem`. */
 struct heft_locator {
@@ -55,6 +64,13 @@ struct heft_locator {
                                struct heft_arena *mem, struct heft_error *err);
     /* File that identifies a directory of this format, whatever else is in it; NULL: none. */
     const char *(*find_document)(const char *const *names, size_t n);
+    /* Set of files in a directory without a well-known checkpoint. False on an error. */
+    bool (*find_set)(const struct heft_folder *folder, struct heft_arena *mem,
+                     struct heft_file_set *out, struct heft_error *err);
+    /* What else a directory contains, of which a well-known checkpoint is opened: a note for the
+     * user. NULL: nothing, or an error. */
+    const char *(*find_beside)(const struct heft_folder *folder, struct heft_arena *mem,
+                               struct heft_error *err);
     /* File to open, relative to a directory without candidates, and a note for the user or NULL.
      * Returns NULL if there is none, or on an error. */
     const char *(*find_below)(const struct heft_folder *folder, struct heft_arena *mem,

@@ -130,6 +130,26 @@ static const char *find_document(const struct locating *l, const struct heft_fol
     return found;
 }
 
+/* Whether a format finds a set of files in a directory. HEFT_NOMEM is an error, any other means that
+ * there is something. */
+static bool holds_set(struct locating *l, const struct heft_folder *folder, bool *holds)
+{
+    for (size_t k = 0; k < l->formats->n && !*holds; k++) {
+        const struct heft_locator *const locator = locator_of(l, k);
+        struct heft_error found = {0};
+        struct heft_file_set set = {0};
+
+        if (!locator->find_set)
+            continue;
+        *holds = !locator->find_set(folder, l->mem, &set, &found) || set.n > 0;
+        if (found.code == HEFT_NOMEM) {
+            *l->err = found;
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Whether a subdirectory contains at least one checkpoint. */
 static bool holds_one(struct locating *l, const char *name, bool *holds)
 {
@@ -147,7 +167,7 @@ static bool holds_one(struct locating *l, const char *name, bool *holds)
     if (!heft_folder_judge(l->formats, &below, l->mem, &all, l->err))
         return false;
     *holds = all.best || all.several || find_document(l, &below);
-    return true;
+    return holds_set(l, &below, holds);
 }
 
 /* Fails with the subdirectories that contain checkpoints, if there are any. */
@@ -307,6 +327,22 @@ static size_t count_others(const struct heft_candidates *all)
     return n;
 }
 
+/* Appends the notes of formats about what else the directory contains. */
+static bool add_beside(struct locating *l, struct heft_buf *text)
+{
+    for (size_t k = 0; k < l->formats->n; k++) {
+        const struct heft_locator *const locator = locator_of(l, k);
+        const char *note =
+            locator->find_beside ? locator->find_beside(&l->folder, l->mem, l->err) : NULL;
+
+        if (note)
+            heft_buf_printf(text, "%s%s", text->n ? "; " : "", note);
+        else if (l->err->code != HEFT_OK)
+            return false;
+    }
+    return true;
+}
+
 /* Notes which checkpoint of a directory is opened, if there was a choice. */
 static bool note_choice(struct locating *l, const struct heft_candidates *all)
 {
@@ -315,9 +351,8 @@ static bool note_choice(struct locating *l, const struct heft_candidates *all)
     struct heft_buf text = {0};
     size_t shown = 0;
 
-    if (others == 0 && best->files == 0)
-        return true;
-    heft_buf_printf(&text, "%s is opened", best->name);
+    if (others > 0 || best->files > 0)
+        heft_buf_printf(&text, "%s is opened", best->name);
     if (best->files)
         heft_buf_printf(&text, " with the others of its set of %u files without an index",
                         best->files);
@@ -326,7 +361,11 @@ static bool note_choice(struct locating *l, const struct heft_candidates *all)
         if (heft_candidate_is_other(&all->list[i], best))
             heft_list_name(&text, shown++, heft_str_of(all->list[i].name));
     heft_list_end(&text, others);
-    return keep_note(l, &text);
+    if (!add_beside(l, &text)) {
+        heft_buf_release(&text);
+        return false;
+    }
+    return text.n == 0 || keep_note(l, &text);
 }
 
 /* ---- choosing in a directory ------------------------------------------------------------- */
@@ -347,6 +386,39 @@ static bool choose_below(struct locating *l, bool *found)
     return true;
 }
 
+/* Opens the set of files that the k-th format finds. */
+static bool take_format_set(struct locating *l, size_t k, const struct heft_file_set *set)
+{
+    const char **paths = heft_arena_zero(l->mem, set->n, sizeof *paths, l->err);
+
+    for (size_t i = 0; paths && i < set->n; i++)
+        if (!(paths[i] = in_folder(l, set->names[i])))
+            return false;
+    l->out->paths = paths;
+    l->out->n = set->n;
+    l->out->note = set->note;
+    l->out->format = set->is_entry ? l->formats->list[k]->name : NULL;
+    return paths != NULL;
+}
+
+static bool choose_set(struct locating *l, bool *found)
+{
+    *found = false;
+    for (size_t k = 0; k < l->formats->n && !*found; k++) {
+        const struct heft_locator *const locator = locator_of(l, k);
+        struct heft_file_set set = {0};
+
+        if (!locator->find_set)
+            continue;
+        if (!locator->find_set(&l->folder, l->mem, &set, l->err))
+            return false;
+        *found = set.n > 0;
+        if (*found && !take_format_set(l, k, &set))
+            return false;
+    }
+    return true;
+}
+
 static bool choose_candidate(struct locating *l, bool *found)
 {
     const struct heft_foreign *const foreign = l->formats->foreign;
@@ -358,6 +430,13 @@ static bool choose_candidate(struct locating *l, bool *found)
         return take_file(l, document);
     if (!heft_folder_judge(l->formats, &l->folder, l->mem, &all, l->err))
         return false;
+    if (!(all.best && all.best->rank <= HEFT_FILE_MANIFEST)) {
+        if (!choose_set(l, found))
+            return false;
+        if (*found)
+            return true;
+        *found = true;
+    }
     if (!(all.best && all.well_known) && foreign &&
         foreign->refuse_folder(l->folder.names, l->folder.n, l->err))
         return false;

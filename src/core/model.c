@@ -415,6 +415,12 @@ bool heft_model_tell(struct heft_model *model, uint32_t source, struct heft_erro
     return ok;
 }
 
+void heft_model_announce(struct heft_model *model, const char *text)
+{
+    if (model->n_choices < model->cap_choices)
+        model->choices[model->n_choices++] = text;
+}
+
 bool heft_model_lack(struct heft_model *model, enum heft_severity severity, uint32_t source,
                      struct heft_error *err, const char *format, ...)
 {

@@ -380,8 +380,9 @@ struct heft_model {
     bool has_deflated;      /* at least one storage is deflated */
     bool no_shared_storage; /* row i uses storage i, and no storage is shared */
     bool names_ascend;      /* rows are sorted by name, so that names is not needed */
-    const char **choices;   /* notes about the files chosen in input directories */
-    size_t n_choices;
+    const char *
+        *choices; /* notes that every verb reports: files chosen in input directories, parts */
+    size_t n_choices, cap_choices;
     struct heft_given_options options; /* options of formats for reading; set before opening */
     const char *folder;                /* the input if it is one directory; else NULL */
     bool standard_input;               /* the input "-" means standard input; set before opening */
@@ -468,6 +469,9 @@ HEFT_CHECKED bool heft_model_note(struct heft_model *model, enum heft_severity s
 /* Adds a note that conversions report, too. */
 HEFT_CHECKED bool heft_model_tell(struct heft_model *model, uint32_t source, struct heft_error *err,
                                   const char *format, ...) HEFT_PRINTF(4, 5);
+/* Adds a note that every verb reports, such as that a file is a part of a checkpoint. `text` is static or
+ * in the model's memory. Of many such notes only the first 64 are kept. */
+void heft_model_announce(struct heft_model *model, const char *text);
 /* Notes missing data that the files refer to: reported by all verbs, refused by conversions.
  * Severity FINDING if verify has no other finding for it. */
 HEFT_CHECKED bool heft_model_lack(struct heft_model *model, enum heft_severity severity,

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "core/locate.h"
 
+enum { MOST_ANNOUNCED = 64 };
 #define SURE 95 /* score out of 100 from which no other format is probed */
 
 const struct heft_format *heft_registry_at(const struct heft_formats *formats, size_t index)
@@ -324,10 +325,10 @@ static bool open_located(struct heft_model *model, const struct heft_located *lo
                          const char *format, struct heft_error *err)
 {
     for (size_t i = 0; i < located->n; i++)
-        if (!open_path(model, located->paths[i], format, err))
+        if (!open_path(model, located->paths[i], format ? format : located->format, err))
             return false;
     if (located->note)
-        model->choices[model->n_choices++] = located->note;
+        heft_model_announce(model, located->note);
     return true;
 }
 
@@ -350,7 +351,8 @@ bool heft_registry_open(struct heft_model *model, const char *const *paths, size
     if (n_paths == 0)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no input was named");
     model->format_is_given = format != NULL;
-    model->choices = heft_arena_zero(&model->mem, n_paths, sizeof *model->choices, err);
+    model->cap_choices = n_paths + MOST_ANNOUNCED;
+    model->choices = heft_arena_zero(&model->mem, model->cap_choices, sizeof *model->choices, err);
     if (!model->choices)
         return false;
     for (size_t i = 0; i < n_paths; i++)
