@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """Writes the seeds of the targets whose inputs are scripts (script.h) from tests/golden and tests/reject:
-fuzz/corpus/convert_options, shards, dequantize and into.
+fuzz/corpus/convert_options, shards, dequantize and into; and those of deepspeed, pickles of several files.
 
     fuzz/make_seeds.py HEFT     HEFT: the command, for seeds that it converts
 
 The names of seeds have no checksum, those of finds have one."""
+import io
+import pickle
 import subprocess
 import sys
 import tempfile
+import types
+from collections import OrderedDict
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -99,12 +103,87 @@ def dequantize():
         yield path.parent.name, script(options, {**configs, path.name: path.read_bytes()})
 
 
+class Named:
+    """A global of torch, which need not be installed: pickled as module.name."""
+
+    def __init__(self, module, name):
+        self.module, self.name = module, name
+
+
+class View:
+    """A tensor: a view of the one storage of fuzz_deepspeed.c, 16 floats."""
+
+    def __init__(self, offset, *shape):
+        self.offset, self.shape = offset, shape
+
+    def __reduce__(self):
+        strides, step = [], 1
+        for extent in reversed(self.shape):
+            strides.insert(0, step)
+            step *= extent
+        return rebuild, (Storage(), self.offset, self.shape, tuple(strides), False, OrderedDict())
+
+
+class Storage:
+    pass
+
+
+def rebuild(*arguments):
+    return arguments
+
+
+def pickled(value):
+    """As torch.save pickles: protocol 2, storages as persistent ids."""
+    torch, utils = types.ModuleType("torch"), types.ModuleType("torch._utils")
+    torch.FloatStorage = type("FloatStorage", (), {"__module__": "torch"})
+    rebuild.__module__, rebuild.__qualname__ = "torch._utils", "_rebuild_tensor_v2"
+    utils._rebuild_tensor_v2 = rebuild
+
+    class Pickler(pickle.Pickler):
+        def persistent_id(self, item):
+            return ("storage", torch.FloatStorage, "0", "cpu", 16) if isinstance(item, Storage) else None
+
+    out = io.BytesIO()
+    sys.modules.update({"torch": torch, "torch._utils": utils})
+    try:
+        Pickler(out, 2).dump(value)
+    finally:
+        del sys.modules["torch"], sys.modules["torch._utils"]
+    return out.getvalue()
+
+
+def pickles(kind, *values):
+    data = [pickled(value) for value in values]
+    return bytes([kind]) + b"".join(len(one).to_bytes(2, "little") + one for one in data[:-1]) + data[-1]
+
+
+def deepspeed():
+    model = {"module": OrderedDict(a=View(0, 2, 3), b=View(6, 3), n=View(15), t=View(0, 2, 3)), "buffer_names": ["n"],
+             "param_shapes": [OrderedDict(a=(2, 3), b=(3,))], "shared_params": {"t": "a"}, "ds_version": "1"}
+
+    def rank(stage, key, count, part, **more):
+        return {"optimizer_state_dict": {"zero_stage": stage, "partition_count": count, key: [part], **more}}
+
+    state = {"state": {0: {"exp_avg": View(0, 5), "step": View(3)}}}
+    single, flat = "single_partition_of_fp32_groups", "fp32_flat_groups"
+    yield "stage2", pickles(0, model, rank(2, single, [2], View(0, 5), base_optimizer_state=state,
+                                           param_alignment_paddings=[[0, 0]]),
+                            rank(2, single, [2], View(5, 4), base_optimizer_state=state))
+    emptied = dict(model, module=OrderedDict(a=View(0, 0), b=View(0, 0), n=View(15)), frozen_param_shapes=OrderedDict(f=(3,)),
+                   frozen_param_fragments={"f": View(9, 2)})
+    yield "stage3", pickles(1, emptied, emptied, rank(3, flat, 2, View(0, 5), optimizer_state_dict=state),
+                            rank(3, flat, 2, View(5, 5), optimizer_state_dict=state))
+    yield "stage0", pickles(0, dict(model, param_shapes=None))
+    universal = dict(model, param_shapes=[OrderedDict(a=(2, 3)), {"b.c": (3,)}])
+    yield "universal", pickles(2, universal, {"param": View(0, 6), "cat_dim": 0}, {"param": View(6, 6)}, {"param": View(1, 3)})
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit("usage: fuzz/make_seeds.py HEFT")
     with tempfile.TemporaryDirectory() as scratch:
         for name, seeds in (("convert_options", convert_options()), ("shards", shards()), ("dequantize", dequantize()),
-                            ("into", into(Path(sys.argv[1]).resolve(), Path(scratch)))):
+                            ("deepspeed", deepspeed()), ("into", into(Path(sys.argv[1]).resolve(), Path(scratch)))):
             (HERE / "corpus" / name).mkdir(exist_ok=True)
             for seed, data in seeds:
                 (HERE / "corpus" / name / seed).write_bytes(data)

@@ -7,6 +7,7 @@
 
 extern const struct heft_format heft_format_torch;
 extern const struct heft_format heft_format_torch_dcp;
+extern const struct heft_format heft_format_deepspeed;
 extern const struct heft_format heft_format_torchscript;
 extern const struct heft_format heft_format_torch_export;
 extern const struct heft_format heft_format_safetensors;
@@ -35,6 +36,7 @@ extern const struct heft_format heft_format_raw;
 static const struct heft_format *const list[] = {
     &heft_format_torch,
     &heft_format_torch_dcp,
+    &heft_format_deepspeed,
     &heft_format_torchscript,
     &heft_format_torch_export,
     &heft_format_safetensors,

@@ -89,25 +89,11 @@ static const struct heft_file_name names[] = {
     {0},
 };
 
-/* Explains a DeepSpeed directory without a known file. */
-static bool refuse_deepspeed(const struct heft_folder *folder, struct heft_error *err)
-{
-    if (!heft_folder_has(folder, "latest"))
-        return false;
-    heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-              "the directory looks like DeepSpeed's (it has a file \"latest\"), whose parts heft "
-              "does not join; open the .pt files one by one");
-    return true;
-}
-
-static const struct heft_locator locator = {.refuse_folder = refuse_deepspeed};
-
 const struct heft_format heft_format_torch = {
     .name = "torch",
     .summary = "PyTorch checkpoints of torch.save (zip, since 1.6)",
     .synonyms = synonyms,
     .names = names,
-    .locator = &locator,
     .probe = probe_zip,
     .open = open_torch,
     .verify = heft_torch_verify,
