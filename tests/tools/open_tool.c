@@ -7,6 +7,8 @@
  *         note OFFSET TEXT
  *     heft-open --vocab PATH…              the same for vocabularies (TENSORS: number of ids)
  *     heft-open --digests PATH…            the same for lists of digests (TENSORS: number of digests)
+ *     heft-open --rules PATH…              the same for rules files (TENSORS: number of rules); a second line
+ *         reverse CODE OFFSET TEXT         if it is read and cannot be turned round
  *     heft-open --rows PATH                one line per tensor (judge.h); status 1 if it cannot be read
  *     heft-open --formats                  names of the formats that heft reads
  *     heft-open --mutate FILE --at PATH    opens damaged copies of FILE, written to PATH
@@ -29,6 +31,8 @@
 #include "judge.h"
 
 #include <heft/tokens.h>
+
+#include "rules/rules_program.h"
 
 static void print_offset(uint64_t offset)
 {
@@ -90,6 +94,25 @@ static void print_list(const char *path)
         printf(" %s\n", err.text);
     }
     heft_digest_list_close(list);
+}
+
+static void print_rules(const char *path)
+{
+    struct heft_error err = {0};
+    struct heft_rules *rules = heft_rules_open(&heft_disk, path, &err);
+    size_t n = 0;
+
+    if (rules) {
+        for (uint32_t i = 0; i < rules->n_stages; i++)
+            n += rules->stages[i].n_renames + rules->stages[i].n_mappings;
+        printf("ok %zu\n", n);
+    }
+    if (!rules || !heft_rules_reverse(rules, &err)) {
+        printf("%s %s", rules ? "reverse" : "open", judge_code_name(err.code));
+        print_offset(err.offset);
+        printf(" %s\n", err.text);
+    }
+    heft_rules_free(rules);
 }
 
 /* Limits the memory of the process: if a file makes heft exceed its limits, malloc fails, which the
@@ -189,6 +212,11 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "--digests") == 0) {
         for (int i = 2; i < argc; i++)
             print_list(argv[i]);
+        return 0;
+    }
+    if (argc > 1 && strcmp(argv[1], "--rules") == 0) {
+        for (int i = 2; i < argc; i++)
+            print_rules(argv[i]);
         return 0;
     }
     for (int i = 1; i < argc; i++)
