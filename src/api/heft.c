@@ -408,7 +408,7 @@ size_t heft_tensor_part_count(const struct heft_checkpoint *c, size_t index)
     const struct heft_parts *const parts =
         index < c->model.n_rows ? c->model.rows[index].parts : NULL;
 
-    return parts ? parts->n : 0;
+    return parts && !parts->shape ? parts->n : 0; /* boxes of a shaped row have another shape */
 }
 
 bool heft_tensor_part_at(const struct heft_checkpoint *c, size_t index, size_t part,
@@ -421,7 +421,7 @@ bool heft_tensor_part_at(const struct heft_checkpoint *c, size_t index, size_t p
     struct heft_place place;
     struct heft_tensor_part found;
 
-    if (!row || !row->parts || part >= row->parts->n)
+    if (!row || part >= heft_tensor_part_count(c, index))
         return false;
     p = &row->parts->list[part];
     place = heft_checkpoint_place(c, p->storage, p->offset);

@@ -4,7 +4,8 @@
  *                                              outside it, all of those inside; at most two a dimension
  *     block ∩ part ─► a box of the part's storage ─► the destination (gather.c)
  *
- * Parts are sorted by their first element, and `reach` is the maximum end of all parts up to one.
+ * Elements are those of the shape that the parts tile: of a shaped row it is another one than the row's,
+ * and it counts bytes if the dtype is not plain. Parts are sorted by their first element, and `reach` is the maximum end of all parts up to one.
  * So the parts that intersect a block lie in one range of the list, which binary search finds. */
 #include "core/gather.h"
 
@@ -16,7 +17,9 @@ struct block {
 struct parted {
     struct heft_reader *reader;
     const struct heft_row *row;
-    uint64_t step[HEFT_ROW_DIMS]; /* row-major strides of the row, in elements */
+    unsigned rank; /* that of the parts, as all below */
+    const uint64_t *shape;
+    uint64_t step[HEFT_ROW_DIMS]; /* row-major strides, in elements */
     uint64_t first;               /* first element of the call; stored at dst[0] */
     uint8_t *dst;
     uint32_t each;
@@ -25,9 +28,9 @@ struct parted {
 /* Cuts the largest block that starts at block->first and has at most `most` elements. */
 static void cut_block(const struct parted *g, uint64_t most, struct block *block)
 {
-    const uint64_t *const shape = g->row->shape;
+    const uint64_t *const shape = g->shape;
     uint64_t inner = 1, index = block->first;
-    unsigned k = g->row->rank;
+    unsigned k = g->rank;
 
     while (k > 0 && index % shape[k - 1] == 0 && inner * shape[k - 1] <= most) {
         inner *= shape[--k];
@@ -86,13 +89,13 @@ static bool cut_box(const struct parted *g, const struct block *block, const str
 {
     uint64_t from[HEFT_ROW_DIMS], element = 0, step = 1;
 
-    for (unsigned d = g->row->rank; d > 0; d--) {
+    for (unsigned d = g->rank; d > 0; d--) {
         from[d - 1] = g->each * (part->stride ? part->stride[d - 1] : step);
         step *= part->extent[d - 1];
     }
     box->n = 0;
     box->from = part->offset;
-    for (unsigned d = 0; d < g->row->rank; d++) {
+    for (unsigned d = 0; d < g->rank; d++) {
         const uint64_t lo = heft_max_u64(block->lo[d], part->start[d]);
         const uint64_t hi = heft_min_u64(block->hi[d], part->start[d] + part->extent[d]);
         struct heft_dim dim = {.from = from[d], .to = g->step[d] * g->each};
@@ -151,20 +154,45 @@ static bool gather_block(const struct parted *g, const struct block *block, stru
     return true;
 }
 
+/* A single part, which has all elements. */
+static bool gather_whole(struct heft_reader *reader, const struct heft_row *row, uint64_t first,
+                         uint64_t count, uint8_t *dst, struct heft_error *err)
+{
+    const struct heft_part *const part = &row->parts->list[0];
+    const uint32_t each = heft_row_unit(row);
+    const struct heft_row view = {.shape = row->parts->shape,
+                                  .rank = row->parts->rank,
+                                  .stride = part->stride,
+                                  .offset = part->offset,
+                                  .storage = part->storage,
+                                  .dtype = row->dtype};
+
+    if (!(part->stride ? heft_gather_row(reader, &view, first, count, dst, err)
+                       : heft_reader_storage(reader, part->storage, part->offset + first * each,
+                                             dst, (size_t)count * each, err)))
+        return false;
+    heft_reader_resolve((enum heft_dtype)row->dtype, part->flags, dst, (size_t)count * each);
+    return true;
+}
+
 bool heft_gather_parts(struct heft_reader *reader, const struct heft_row *row, uint64_t first,
                        uint64_t count, uint8_t *dst, struct heft_error *err)
 {
     struct parted g = {.reader = reader,
                        .row = row,
+                       .rank = heft_row_boxed_rank(row),
+                       .shape = heft_row_boxed_shape(row),
                        .first = first,
                        .dst = dst,
-                       .each = heft_dtype_element_bytes((enum heft_dtype)row->dtype)};
+                       .each = heft_row_unit(row)};
     struct block block = {.first = first};
     uint64_t step = 1;
 
-    for (unsigned d = row->rank; d > 0; d--) {
+    if (heft_row_is_shaped(row) && row->parts->n == 1)
+        return gather_whole(reader, row, first, count, dst, err);
+    for (unsigned d = g.rank; d > 0; d--) {
         g.step[d - 1] = step;
-        step *= row->shape[d - 1];
+        step *= g.shape[d - 1];
     }
     for (uint64_t at = 0; at < count; at += block.count) {
         block.first = first + at;

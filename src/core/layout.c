@@ -124,7 +124,7 @@ static void name_use(const struct heft_model *model, const struct use *use, stru
         return;
     }
     row = &model->rows[use->row];
-    part = row->parts ? &row->parts->list[use->part] : NULL;
+    part = row->parts && !row->parts->shape ? &row->parts->list[use->part] : NULL;
     heft_buf_escaped(text, row->name);
     for (unsigned d = 0; part && d < row->rank; d++) {
         heft_buf_char(text, d ? ',' : '[');

@@ -10,7 +10,8 @@
  * Tied weights are two rows on one storage. All data is in the model's arena.
  *
  * A conversion may also have derived rows, which a recipe computes from several storages
- * (core/derive.h). An opened model has none. */
+ * (core/derive.h), and shaped rows, whose boxes tile another shape than that of the row
+ * (core/shaping.h). An opened model has none. */
 #ifndef HEFT_MODEL_H
 #define HEFT_MODEL_H
 
@@ -93,6 +94,11 @@ struct heft_parts {
     /* NULL: the parts are boxes that tile the row. Else the row is derived: the recipe computes it
      * from the storages of the parts, of which only storage and offset are set */
     const struct heft_recipe *recipe;
+    /* rank entries: the shape that the boxes tile. The row has the same units in the same row-major
+     * order. Units are elements of a plain dtype, bytes of others. NULL: the row's shape; only shaped
+     * rows have one of their own, also if it is the same */
+    const uint64_t *shape;
+    uint8_t rank;
 };
 
 struct heft_reader;
@@ -165,6 +171,26 @@ static inline bool heft_row_is_derived(const struct heft_row *row)
 static inline bool heft_row_gathers(const struct heft_row *row)
 {
     return row->parts && !(row->parts->recipe && row->parts->recipe->piece > 0);
+}
+/* Whether the row is an arrangement of stored elements that a conversion made. */
+static inline bool heft_row_is_shaped(const struct heft_row *row)
+{
+    return row->parts && row->parts->shape;
+}
+/* Shape that the parts of a row tile, in units of heft_row_unit bytes. */
+static inline unsigned heft_row_boxed_rank(const struct heft_row *row)
+{
+    return heft_row_is_shaped(row) ? row->parts->rank : row->rank;
+}
+static inline const uint64_t *heft_row_boxed_shape(const struct heft_row *row)
+{
+    return heft_row_is_shaped(row) ? row->parts->shape : row->shape;
+}
+static inline uint32_t heft_row_unit(const struct heft_row *row)
+{
+    const uint32_t bytes = heft_dtype_element_bytes((enum heft_dtype)row->dtype);
+
+    return bytes ? bytes : 1;
 }
 static inline bool heft_row_uses(const struct heft_row *row, uint32_t storage)
 {

@@ -77,7 +77,7 @@ static uint64_t measure_box(const struct region *r, const uint64_t *start, const
 static bool is_tiled(const struct region *r, const struct heft_row *row)
 {
     static const uint64_t zeros[HEFT_ROW_DIMS];
-    const uint64_t whole = measure_box(r, zeros, row->shape);
+    const uint64_t whole = measure_box(r, zeros, heft_row_boxed_shape(row));
     uint64_t sum = 0;
 
     for (uint32_t k = 0; k < row->parts->n; k++) {
@@ -111,16 +111,17 @@ static bool refuse_element(const struct heft_model *model, const struct heft_row
                            const uint64_t *at, struct heft_error *err)
 {
     const struct heft_part *last = &row->parts->list[0];
+    const unsigned rank = heft_row_boxed_rank(row);
     struct heft_buf name = {0};
     struct heft_str text = {"", 0};
     uint32_t found = 0;
 
     for (uint32_t k = 0; k < row->parts->n; k++)
-        if (holds_element(&row->parts->list[k], at, row->rank)) {
+        if (holds_element(&row->parts->list[k], at, rank)) {
             last = &row->parts->list[k];
             found++;
         }
-    name_element(&name, at, row->rank);
+    name_element(&name, at, rank);
     if (heft_buf_ok(&name, err)) {
         text = (struct heft_str){name.p, name.n};
         if (found == 0)
@@ -140,9 +141,8 @@ static bool refuse_element(const struct heft_model *model, const struct heft_row
 static void find_wrong(const struct heft_row *row, const struct region *r, uint64_t *begin,
                        uint64_t *end)
 {
-    for (unsigned d = 0; d < row->rank; d++) {
-        uint64_t good = 0,
-                 bad = row->shape[d]; /* ends of a leading range that is tiled, that is not */
+    for (unsigned d = 0; d < r->rank; d++) {
+        uint64_t good = 0, bad = end[d]; /* ends of a leading range that is tiled, that is not */
 
         while (bad - good > 1) {
             end[d] = good + (bad - good) / 2;
@@ -160,11 +160,12 @@ bool heft_parts_tile(const struct heft_model *model, const struct heft_row *row,
                      struct heft_error *err)
 {
     uint64_t begin[HEFT_ROW_DIMS], end[HEFT_ROW_DIMS];
-    const struct region r = {row->rank, heft_map_seed(), begin, end};
+    const struct region r = {heft_row_boxed_rank(row), heft_map_seed(), begin, end};
+    const uint64_t *const shape = heft_row_boxed_shape(row);
 
-    for (unsigned d = 0; d < row->rank; d++) {
+    for (unsigned d = 0; d < r.rank; d++) {
         begin[d] = 0;
-        end[d] = row->shape[d];
+        end[d] = shape[d];
     }
     if (is_tiled(&r, row))
         return true;
@@ -181,20 +182,19 @@ static int by_first(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Sorts the non-empty parts of a tiled row by their first element. A single part becomes the row
- * itself. */
-static void put_in_order(struct heft_row *row)
+void heft_parts_sort(struct heft_row *row)
 {
     struct heft_part *const list = row->parts->list;
+    const uint64_t *const shape = heft_row_boxed_shape(row);
+    const unsigned rank = heft_row_boxed_rank(row);
     uint64_t reach = 0;
 
     for (uint32_t k = 0; k < row->parts->n; k++) {
         list[k].first = list[k].reach = 0;
-        for (unsigned d = 0; d < row->rank;
+        for (unsigned d = 0; d < rank;
              d++) { /* no overflow: the products are below the tensor's number of elements */
-            list[k].first = list[k].first * row->shape[d] + list[k].start[d];
-            list[k].reach =
-                list[k].reach * row->shape[d] + list[k].start[d] + list[k].extent[d] - 1;
+            list[k].first = list[k].first * shape[d] + list[k].start[d];
+            list[k].reach = list[k].reach * shape[d] + list[k].start[d] + list[k].extent[d] - 1;
         }
         list[k].reach++;
     }
@@ -203,6 +203,15 @@ static void put_in_order(struct heft_row *row)
         list[k].reach = reach = heft_max_u64(reach, list[k].reach);
     row->storage = list[0].storage;
     row->offset = list[0].offset;
+}
+
+/* Sorts the non-empty parts of a tiled row by their first element. A single part becomes the row
+ * itself. */
+static void put_in_order(struct heft_row *row)
+{
+    const struct heft_part *const list = row->parts->list;
+
+    heft_parts_sort(row);
     if (row->parts->n > 1)
         return;
     row->stride = list[0].stride;

@@ -14,6 +14,9 @@ HEFT_CHECKED bool heft_parts_validate(struct heft_model *model, struct heft_row 
  * as validation does. The storages of the parts must exist. */
 HEFT_CHECKED bool heft_parts_tile(const struct heft_model *model, const struct heft_row *row,
                                   struct heft_error *err);
+/* Sets `first` and `reach` of the parts of a row, of which there is at least one, sorts them by `first`,
+ * and sets storage and offset of the row to those of the first one. */
+void heft_parts_sort(struct heft_row *row);
 /* heft_row_slice for a validated row with parts; the ranges must have been checked. */
 HEFT_CHECKED bool heft_parts_slice(const struct heft_row *row, const struct heft_range *ranges,
                                    size_t n_ranges, struct heft_arena *arena, struct heft_row *out,

@@ -102,21 +102,21 @@ static uint64_t elements_of(const struct heft_part *part, unsigned rank)
 
 static uint64_t next_first(const struct heft_row *row, uint32_t k)
 {
-    return k + 1 < row->parts->n
-               ? row->parts->list[k + 1].first
-               : row->bytes / heft_dtype_element_bytes((enum heft_dtype)row->dtype);
+    return k + 1 < row->parts->n ? row->parts->list[k + 1].first : row->bytes / heft_row_unit(row);
 }
 
 /* Whether the stored bytes of the parts, concatenated, are those of the row: each part is
  * packed, unmodified, and has exactly the elements up to the first one of the next part. */
 static bool is_chain(const struct heft_plan *plan, const struct heft_row *row)
 {
+    if (row->parts->recipe)
+        return false;
     for (uint32_t k = 0; k < row->parts->n; k++) {
         const struct heft_part *const part = &row->parts->list[k];
 
-        if (row->parts->recipe || plan->model->storages[part->storage].coding != HEFT_CODING_RAW ||
-            part->stride || part->flags ||
-            next_first(row, k) - part->first != elements_of(part, row->rank))
+        if (plan->model->storages[part->storage].coding != HEFT_CODING_RAW || part->stride ||
+            part->flags ||
+            next_first(row, k) - part->first != elements_of(part, heft_row_boxed_rank(row)))
             return false;
     }
     return true;
@@ -126,13 +126,13 @@ static bool add_chain(struct heft_plan *plan, uint32_t file, const struct heft_e
                       struct heft_error *err)
 {
     const struct heft_row *row = item->row;
-    const uint64_t each = heft_dtype_element_bytes((enum heft_dtype)row->dtype);
+    const uint64_t each = heft_row_unit(row);
 
     for (uint32_t k = 0; k < row->parts->n; k++) {
         const struct heft_part *const part = &row->parts->list[k];
         struct heft_op op = {.kind = HEFT_OP_COPY,
                              .as = item->as,
-                             .len = elements_of(part, row->rank) * each,
+                             .len = elements_of(part, heft_row_boxed_rank(row)) * each,
                              .u.copy = {part->storage, part->offset}};
 
         name_op(&op, item->name);

@@ -39,19 +39,22 @@ static void put_row(struct heft_sha256 *sha, const struct heft_model *model,
                     const struct heft_row *row)
 {
     const uint64_t list[] = {row->dtype, row->rank, row->flags, row->bytes};
+    const unsigned rank = heft_row_boxed_rank(row);
 
     put_numbers(sha, list, HEFT_COUNT(list));
     put_numbers(sha, row->shape, row->rank);
     put_numbers(sha, row->stride, row->rank);
     if (heft_row_is_derived(row))
         put_text(sha, row->parts->recipe->identity, strlen(row->parts->recipe->identity));
+    if (heft_row_is_shaped(row))
+        put_numbers(sha, row->parts->shape, rank);
     for (uint32_t k = 0; k < heft_row_pieces(row); k++) {
         const struct heft_part *const part = row->parts ? &row->parts->list[k] : NULL;
 
         put_storage(sha, model, heft_row_storage(row, k), part ? part->offset : row->offset);
-        put_numbers(sha, part ? part->start : NULL, row->rank); /* NULL if derived */
-        put_numbers(sha, part ? part->extent : NULL, row->rank);
-        put_numbers(sha, part ? part->stride : NULL, row->rank);
+        put_numbers(sha, part ? part->start : NULL, rank); /* NULL if derived */
+        put_numbers(sha, part ? part->extent : NULL, rank);
+        put_numbers(sha, part ? part->stride : NULL, rank);
         put_u64(sha, part ? part->flags : 0);
     }
 }

@@ -268,7 +268,7 @@ bool heft_reader_row(struct heft_reader *reader, const struct heft_row *row, uin
     if (heft_row_is_derived(row))
         return row->parts->recipe->make(row->parts->recipe, reader, row, off / each, n / each, dst,
                                         err);
-    if (row->parts) /* validated: a plain dtype */
+    if (row->parts) /* of bytes if the dtype is not plain */
         return heft_gather_parts(reader, row, off / each, n / each, dst, err);
     if (row->stride)
         ok = heft_gather_row(reader, row, off / each, n / each, dst, err);

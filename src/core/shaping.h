@@ -42,12 +42,13 @@ struct heft_shaping {
     uint64_t factor[HEFT_SHAPING_FACTORS]; /* extents of the factors */
     uint64_t *numbers; /* of each box, for each factor: start, extent, stride in units */
     struct heft_shaping_box *boxes; /* none if the tensor has no elements */
-    size_t n_boxes, cap_boxes, cap_numbers;
+    size_t n_boxes;
     uint64_t most;    /* boxes allowed; HEFT_SHAPING_PARTS */
     uint32_t storage; /* that of the row that it was made from */
     uint8_t flags;    /* flags that belong to the row, not to boxes: HEFT_ROW_RAW */
     bool is_bytes;    /* one factor, in bytes: the dtype is not plain. See heft_shaping_open */
-    const struct heft_row *whole; /* set while nothing has been changed */
+    const struct heft_row *whole;  /* the row; only while nothing has been changed */
+    const struct heft_row *origin; /* the row; NULL if it has been joined with others */
 };
 
 /* Begins with a validated row, which must stay valid until heft_shaping_row. Of dtypes whose elements

@@ -1,6 +1,7 @@
 /* slice.c: slices of rows. A slice is a row of its own, with another shape, offset and strides. */
 #include "core/parts.h"
 #include "core/reader.h"
+#include "core/shaping.h"
 
 /* Row-major strides in elements. The products cannot overflow: they are at most the row's
  * element count. */
@@ -116,6 +117,27 @@ static unsigned cut_dims(const struct heft_row *row, const struct heft_range *ra
     return rank;
 }
 
+/* A slice of a row whose boxes tile another shape. */
+static bool slice_shaped(const struct heft_row *row, const struct heft_range *ranges,
+                         size_t n_ranges, struct heft_arena *arena, struct heft_row *out,
+                         struct heft_error *err)
+{
+    struct heft_shaping s = {0};
+    struct heft_row slice;
+    bool ok = heft_shaping_open(&s, row, err);
+
+    for (size_t d = n_ranges; ok && d > 0; d--)
+        ok = heft_shaping_slice(&s, d - 1, ranges[d - 1].start, ranges[d - 1].stop, err) &&
+             (!ranges[d - 1].drop || heft_shaping_squeeze(&s, d - 1, err));
+    ok = ok && heft_shaping_row(&s, arena, &slice, err);
+    heft_shaping_release(&s);
+    if (ok) {
+        slice.name = row->name;
+        *out = slice;
+    }
+    return ok;
+}
+
 bool heft_row_slice(const struct heft_row *row, const struct heft_range *ranges, size_t n_ranges,
                     struct heft_arena *arena, struct heft_row *out, struct heft_error *err)
 {
@@ -135,6 +157,8 @@ bool heft_row_slice(const struct heft_row *row, const struct heft_range *ranges,
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "a slice of a tensor that is dequantized; convert the whole tensor, and "
                          "slice the output");
+    if (heft_row_is_shaped(row))
+        return slice_shaped(row, ranges, n_ranges, arena, out, err);
     if (row->parts)
         return heft_parts_slice(row, ranges, n_ranges, arena, out, err);
     shape = heft_arena_alloc(arena, 2 * (size_t)row->rank * sizeof *shape, err);

@@ -42,8 +42,8 @@ static struct span span_of(const struct heft_row *row, uint32_t k)
         return (struct span){range.begin, range.end, row->storage};
     return (struct span){
         part->offset,
-        part->offset + heft_dtype_span((enum heft_dtype)row->dtype,
-                                       elements_spanned(row->rank, part->extent, part->stride)),
+        part->offset + elements_spanned(heft_row_boxed_rank(row), part->extent, part->stride) *
+                           heft_row_unit(row),
         part->storage};
 }
 

@@ -113,7 +113,7 @@ static bool locate_target(struct heft_restore *r, size_t i, struct heft_error *e
     row = &model->rows[r->spans[i].row];
     if (!row->parts)
         ok = add_piece(r, HEFT_NONE, err);
-    else if (slice_of(row, name->spec, &slice))
+    else if (!heft_row_is_shaped(row) && slice_of(row, name->spec, &slice))
         ok = add_met(r, row, &slice, err);
     else
         for (uint32_t k = 0; ok && k < row->parts->n; k++)

@@ -210,7 +210,7 @@ bool heft_tf_out_item(struct heft_tf_out *out, uint32_t index, struct heft_error
     if (!find_wish(out, item->name, &wish, err))
         return false;
     if (wish.how == KEEP && item->row->parts && !item->row->parts->recipe &&
-        item->row->parts->n > 1)
+        !heft_row_is_shaped(item->row) && item->row->parts->n > 1)
         return keep_parts(out, &whole, err);
     if (wish.how == CUT && wish.n > 1 && can_cut(item->row, wish.axis))
         return cut_evenly(out, &whole, &wish, err);
