@@ -237,7 +237,9 @@ static struct group_class class_of(const struct titler *t, struct heft_str group
                                    struct heft_str title, char *room)
 {
     const struct heft_h5_config *const config = t->r->config;
-    struct group_class c = {.config = config ? heft_h5_find_class(config, title) : NULL};
+    /* Projections of an attention have titles, "query", that other layers may have as names. */
+    const bool is_listed = config && (is_in_list(t, group) || !is_projection(last_part(group)));
+    struct group_class c = {.config = is_listed ? heft_h5_find_class(config, title) : NULL};
 
     c.name.p = room;
     if (c.config) {
