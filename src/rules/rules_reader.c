@@ -273,8 +273,9 @@ static bool copy_text(struct heft_rules *rules, struct heft_str text, const char
     if (!rules->file)
         return false;
     if (text.n > HEFT_RULES_BYTES)
-        return heft_rules_refuse(rules, 1, err, "found a file of %zu bytes, expected at most %u",
-                                 text.n, (unsigned)HEFT_RULES_BYTES);
+        return heft_rules_refuse(rules, 1, err,
+                                 "found a file of more than %u bytes, expected at most so many",
+                                 (unsigned)HEFT_RULES_BYTES);
     rules->text.p = heft_arena_text(rules->mem, text, err);
     rules->text.n = text.n;
     return rules->text.p != NULL;
