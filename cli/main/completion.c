@@ -12,7 +12,8 @@ static const char dtypes[] = "F32 F16 BF16 F64 F8_E4M3 F8_E5M2 F8_E4M3FNUZ F8_E5
 
 static bool takes_path(const struct option_spec *o)
 {
-    return o->value && (o->choices ? !strcmp(o->choices, "@files") : !strcmp(o->value, "MODELDIR"));
+    return o->value && (o->choices ? !strcmp(o->choices, "@files")
+                                   : !strcmp(o->value, "MODEL") || !strcmp(o->value, "BASE"));
 }
 
 static bool has_choices(const struct option_spec *o)

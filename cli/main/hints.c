@@ -98,7 +98,7 @@ static size_t put_phrase(char *out, size_t room, const char *text)
 }
 
 /* The same for "option NAME" of a format: "--NAME". An option of targets is followed by the placeholder
- * of its value if any text is allowed: "--into MODELDIR". */
+ * of its value if any text is allowed: "--into MODEL". */
 static size_t put_format_option(char *out, size_t room, const char *text)
 {
     static const char said[] = "option ";

@@ -64,10 +64,12 @@ static void add_inputs(struct paths *paths, const struct options *options, const
 
     for (size_t i = 0; i < options->inputs.n - names; i++)
         add_path(paths, options->inputs.items[i], use_of_inputs(options, verb));
-    /* convert --into MODELDIR copies its other files. */
+    /* convert --into MODEL copies its other files; --base is opened like an input. */
     for (size_t i = 0; i < options->n_format_options; i++)
         if (strcmp(options->format_options[i].name, "into") == 0)
             add_path(paths, options->format_options[i].value, HEFT_CONFINE_TREE);
+        else if (strcmp(options->format_options[i].name, "base") == 0)
+            add_path(paths, options->format_options[i].value, HEFT_CONFINE_CHECKPOINT);
     add_path(paths, options->vocab, HEFT_CONFINE_FOLDER);
     add_path(paths, options->against, HEFT_CONFINE_TEXT);
 }

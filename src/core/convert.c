@@ -53,8 +53,8 @@ static bool choose_format(struct heft_conversion *c, const struct heft_convert_o
                           bool in_folder, struct heft_error *err)
 {
     const struct heft_formats *const formats = c->plan.model->formats;
-    const struct heft_format *implied =
-        heft_format_options_imply(formats, options->format_options, options->n_format_options);
+    const struct heft_format *implied = heft_format_options_imply(
+        formats, options->output, options->format_options, options->n_format_options);
     const char *usual = implied ? implied->name : in_folder ? folder_format(formats) : NULL;
     const char *asked = options->to ? options->to : usual;
 

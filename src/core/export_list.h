@@ -21,6 +21,8 @@ struct heft_export_item {
     uint32_t shard; /* 0 … n_shards - 1; set by heft_export_split */
     uint8_t as;     /* dtype as written */
     bool is_apart;  /* comes after the rows of the source: a restored tie, a slice */
+    bool is_keyed;  /* the format has replaced its name */
+    bool is_blob;   /* written as bytes without dtype and shape: a blob of that name */
 };
 
 struct heft_tied {

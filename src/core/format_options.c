@@ -46,16 +46,28 @@ const struct heft_format_option *heft_format_option_any(const struct heft_format
     return owner ? heft_format_option_named(owner, use, name) : NULL;
 }
 
+static bool implies(const struct heft_format *format, const char *name)
+{
+    const struct heft_format_option *const option =
+        heft_format_option_named(format, HEFT_OPTION_WRITES, name);
+
+    return option && option->implies_format;
+}
+
 const struct heft_format *heft_format_options_imply(const struct heft_formats *formats,
+                                                    const char *output,
                                                     const struct heft_option *given, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        const struct heft_format_option *const option =
-            given[i].name ? heft_format_option_any(formats, HEFT_OPTION_WRITES, given[i].name)
-                          : NULL;
+    const struct heft_format *const named = heft_registry_by_extension(formats, output);
 
-        if (option && option->implies_format)
-            return heft_format_option_owner(formats, HEFT_OPTION_WRITES, given[i].name);
+    for (size_t i = 0; i < n; i++) {
+        const char *const name = given[i].name ? given[i].name : "";
+
+        if (named && implies(named, name))
+            return named;
+        for (size_t k = formats->n; k > 0; k--)
+            if (implies(formats->list[k - 1], name))
+                return formats->list[k - 1];
     }
     return NULL;
 }

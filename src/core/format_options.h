@@ -17,8 +17,10 @@ const struct heft_format_option *heft_format_option_named(const struct heft_form
 HEFT_CHECKED bool heft_format_option_parse(const struct heft_format_option *option,
                                            const char *value, struct heft_option_value *out,
                                            struct heft_error *err);
-/* The target that the given options imply, as weights for a SavedModel imply a bundle; NULL: none. */
+/* The target that the given options imply, as weights for a SavedModel imply a bundle: the format of
+ * the output's extension if that has such an option, else the last one that has. NULL: none. */
 const struct heft_format *heft_format_options_imply(const struct heft_formats *formats,
+                                                    const char *output,
                                                     const struct heft_option *given, size_t n);
 /* HEFT_USAGE, always false: no format has the option; the text lists those of `format`. */
 bool heft_format_option_refuse(const struct heft_format *format, enum heft_option_use use,

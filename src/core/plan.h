@@ -108,7 +108,8 @@ struct heft_plan {
      * files. Stale files of an earlier set are found by it. NULL: the output is a single file. */
     const char *prefix;
     bool (*in_set)(struct heft_str rest);
-    bool may_link; /* an output that equals a whole source file may be a hard link to it */
+    bool adds_tensors; /* the output has more tensors than the export list */
+    bool may_link;     /* an output that equals a whole source file may be a hard link to it */
     /* New directory that holds all files and appears at once, subdirectories included; NULL:
      * files appear one by one. */
     const char *whole;

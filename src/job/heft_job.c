@@ -178,7 +178,7 @@ struct heft_conversion *heft_job_conversion(const struct heft_job *job)
     return job ? job->conversion : NULL;
 }
 
-/* The directory that option `into` names is copied; other options hold no path. */
+/* Options `into` and `base` hold the only paths, which are absolute; a directory is copied. */
 bool heft_job_path_at(const struct heft_job *job, size_t index, struct heft_confine_path *out)
 {
     const struct heft_convert_options *o;

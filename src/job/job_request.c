@@ -57,7 +57,14 @@ static bool take_inputs(struct heft_job *job, const char *const *inputs, size_t 
     return r->inputs != NULL;
 }
 
-/* Copies the options, with absolute paths. The only option whose value is a path is a directory. */
+/* Whether the value of an option is a path, by its placeholder. */
+static bool is_path(const struct heft_format_option *option)
+{
+    return option->value &&
+           (strcmp(option->value, "MODEL") == 0 || strcmp(option->value, "BASE") == 0);
+}
+
+/* Copies the options, with absolute paths. */
 static bool take_options(struct heft_job *job, const struct heft_option **list, size_t n,
                          struct heft_error *err)
 {
@@ -72,7 +79,7 @@ static bool take_options(struct heft_job *job, const struct heft_option **list, 
             name ? heft_format_option_any(formats, HEFT_OPTION_WRITES, name) : NULL;
 
         copy[i] = (*list)[i];
-        if (o && copy[i].value && o->value && strcmp(o->value, "MODELDIR") == 0) {
+        if (o && copy[i].value && is_path(o)) {
             copy[i].value = absolute_path(job, copy[i].value, err);
             if (!copy[i].value)
                 return false;

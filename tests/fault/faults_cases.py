@@ -127,6 +127,9 @@ def replacing(build, work):
         yield Case("convert", "set to h5", ["convert", GOLDEN / "h5/nested.h5", "-o", "set/", "--to", "h5", "--max-shard-size",
                                            "300", "-f", "-q"], files, writes=True)
     yield from into_models(build, work)
+    ptd = GOLDEN / "ptd"
+    yield Case("convert", "into a .ptd", ["convert", ptd / "lowered-new.npz", "--into", ptd / "lowered.ptd", "--base",
+                                          ptd / "lowered-old.npz", "-o", "new.ptd", "-q"], writes=True)
     yield from over_inputs(build, work)
     yield Case("convert", "salvage", ["convert", GOLDEN / "torch/dtypes.pt", "--salvage", "-o", "o.safetensors", "-q"], writes=True)
     yield Case("convert", "verified", ["convert", GOLDEN / "torch/dtypes.pt", "--verify", "-o", "o.pt", "-q"], writes=True)

@@ -99,8 +99,43 @@ class Conv(torch.nn.Module):
         return self.second(torch.relu(self.first(x)))
 
 
+class Lowered(torch.nn.Module):
+    """Layers that XNNPACK takes, and others that remain outside of it; two biases are equal."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed = torch.nn.Embedding(11, 6)
+        self.first = torch.nn.Conv2d(2, 3, 2)
+        self.each = torch.nn.Conv2d(3, 3, 2, groups=3)
+        self.point = torch.nn.Conv2d(3, 4, 1)
+        self.linear = torch.nn.Linear(4, 3)
+        with torch.no_grad():
+            self.each.bias.copy_(self.first.bias)
+
+    def forward(self, x):
+        x = self.embed(x.long()).reshape(1, 2, 3, 6)
+        x = self.point(torch.relu(self.each(torch.relu(self.first(x)))))
+        return self.linear(x.mean((2, 3)))
+
+
 KINDS = {"dense": (Dense, lambda: torch.arange(6, dtype=torch.float32).reshape(2, 3)),
+         "lowered": (Lowered, lambda: torch.arange(6, dtype=torch.float32).reshape(2, 3)),
          "conv": (Conv, lambda: torch.linspace(-1, 1, 75).reshape(1, 3, 5, 5))}
+
+
+def lower(model, value, folder):
+    """A program of XNNPACK whose weights are in a .ptd under the SHA-256 of their bytes."""
+    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+    from executorch.exir import ExecutorchBackendConfig, to_edge_transform_and_lower
+    from executorch.exir.passes.external_constants_pass import delegate_external_constants_pass_unlifted
+    module = torch.export.export(model, (value,), strict=True).module()
+    delegate_external_constants_pass_unlifted(module, lambda node: "lowered")
+    program = to_edge_transform_and_lower(
+        torch.export.export(module, (value,), strict=True), partitioner=[XnnpackPartitioner()]).to_executorch(
+            ExecutorchBackendConfig(external_constants=lambda node: "lowered"))
+    with open(folder / "lowered.pte", "wb") as file:
+        program.write_to_file(file)
+    program.write_tensor_data_to_file(str(folder))
 
 
 def export(folder, kind, seed):
@@ -114,6 +149,8 @@ def export(folder, kind, seed):
     with open(folder / "model.pte", "wb") as file:
         program.write_to_file(file)
     program.write_tensor_data_to_file(str(folder))
+    if kind == "lowered":
+        lower(model, value, folder)
     torch.save(model.state_dict(), folder / "model.pth")
     torch.manual_seed(seed + 1)
     other = make_model().eval()

@@ -241,8 +241,8 @@ def round_trip(suite, peer, folder, entries, seed):
                 f"read {seed}: what was kept")
 
 
-def compute(peer, folder, data, said):
-    return peer.ask("run", program=str(folder / "model.pte"), data=str(data), input=said["input"],
+def compute(peer, folder, data, said, program="model.pte"):
+    return peer.ask("run", program=str(folder / program), data=str(data), input=said["input"],
                     shape=said["shape"])
 
 
@@ -288,6 +288,32 @@ def end_to_end(suite, peer, folder, kind):
                  f"{kind}: with other weights")
 
 
+def into_lowered(suite, peer, folder):
+    """New weights under the keys of a program for XNNPACK, beside the program without a delegate."""
+    folder = folder / "lowered"
+    folder.mkdir()
+    said = peer.ask("export", folder=str(folder), kind="lowered", seed=3)
+    old, base, new = folder / "lowered.ptd", folder / "model.pth", folder / "other.pth"
+    for name, source, data in (("same", base, old), ("new", new, old), ("back", base, folder / "new.ptd")):
+        ran = heft("convert", source, "--into", data, "--base", base, "-o", folder / f"{name}.ptd", "--verify")
+        if not suite.check(ran.status == 0, f"lowered: {name}", ran.line):
+            return
+    suite.check(old.read_bytes() == (folder / "same.ptd").read_bytes(), "lowered: unchanged weights give the same file")
+    suite.check(old.read_bytes() == (folder / "back.ptd").read_bytes(), "lowered: there and back")
+    keys = [[row["name"] for row in heft("ls", "--json", path).json["tensors"]] for path in (old, folder / "new.ptd")]
+    suite.equal(keys[0], keys[1], "lowered: keys")
+    ran = heft("convert", new, "-o", folder / "plain.ptd")
+    suite.check(ran.status == 0, "lowered: weights of the program without a delegate", ran.line)
+    for which, data, plain in ((0, old, "_default_external_constant.ptd"), (1, folder / "new.ptd", "plain.ptd")):
+        got = compute(peer, folder, data, said, "lowered.pte")
+        beside = compute(peer, folder, folder / plain, said)
+        equal_output(suite, got, said["outputs"][which], f"lowered: outputs {which}, beside torch")
+        if suite.check("output" in beside, f"lowered: without a delegate {which}", str(beside)):
+            equal_output(suite, got, beside["output"], f"lowered: outputs {which}, beside the program without a delegate")
+    suite.check(compute(peer, folder, folder / "plain.ptd", said, "lowered.pte").get("error"),
+                "lowered: weights under their names are refused")
+
+
 def quick(suite, peer, folder):
     """Listing many entries, compared with the deserializer."""
     entries = [{"key": f"model.layers.{i}.weight", "data": "00000000", "layout": [6, [1], [0]]}
@@ -314,6 +340,7 @@ def run(folder):
     read(suite, peer, folder)
     for kind in ("dense", "conv"):
         end_to_end(suite, peer, folder, kind)
+    into_lowered(suite, peer, folder)
     quick(suite, peer, folder)
     peer.close()
     return suite

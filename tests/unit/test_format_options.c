@@ -147,7 +147,7 @@ static void option_tables_list_the_accepted_values(void **state)
                 assert_string_not_equal(o.name, other.name);
             }
         }
-    assert_int_equal(n, 19);
+    assert_int_equal(n, 22);
     assert_false(heft_format_option_at("tf", SIZE_MAX, &o));
     assert_true(heft_format_option_at("npz", 0, &o));
     assert_string_equal(o.name, "alignment");
@@ -247,11 +247,11 @@ static void options_of_tf(void **state)
     expect_plan("tf", "names", "objects", NULL);
     expect_no_plan("tf", "names", "key", "option names key: allowed is keys|objects");
     expect_plan("npz", "names", "objects", "option names: npz does not take it, but tf does");
-    expect_no_plan("npz", "into", "m", "option into: npz does not take it, but tf does");
-    expect_no_plan("tf", "into", NULL, "option into wants a value: MODELDIR");
+    expect_no_plan("npz", "into", "m", "option into: npz does not take it, but ptd does");
+    expect_no_plan("tf", "into", NULL, "option into wants a value: MODEL");
     expect_plan("tf", "keep-missing", NULL, NULL);
     expect_plan("npz", "keep-missing", NULL,
-                "option keep-missing: npz does not take it, but tf does");
+                "option keep-missing: npz does not take it, but ptd does");
 }
 
 static void unknown_options(void **state)
@@ -261,7 +261,7 @@ static void unknown_options(void **state)
                    "no format has an option \"drop_values\" for writing; npz takes alignment");
     expect_no_plan("ptd", "layout", "1.6",
                    "no format has an option \"layout\" for writing; ptd takes segment-alignment, "
-                   "drop-values");
+                   "drop-values, into, base, keep-missing");
     expect_no_plan("torch", "", NULL,
                    "no format has an option \"\" for writing; torch takes torch-layout");
     expect_no_plan("h5", "step", "1",
@@ -293,18 +293,23 @@ static void the_last_of_two_equal_options_applies(void **state)
     heft_convert_free(conversion);
 }
 
-/* Without `to`, the option "into" selects TensorFlow, whatever the name of the output. */
+/* Without `to`, the option "into" selects TensorFlow, whatever the name of the output, unless the format
+ * of the output has this option, too. */
 static void into_implies_its_format(void **state)
 {
     const struct heft_option given = {"into", "/none"};
-    const struct heft_convert_options how = {.size = sizeof how,
-                                             .output = "/none/x.npz",
-                                             .format_options = &given,
-                                             .n_format_options = 1};
+    struct heft_convert_options how = {.size = sizeof how,
+                                       .output = "/none/x.npz",
+                                       .format_options = &given,
+                                       .n_format_options = 1};
 
     (void)state;
     assert_null(heft_convert_plan(checkpoint, &how, &err));
     assert_non_null(strstr(err.text, "saved_model.pb"));
+    err = (struct heft_error){0};
+    how.output = "/none/x.ptd";
+    assert_null(heft_convert_plan(checkpoint, &how, &err));
+    assert_string_equal(err.text, "cannot be opened: No such file or directory");
     err = (struct heft_error){0};
 }
 

@@ -33,7 +33,7 @@ struct made {
     struct heft_arena mem;
     struct heft_plan plan;
     struct heft_export_list exports;
-    struct heft_option_value values[2];
+    struct heft_option_value values[8]; /* at least one for each option */
     uint8_t data[64];
 };
 

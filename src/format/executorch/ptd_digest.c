@@ -6,28 +6,53 @@
  *
  * Data of different keys do not overlap, so that the bytes to be hashed are limited by the file's
  * size. */
-#include "base/sha256.h"
-#include "format/executorch/ptd_parts.h"
+#include "format/executorch/ptd_digest.h"
 
 #define PIECE  ((size_t)1 << 20)
 #define DIGITS (2 * HEFT_SHA256_BYTES)
 
-static bool is_digest(struct heft_str key)
+/* Value of a lower-case hexadecimal digit, or 16. */
+static unsigned digit_value(char c)
 {
-    for (size_t i = 0; i < key.n; i++)
-        if (!(key.p[i] >= '0' && key.p[i] <= '9') && !(key.p[i] >= 'a' && key.p[i] <= 'f'))
-            return false;
-    return key.n == DIGITS;
+    if (c >= '0' && c <= '9')
+        return (unsigned)(c - '0');
+    return c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : 16;
 }
 
-static bool has_digest(const uint8_t digest[HEFT_SHA256_BYTES], struct heft_str key)
+bool heft_ptd_parse_digest(struct heft_str key, uint8_t digest[HEFT_SHA256_BYTES])
 {
-    static const char digits[] = "0123456789abcdef";
+    if (key.n != DIGITS)
+        return false;
+    for (size_t i = 0; i < HEFT_SHA256_BYTES; i++) {
+        const unsigned high = digit_value(key.p[2 * i]), low = digit_value(key.p[2 * i + 1]);
 
-    for (size_t i = 0; i < HEFT_SHA256_BYTES; i++)
-        if (key.p[2 * i] != digits[digest[i] >> 4] || key.p[2 * i + 1] != digits[digest[i] & 15])
+        if (high > 15 || low > 15)
             return false;
+        digest[i] = (uint8_t)(high << 4 | low);
+    }
     return true;
+}
+
+bool heft_ptd_hash_row(struct heft_reader *reader, const struct heft_row *row,
+                       uint8_t digest[HEFT_SHA256_BYTES], struct heft_error *err)
+{
+    const size_t block = heft_dtype_block_bytes((enum heft_dtype)row->dtype);
+    const size_t most = PIECE - PIECE % block;
+    uint8_t *const piece = heft_alloc(PIECE, err);
+    struct heft_sha256 sha;
+    bool ok = piece != NULL;
+    size_t now;
+
+    heft_sha256_init(&sha);
+    for (uint64_t at = 0; ok && at < row->bytes; at += now) {
+        now = (size_t)heft_min_u64(most, row->bytes - at);
+        ok = heft_reader_row(reader, row, at, piece, now, err);
+        if (ok)
+            heft_sha256_put(&sha, piece, now);
+    }
+    heft_sha256_end(&sha, digest);
+    heft_free(piece);
+    return ok;
 }
 
 static bool hash_storage(const struct heft_source *file, const struct heft_storage *storage,
@@ -62,7 +87,7 @@ bool heft_ptd_check_keys(const struct heft_model *model, uint32_t source,
                          const struct heft_reporter *to, struct heft_error *err)
 {
     const struct heft_source *const file = &model->sources[source].source;
-    uint8_t digest[HEFT_SHA256_BYTES], *piece = heft_alloc(PIECE, err);
+    uint8_t digest[HEFT_SHA256_BYTES], wanted[HEFT_SHA256_BYTES], *piece = heft_alloc(PIECE, err);
     uint64_t left = file->size;
     bool ok = piece != NULL;
 
@@ -70,7 +95,8 @@ bool heft_ptd_check_keys(const struct heft_model *model, uint32_t source,
         const struct heft_model_blob *const blob = &model->blobs[i];
         const struct heft_storage *const storage = &model->storages[blob->storage];
 
-        if (storage->source != source || storage->is_missing || !is_digest(blob->name))
+        if (storage->source != source || storage->is_missing ||
+            !heft_ptd_parse_digest(blob->name, wanted))
             continue;
         if (storage->len > left) {
             to->report(to->ctx, HEFT_FINDING, source, storage->off,
@@ -80,7 +106,7 @@ bool heft_ptd_check_keys(const struct heft_model *model, uint32_t source,
         }
         left -= storage->len;
         ok = hash_storage(file, storage, piece, digest, err);
-        if (ok && !has_digest(digest, blob->name))
+        if (ok && memcmp(digest, wanted, sizeof digest) != 0)
             report_mismatch(to, source, storage->off, blob->name);
     }
     heft_free(piece);

@@ -9,36 +9,11 @@
  * A tensor in channels_last order keeps it; other strided tensors are written in row-major
  * order. */
 #include "base/endian.h"
-#include "format/executorch/ptd_parts.h"
-#include "format/executorch/ptd_share.h"
+#include "format/executorch/ptd_write.h"
 
 #define ALIGNMENT 128 /* alignment of segments, as in the reference */
 #define SPLICE    48  /* the header, padded to 16 */
 #define ID        "FT01"
-
-/* Fields of a content in the tables. */
-struct entry {
-    const struct heft_export_item *item; /* NULL: a blob */
-    struct heft_str name;
-    const uint8_t *order; /* dim_order; NULL: in ascending order */
-};
-
-struct out {
-    struct heft_plan *plan;
-    const struct heft_export_list *exports;
-    struct heft_arena scratch;
-    struct heft_flat_out flat;
-    struct heft_ptd_content *contents;
-    struct entry *entries; /* one for each of the contents */
-    uint32_t *first;       /* for each content the one that is stored */
-    uint32_t *segments;    /* … the segment of each */
-    uint64_t *offsets;     /* offsets of the segments */
-    uint32_t *stored;      /* content of each segment */
-    uint32_t *refs;
-    size_t n;
-    uint32_t n_segments;
-    uint64_t alignment;
-};
 
 /* ---- contents -------------------------------------------------------------------------------- */
 
@@ -71,7 +46,7 @@ static void sort_dims(const uint64_t *stride, unsigned rank, uint8_t *order)
 }
 
 /* The order to be stored, the source's own or channels_last, in *order; NULL: row-major. */
-static bool find_order(struct out *o, const struct heft_row *row, const uint8_t **order,
+static bool find_order(struct heft_ptd_out *o, const struct heft_row *row, const uint8_t **order,
                        struct heft_error *err)
 {
     static const uint8_t last[][5] = {{0, 2, 3, 1}, {0, 2, 3, 4, 1}}, plain[] = {0, 1, 2, 3, 4};
@@ -89,7 +64,7 @@ static bool find_order(struct out *o, const struct heft_row *row, const uint8_t 
 }
 
 /* The row in its physical layout: dimensions in the order of storage, row-major. */
-static const struct heft_row *physical_row(struct out *o, const struct heft_row *row,
+static const struct heft_row *physical_row(struct heft_ptd_out *o, const struct heft_row *row,
                                            const uint8_t *order, struct heft_error *err)
 {
     struct heft_row *copy = heft_arena_alloc(o->plan->mem, sizeof *copy, err);
@@ -115,7 +90,7 @@ static bool check_name(struct heft_str name, struct heft_error *err)
     return heft_error_about(err, "tensor", name);
 }
 
-static bool check_dims(const struct heft_export_item *item, struct heft_error *err)
+bool heft_ptd_check_dims(const struct heft_export_item *item, struct heft_error *err)
 {
     const struct heft_row *row = item->row;
     bool fits = row->rank <= HEFT_PTD_RANK;
@@ -129,21 +104,29 @@ static bool check_dims(const struct heft_export_item *item, struct heft_error *e
     return heft_error_about(err, "tensor", item->name);
 }
 
-static bool add_item(struct out *o, const struct heft_export_item *item, struct heft_error *err)
+static bool add_item(struct heft_ptd_out *o, const struct heft_export_item *item,
+                     struct heft_error *err)
 {
     const struct heft_row *row = item->row;
     const uint8_t *order;
 
-    if (!check_name(item->name, err) || !check_dims(item, err) ||
+    if (!check_name(item->name, err) || !heft_ptd_check_dims(item, err) ||
         !find_order(o, row, &order, err) || (order && !(row = physical_row(o, row, order, err))))
         return false;
-    o->entries[o->n] = (struct entry){item, item->name, order};
+    o->slots[o->n] = (struct heft_ptd_slot){.name = item->name,
+                                            .shape = item->row->shape,
+                                            .order = order,
+                                            .item = item,
+                                            .rank = item->row->rank,
+                                            .dtype = item->as,
+                                            .is_tensor = true};
     o->contents[o->n++] = (struct heft_ptd_content){row, item->bytes, item->as};
     return true;
 }
 
 /* Adds a blob as a row of bytes. */
-static bool add_blob(struct out *o, const struct heft_model_blob *blob, struct heft_error *err)
+static bool add_blob(struct heft_ptd_out *o, const struct heft_model_blob *blob,
+                     struct heft_error *err)
 {
     const uint64_t len = o->exports->model->storages[blob->storage].len;
     uint64_t *shape = heft_arena_u64(o->plan->mem, 1, err);
@@ -158,24 +141,24 @@ static bool add_blob(struct out *o, const struct heft_model_blob *blob, struct h
                              .storage = blob->storage,
                              .dtype = HEFT_U8,
                              .rank = 1};
-    o->entries[o->n] = (struct entry){NULL, blob->name, NULL};
+    o->slots[o->n] = (struct heft_ptd_slot){.name = blob->name};
     o->contents[o->n++] = (struct heft_ptd_content){row, len, HEFT_U8};
     return true;
 }
 
 /* Names of tensors are unique already; those of blobs may not be. */
-static bool check_unique(struct out *o, struct heft_error *err)
+static bool check_unique(struct heft_ptd_out *o, struct heft_error *err)
 {
     struct heft_strmap seen = {0};
     uint32_t other = HEFT_MAP_NONE;
     bool ok = true;
 
     for (uint32_t i = 0; ok && o->exports->n_blobs && i < o->n; i++) {
-        ok = heft_strmap_add(&seen, o->entries[i].name, i, &other, err);
+        ok = heft_strmap_add(&seen, o->slots[i].name, i, &other, err);
         if (ok && other != HEFT_MAP_NONE)
             ok = heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s and %s would both be called %s",
                            o->contents[other].row->name.p, o->contents[i].row->name.p,
-                           o->entries[i].name.p);
+                           o->slots[i].name.p);
     }
     heft_strmap_release(&seen);
     return ok;
@@ -189,7 +172,7 @@ static size_t rows_before(const struct heft_export_list *exports,
 }
 
 /* Puts each blob at its position among the rows of its source. */
-static bool collect_in_order(struct out *o, struct heft_error *err)
+static bool collect_in_order(struct heft_ptd_out *o, struct heft_error *err)
 {
     const struct heft_export_list *exports = o->exports;
     size_t k = 0;
@@ -209,27 +192,29 @@ static bool collect_in_order(struct out *o, struct heft_error *err)
     return true;
 }
 
-static bool collect_entries(struct out *o, struct heft_error *err)
+bool heft_ptd_out_room(struct heft_ptd_out *o, size_t n, struct heft_error *err)
 {
-    const size_t n = o->exports->n_items + o->exports->n_blobs;
-
     o->contents = heft_arena_zero(&o->scratch, n, sizeof *o->contents, err);
-    o->entries = heft_arena_zero(&o->scratch, n, sizeof *o->entries, err);
+    o->slots = heft_arena_zero(&o->scratch, n, sizeof *o->slots, err);
     o->first = heft_arena_zero(&o->scratch, n, sizeof *o->first, err);
     o->segments = heft_arena_zero(&o->scratch, n, sizeof *o->segments, err);
     o->stored = heft_arena_zero(&o->scratch, n, sizeof *o->stored, err);
     o->refs = heft_arena_zero(&o->scratch, n, sizeof *o->refs, err);
     o->offsets = heft_arena_u64(&o->scratch, n, err);
-    if (!o->contents || !o->entries || !o->first || !o->segments || !o->stored || !o->refs ||
-        !o->offsets)
-        return false;
-    return collect_in_order(o, err) && check_unique(o, err);
+    return o->contents && o->slots && o->first && o->segments && o->stored && o->refs && o->offsets;
+}
+
+static bool collect_entries(struct heft_ptd_out *o, struct heft_error *err)
+{
+    return heft_ptd_out_room(o, o->exports->n_items + o->exports->n_blobs, err) &&
+           collect_in_order(o, err) && check_unique(o, err) &&
+           heft_ptd_share(o->exports->model, o->contents, o->n, o->first, o->scratch.budget, err);
 }
 
 /* ---- segments -------------------------------------------------------------------------------- */
 
 /* Segments have the order in which entries first use them. */
-static bool place_segments(struct out *o, struct heft_error *err)
+static bool place_segments(struct heft_ptd_out *o, struct heft_error *err)
 {
     uint64_t end = 0;
 
@@ -251,7 +236,7 @@ static bool place_segments(struct out *o, struct heft_error *err)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static uint32_t put_segments(struct out *o)
+static uint32_t put_segments(struct heft_ptd_out *o)
 {
     for (uint32_t i = 0; i < o->n_segments; i++) {
         heft_flat_begin(&o->flat);
@@ -262,29 +247,27 @@ static uint32_t put_segments(struct out *o)
     return heft_flat_put_refs(&o->flat, o->refs, o->n_segments);
 }
 
-static uint32_t put_layout(struct out *o, size_t i)
+static uint32_t put_layout(struct heft_ptd_out *o, const struct heft_ptd_slot *slot)
 {
-    const struct heft_export_item *item = o->entries[i].item;
-    const struct heft_row *row = item->row;
     uint64_t order[HEFT_PTD_RANK];
     uint32_t sizes, dim_order;
 
-    for (unsigned k = 0; k < row->rank; k++)
-        order[k] = o->entries[i].order ? o->entries[i].order[k] : k;
-    sizes = heft_flat_put_vector(&o->flat, row->shape, row->rank, 4);
-    dim_order = heft_flat_put_vector(&o->flat, order, row->rank, 1);
+    for (unsigned k = 0; k < slot->rank; k++)
+        order[k] = slot->order ? slot->order[k] : k;
+    sizes = heft_flat_put_vector(&o->flat, slot->shape, slot->rank, 4);
+    dim_order = heft_flat_put_vector(&o->flat, order, slot->rank, 1);
     heft_flat_begin(&o->flat);
     heft_flat_add_ref(&o->flat, 2, dim_order);
     heft_flat_add_ref(&o->flat, 1, sizes);
-    heft_flat_add(&o->flat, 0, heft_ptd_type((enum heft_dtype)item->as), 1);
+    heft_flat_add(&o->flat, 0, heft_ptd_type((enum heft_dtype)slot->dtype), 1);
     return heft_flat_end(&o->flat);
 }
 
-static uint32_t put_entries(struct out *o)
+static uint32_t put_entries(struct heft_ptd_out *o)
 {
     for (size_t i = 0; i < o->n; i++) {
-        const uint32_t key = heft_flat_put_string(&o->flat, o->entries[i].name);
-        const uint32_t layout = o->entries[i].item ? put_layout(o, i) : 0;
+        const uint32_t key = heft_flat_put_string(&o->flat, o->slots[i].name);
+        const uint32_t layout = o->slots[i].is_tensor ? put_layout(o, &o->slots[i]) : 0;
 
         heft_flat_begin(&o->flat);
         heft_flat_add_ref(&o->flat, 2, layout);
@@ -295,7 +278,7 @@ static uint32_t put_entries(struct out *o)
     return heft_flat_put_refs(&o->flat, o->refs, o->n);
 }
 
-static bool put_tables(struct out *o, struct heft_bytes *bytes, struct heft_error *err)
+static bool put_tables(struct heft_ptd_out *o, struct heft_bytes *bytes, struct heft_error *err)
 {
     const uint32_t segments = put_segments(o);
     const uint32_t entries = put_entries(o);
@@ -307,7 +290,7 @@ static bool put_tables(struct out *o, struct heft_bytes *bytes, struct heft_erro
 }
 
 /* Writes the tables with the header inside, up to the base of the segments. */
-static bool put_head(struct out *o, struct heft_str *head, struct heft_error *err)
+static bool put_head(struct heft_ptd_out *o, struct heft_str *head, struct heft_error *err)
 {
     const size_t last = o->n_segments;
     const uint64_t data = last ? o->offsets[last - 1] + o->contents[o->stored[last - 1]].bytes : 0;
@@ -337,62 +320,90 @@ static bool put_head(struct out *o, struct heft_str *head, struct heft_error *er
 
 /* ---- plan ------------------------------------------------------------------------------------ */
 
-static bool plan_segments(struct out *o, uint32_t file, uint64_t base, struct heft_error *err)
+static bool plan_segment(struct heft_ptd_out *o, uint32_t file, uint32_t k, struct heft_error *err)
+{
+    const struct heft_ptd_content *const c = &o->contents[k];
+    const struct heft_ptd_slot *const slot = &o->slots[k];
+    const struct heft_export_item item = {
+        .row = c->row, .name = slot->name, .bytes = c->bytes, .as = c->as};
+
+    if (c->row)
+        return heft_plan_item(o->plan, file, &item, err);
+    return c->bytes == 0 ||
+           heft_plan_copy_file(o->plan, file, slot->file, slot->from, c->bytes, err);
+}
+
+static bool plan_segments(struct heft_ptd_out *o, uint32_t file, uint64_t base,
+                          struct heft_error *err)
 {
     const char *zeros = heft_arena_zero(o->plan->mem, (size_t)o->alignment, 1, err);
 
     for (uint32_t i = 0; zeros && i < o->n_segments; i++) {
-        const uint32_t k = o->stored[i];
-        const struct heft_ptd_content *c = &o->contents[k];
-        const struct heft_export_item item = {
-            .row = c->row, .name = o->entries[k].name, .bytes = c->bytes, .as = c->as};
         const uint64_t pad = base + o->offsets[i] - o->plan->files[file].size;
 
         if (!heft_plan_put(o->plan, file, (struct heft_str){zeros, (size_t)pad}, err) ||
-            !heft_plan_item(o->plan, file, &item, err))
+            !plan_segment(o, file, o->stored[i], err))
             return false;
     }
     for (size_t i = 0; i < o->n; i++)
-        if (o->entries[i].item)
-            heft_plan_place(o->plan, o->entries[i].item, base + o->offsets[o->segments[i]]);
+        if (o->slots[i].item)
+            heft_plan_place(o->plan, o->slots[i].item, base + o->offsets[o->segments[i]]);
+    for (size_t i = 0; o->slot_of && i < o->exports->n_items; i++)
+        heft_plan_place(o->plan, &o->exports->items[i],
+                        base + o->offsets[o->segments[o->slot_of[i]]]);
     return zeros != NULL;
 }
 
-static bool plan_file(struct out *o, uint32_t file, struct heft_error *err)
+static bool plan_file(struct heft_ptd_out *o, uint32_t file, struct heft_error *err)
 {
+    const bool into = heft_plan_option(o->plan, HEFT_PTD_INTO).is_given;
     struct heft_str head;
 
-    return collect_entries(o, err) &&
-           heft_ptd_share(o->exports->model, o->contents, o->n, o->first, o->scratch.budget, err) &&
-           place_segments(o, err) && put_head(o, &head, err) &&
-           heft_plan_put(o->plan, file, head, err) && plan_segments(o, file, head.n, err) &&
+    return (into ? heft_ptd_into(o, err) : collect_entries(o, err)) && place_segments(o, err) &&
+           put_head(o, &head, err) && heft_plan_put(o->plan, file, head, err) &&
+           plan_segments(o, file, head.n, err) &&
            (o->n > 0 ||
             heft_plan_note(o->plan, "the .ptd would have no entries: no runtime loads such a file",
                            err));
 }
 
-enum { SEGMENT_ALIGNMENT, DROP_VALUES, N_OPTIONS };
-const struct heft_format_option heft_ptd_options[N_OPTIONS + 1] = {
-    [SEGMENT_ALIGNMENT] = {.name = "segment-alignment",
-                           .kind = HEFT_OPTION_NUMBER,
-                           .value = "N",
-                           .least = 1,
-                           .most = HEFT_PTD_MAX_ALIGNMENT,
-                           .help = "align segments to N bytes (default 128)"},
-    [DROP_VALUES] = {.name = HEFT_PTD_DROP_VALUES,
-                     .elsewhere = HEFT_ELSEWHERE_NOTED,
-                     .help = "leave out values and metadata, which .ptd does not support"},
+const struct heft_format_option heft_ptd_options[HEFT_PTD_OPTIONS + 1] = {
+    [HEFT_PTD_SEGMENT_ALIGNMENT] = {.name = "segment-alignment",
+                                    .kind = HEFT_OPTION_NUMBER,
+                                    .value = "N",
+                                    .least = 1,
+                                    .most = HEFT_PTD_MAX_ALIGNMENT,
+                                    .help = "align segments to N bytes (default 128)"},
+    [HEFT_PTD_OPTION_DROP_VALUES] = {.name = HEFT_PTD_DROP_VALUES,
+                                     .elsewhere = HEFT_ELSEWHERE_NOTED,
+                                     .help = "leave out values and metadata, which .ptd does not "
+                                             "support"},
+    [HEFT_PTD_INTO] = {.name = "into",
+                       .kind = HEFT_OPTION_TEXT,
+                       .value = "MODEL",
+                       .implies_format = true,
+                       .help = "write a copy of this SavedModel or .ptd with the weights of "
+                               "INPUT"},
+    [HEFT_PTD_BASE] = {.name = "base",
+                       .kind = HEFT_OPTION_TEXT,
+                       .value = "BASE",
+                       .elsewhere = HEFT_ELSEWHERE_NOTED,
+                       .help =
+                           "the weights that the .ptd of into was made from: they tell its keys"},
+    [HEFT_PTD_KEEP_MISSING] = {.name = "keep-missing",
+                               .elsewhere = HEFT_ELSEWHERE_NOTED,
+                               .help = "keep the model's own weights that INPUT lacks (with into)"},
 };
 
 bool heft_ptd_plan(struct heft_plan *plan, uint32_t file, const struct heft_export_list *exports,
                    struct heft_error *err)
 {
-    const struct heft_option_value alignment = heft_plan_option(plan, SEGMENT_ALIGNMENT);
-    struct out o = {.plan = plan,
-                    .exports = exports,
-                    .scratch = {.budget = plan->mem->budget},
-                    .flat = {.budget = plan->mem->budget},
-                    .alignment = alignment.is_given ? alignment.number : ALIGNMENT};
+    const struct heft_option_value alignment = heft_plan_option(plan, HEFT_PTD_SEGMENT_ALIGNMENT);
+    struct heft_ptd_out o = {.plan = plan,
+                             .exports = exports,
+                             .scratch = {.budget = plan->mem->budget},
+                             .flat = {.budget = plan->mem->budget},
+                             .alignment = alignment.is_given ? alignment.number : ALIGNMENT};
     const bool ok = plan_file(&o, file, err);
 
     heft_flat_release(&o.flat);

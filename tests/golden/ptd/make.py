@@ -68,8 +68,18 @@ def exported():
         shutil.copy(Path(folder) / "_default_external_constant.ptd", HERE / "exported.ptd")
 
 
+def lowered():
+    """Weights of a program for XNNPACK, the tensors that they are, and others for the same keys."""
+    with tempfile.TemporaryDirectory() as folder:
+        ptd_peer.export(folder, "lowered", 3)
+        shutil.copy(Path(folder) / "lowered.ptd", HERE / "lowered.ptd")
+        for name, source in (("lowered-old", "model"), ("lowered-new", "other")):
+            state = ptd_peer.torch.load(Path(folder) / f"{source}.pth")
+            ptd_peer.numpy.savez(HERE / f"{name}.npz", **{key: value.numpy() for key, value in state.items()})
+
+
 def main():
-    for part in (plain, orders, shared, mixed, exported):
+    for part in (plain, orders, shared, mixed, exported, lowered):
         part()
 
 

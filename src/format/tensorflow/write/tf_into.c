@@ -429,8 +429,8 @@ static bool check_model(struct into *in)
     }
     heft_fail(in->err, HEFT_USAGE, HEFT_NO_OFFSET,
               heft_path_kind(in->folder) == HEFT_PATH_FILE
-                  ? "is a file: into takes the directory of a SavedModel; for an ExecuTorch "
-                    "program, write a .ptd with the names it expects"
+                  ? "is a file: into takes the directory of a SavedModel; to replace the "
+                    "weights of a .ptd, name the output NEW.ptd"
                   : "is not a SavedModel directory: saved_model.pb is missing");
     return heft_error_file(in->err, in->folder);
 }
