@@ -50,11 +50,12 @@ static bool check_piece(const struct heft_rules_reader *r, const struct heft_rem
 {
     const struct heft_piece *const piece = &p->name.pieces[i];
     const struct heft_slot *const slot = piece->is_slot ? &m->slots[piece->slot] : NULL;
-    const bool is_last = i + 1 == p->name.n_pieces;
-    const char next = is_last ? '\0' : piece[1].text.p[0]; /* no two placeholders are neighbours */
+    char next = '\0';
 
     if (!slot)
         return true;
+    if (i + 1 < p->name.n_pieces)
+        next = piece[1].text.p[0]; /* no two placeholders are neighbours */
     if (slot->kind == HEFT_SLOT_NUMBER && next >= '0' && next <= '9')
         return heft_rules_refuse(
             r->rules, p->line, r->err,

@@ -115,18 +115,18 @@ static bool check_list(const struct known *k, const struct heft_pattern *list, u
     return true;
 }
 
-/* All shapes of a rule together tell all names. */
-static bool check_union(struct known *k)
+/* All shapes of a rule together tell all names; on the way back those of companions are not there. */
+static bool check_union(struct known *k, bool has_with)
 {
     const struct heft_remap *const m = k->mapping;
     bool more = true;
 
     while (more) {
         more = learn_once(k, m->left, m->n_left);
-        more |= learn_once(k, m->with, m->n_with);
+        more |= has_with && learn_once(k, m->with, m->n_with);
         more |= learn_once(k, m->right, m->n_right);
     }
-    return check_list(k, m->left, m->n_left) && check_list(k, m->with, m->n_with) &&
+    return check_list(k, m->left, m->n_left) && (!has_with || check_list(k, m->with, m->n_with)) &&
            check_list(k, m->right, m->n_right);
 }
 
@@ -169,5 +169,5 @@ bool heft_remap_check_sizes(struct heft_rules_reader *r, const struct heft_remap
         return false;
     if (mapping->both_ways ? !check_backward(&backward) : !check_idle(&forward))
         return false;
-    return check_union(&forward);
+    return check_union(&forward, true) && (!mapping->both_ways || check_union(&backward, false));
 }

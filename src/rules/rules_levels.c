@@ -38,11 +38,13 @@ static bool check_shares(const struct levels *l, const struct heft_rule_op *op, 
 static bool check_count(const struct levels *l, const struct heft_rule_op *op, uint32_t slot,
                         const char *why)
 {
-    const struct heft_slot *const s = &l->mapping->slots[slot];
+    const struct heft_slot *s;
 
-    if (op->level != HEFT_LEVEL_NUMBER || s->variable != HEFT_RULES_NONE)
+    if (op->level != HEFT_LEVEL_NUMBER)
         return true;
-    return heft_rules_refuse(l->reader->rules, op->line, l->reader->err,
+    s = &l->mapping->slots[slot];
+    return s->variable != HEFT_RULES_NONE ||
+           heft_rules_refuse(l->reader->rules, op->line, l->reader->err,
                              "found %s of {%s}%s, expected let $%s for how many there are",
                              heft_op_name(op->kind), s->name, why, s->name);
 }

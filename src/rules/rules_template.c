@@ -233,21 +233,37 @@ static bool search_match(struct matching *m, bool *matches, struct heft_error *e
     return true;
 }
 
+/* The search proper, whose state is large. */
+static bool search_name(const struct heft_template *name, const struct heft_slot *slots,
+                        struct heft_str text, struct heft_slot_value *values, bool *matches,
+                        struct heft_error *err)
+{
+    struct matching m;
+    bool ok;
+
+    m.name = name;
+    m.slots = slots;
+    m.text = text;
+    m.values = values;
+    m.bound = 0;
+    m.failed = NULL;
+    m.steps = 0;
+    memset(m.binds, 0, name->n_pieces * sizeof *m.binds);
+    ok = search_match(&m, matches, err);
+    heft_free(m.failed);
+    return ok;
+}
+
 bool heft_template_match(const struct heft_template *name, const struct heft_slot *slots,
                          struct heft_str text, struct heft_slot_value *values, bool *matches,
                          struct heft_error *err)
 {
-    struct matching m = {.name = name, .slots = slots, .text = text, .values = values};
-    bool ok;
-
     *matches = false;
-    if (text.n < name->prefix.n || !heft_str_starts(text, name->prefix) ||
-        text.n < name->suffix.n ||
-        memcmp(text.p + (text.n - name->suffix.n), name->suffix.p, name->suffix.n) != 0)
+    if (!heft_str_starts(text, name->prefix) || text.n < name->suffix.n ||
+        !heft_str_eq((struct heft_str){text.p + (text.n - name->suffix.n), name->suffix.n},
+                     name->suffix))
         return true;
-    ok = search_match(&m, matches, err);
-    heft_free(m.failed);
-    return ok;
+    return search_name(name, slots, text, values, matches, err);
 }
 
 /* ---- making names ------------------------------------------------------------------------------------------- */

@@ -125,7 +125,8 @@ static void a_shape_through_joins_is_known(void **state)
         "let $E = given\n"
         "a.{E} [i, 2], b.{E} [i, 2] | cat 0 | cat 1 | reshape $E i 2 2 <=> c [_, i, _, _]\n"
         "d [6, k] | split 0 1 2 3 | squeeze 1 <=> e, f, g\n"
-        "h [4*n] | split 0 | reshape 2 n <=> l [2, n], m\n",
+        "h [4*n] | split 0 | reshape 2 n <=> l [2, n], m\n"
+        "s [] | reshape 1 1 <=> t [1, 1]\n",
         "rules \"\"\n"
         "let $E = given\n"
         "2: c [_, i, _, _] | reshape [i $E *, 4] from [$E, i, 2, 2] | split 1 by names | split 0 "
@@ -133,7 +134,8 @@ static void a_shape_through_joins_is_known(void **state)
         "<=> a.{E} [i, 2], b.{E} [i, 2]\n"
         "    # E number spread $\n"
         "3: e, f, g | unsqueeze 1 | cat 0 [1, 2, 3] by names <=> d [6, k]\n"
-        "4: l [2, n], m | reshape [4 n * 2 /] from [2, n] | cat 0 by names <=> h [4 n *]\n");
+        "4: l [2, n], m | reshape [4 n * 2 /] from [2, n] | cat 0 by names <=> h [4 n *]\n"
+        "5: t [1, 1] | reshape from [1, 1] <=> s []\n");
 }
 
 /* What the reverse says of rules that it leaves out. */
