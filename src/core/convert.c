@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "core/derive.h"
+#include "core/equal_rows.h"
 #include "core/locate_parts.h"
 #include "core/reader.h"
 
@@ -614,7 +615,8 @@ bool heft_conversion_run(struct heft_conversion *c, uint64_t *overflowed, struct
 
 bool heft_conversion_check_sources(const struct heft_conversion *c, struct heft_error *err)
 {
-    return c->exec.no_verify || c->model->salvage || heft_registry_check_sources(c->model, err);
+    return (c->exec.no_verify || c->model->salvage || heft_registry_check_sources(c->model, err)) &&
+           heft_equal_rows_check(c->model, c->equals, c->n_equals, err);
 }
 
 /* Refuses an existing file that the sink would refuse. */

@@ -6,6 +6,7 @@
 #include "core/exec.h"
 #include "core/registry.h"
 
+struct heft_equal_rows;
 struct heft_conversion {
     const struct heft_model *model;
     struct heft_budget budget; /* of the model and all that the conversion makes of it */
@@ -23,6 +24,9 @@ struct heft_conversion {
     enum heft_dtype dequantized; /* dtype of the output's weights, if `model` is derived */
     struct heft_unread *lost;    /* lost tensors, if options->salvage */
     size_t n_lost, cap_lost;
+    /* tensors that must be equal, compared before anything is written; in mem */
+    const struct heft_equal_rows *equals;
+    size_t n_equals;
 };
 
 HEFT_CHECKED bool heft_conversion_plan(struct heft_conversion *out, const struct heft_model *model,
@@ -30,7 +34,8 @@ HEFT_CHECKED bool heft_conversion_plan(struct heft_conversion *out, const struct
                                        struct heft_error *err);
 HEFT_CHECKED bool heft_conversion_run(struct heft_conversion *conversion, uint64_t *overflowed,
                                       struct heft_error *err);
-/* Compares the checksums of sources as a whole, if checksums are compared at all. */
+/* Compares the checksums of sources as a whole, if checksums are compared at all, and the tensors that
+ * must be equal. */
 HEFT_CHECKED bool heft_conversion_check_sources(const struct heft_conversion *c,
                                                 struct heft_error *err);
 /* HEFT_USAGE for outputs, and files of an earlier set, that exist without option overwrite. */
