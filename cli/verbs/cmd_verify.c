@@ -156,10 +156,15 @@ static void close_json(const struct verdict *v, bool complete)
     out_char(out, '\n');
 }
 
-/* Whether a file name is that of a shard: "model-00001-of-00003.safetensors". */
+/* Whether a file name is that of a shard of an index: "model-00001-of-00003.safetensors". Shards of a
+ * distributed save, "shard-00001-model-…", have none. */
 static bool looks_like_shard(const char *path)
 {
     static const char form[] = "-00000-of-00000.";
+    const char *slash = strrchr(path, '/');
+
+    if (strncmp(slash ? slash + 1 : path, "shard-", 6) == 0)
+        return false;
 
     for (const char *p = strstr(path, "-of-"); p; p = strstr(p + 1, "-of-")) {
         const char *at = p - strlen("-00000"), *f = form;

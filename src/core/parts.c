@@ -107,10 +107,32 @@ static void name_element(struct heft_buf *out, const uint64_t *at, unsigned rank
     heft_buf_text(out, rank > 8 ? ",…]" : "]");
 }
 
+/* Path of the file of a part. */
+static const char *file_of(const struct heft_model *model, const struct heft_part *part)
+{
+    return model->sources[model->storages[part->storage].source].path;
+}
+
+static void refuse_overlap(const struct heft_model *model, struct heft_str element, uint32_t found,
+                           const struct heft_part *first, const struct heft_part *last,
+                           struct heft_error *err)
+{
+    const struct heft_storage *a = &model->storages[first->storage];
+    const struct heft_storage *b = &model->storages[last->storage];
+
+    if (a->source == b->source)
+        heft_fail(err, HEFT_MALFORMED, b->off, "element %.*s is in %" PRIu32 " of its parts",
+                  (int)element.n, element.p, found);
+    else
+        heft_fail(err, HEFT_MALFORMED, b->off,
+                  "element %.*s is in %" PRIu32 " of its parts, in %.200s and in %.200s",
+                  (int)element.n, element.p, found, file_of(model, first), file_of(model, last));
+}
+
 static bool refuse_element(const struct heft_model *model, const struct heft_row *row,
                            const uint64_t *at, struct heft_error *err)
 {
-    const struct heft_part *last = &row->parts->list[0];
+    const struct heft_part *last = &row->parts->list[0], *first = NULL;
     const unsigned rank = heft_row_boxed_rank(row);
     struct heft_buf name = {0};
     struct heft_str text = {"", 0};
@@ -118,6 +140,7 @@ static bool refuse_element(const struct heft_model *model, const struct heft_row
 
     for (uint32_t k = 0; k < row->parts->n; k++)
         if (holds_element(&row->parts->list[k], at, rank)) {
+            first = first ? first : &row->parts->list[k];
             last = &row->parts->list[k];
             found++;
         }
@@ -129,8 +152,7 @@ static bool refuse_element(const struct heft_model *model, const struct heft_row
                       "element %.*s is in none of its %" PRIu32 " parts", (int)text.n, text.p,
                       row->parts->n);
         else
-            heft_fail(err, HEFT_MALFORMED, model->storages[last->storage].off,
-                      "element %.*s is in %" PRIu32 " of its parts", (int)text.n, text.p, found);
+            refuse_overlap(model, text, found, first, last, err);
     }
     heft_buf_release(&name);
     return false;

@@ -727,7 +727,8 @@ static bool open_file(struct heft_model *model, uint32_t source, struct heft_err
                        .first_storage = model->n_storages,
                        .first_metadata = model->n_metadata,
                        .storage = {.source = source, .coding = HEFT_CODING_RAW}};
-    const bool ok = read_header(&r) && check_all(&r);
+    const bool ok =
+        heft_safetensors_check_start(model, source, err) && read_header(&r) && check_all(&r);
 
     if (ok && !model->format)
         model->format = "safetensors";
@@ -748,6 +749,8 @@ static int probe(const struct heft_probe *probe)
 
     if (head.n < PREFIX)
         return 0;
+    if (heft_safetensors_follows_pickle(head, probe->size))
+        return 96; /* to be refused with the reason */
     n = heft_le64(head.p);
     while (at < head.n &&
            (head.p[at] == ' ' || head.p[at] == '\n' || head.p[at] == '\r' || head.p[at] == '\t'))
@@ -777,6 +780,7 @@ const struct heft_format heft_format_safetensors = {
     .summary = "Hugging Face safetensors: a JSON header and plain bytes",
     .synonyms = synonyms,
     .names = names,
+    .locator = &heft_safetensors_locator,
     .probe = probe,
     .open = open_file,
     .join = heft_safetensors_join,

@@ -177,8 +177,8 @@ bool heft_safetensors_read_boxes(struct heft_model *model, uint32_t source, size
 struct joining {
     struct heft_model *model;
     const char *absent; /* a shard beside those that were given; NULL if none */
+    size_t n_shards;    /* files that have boxes */
     bool *gone;         /* for each row: removed */
-    size_t n_joined;
     struct heft_arena scratch;
     struct heft_error *err;
 };
@@ -190,7 +190,9 @@ static const char *file_name(const char *path)
 
 static bool is_shard_name(const char *name)
 {
-    return strncmp(name, "shard-", 6) == 0 && heft_str_ends(heft_str_of(name), ".safetensors");
+    struct heft_shard_name shard;
+
+    return heft_safetensors_shard_name(name, &shard);
 }
 
 static bool is_at_origin(const struct heft_model *model, const struct heft_model_box *box)
@@ -199,6 +201,28 @@ static bool is_at_origin(const struct heft_model *model, const struct heft_model
         if (box->start[d])
             return false;
     return true;
+}
+
+/* Refuses a shard without the sharding info, beside others that have it. */
+static bool check_infos(struct joining *j)
+{
+    const struct heft_model *model = j->model;
+    bool *has_boxes = heft_arena_zero(&j->scratch, model->n_sources + 1, sizeof *has_boxes, j->err);
+
+    for (size_t i = 0; has_boxes && i < model->n_boxes; i++)
+        has_boxes[model->boxes[i].source] = true;
+    for (size_t i = 0; has_boxes && i < model->n_rows; i++) {
+        const uint32_t source = model->storages[model->rows[i].storage].source;
+        const char *path = model->sources[source].path;
+
+        if (has_boxes[source] || !path || !is_shard_name(file_name(path)))
+            continue;
+        heft_fail(j->err, HEFT_MALFORMED, PREFIX,
+                  "the shard has no metadata " INFO ", unlike %.200s",
+                  model->sources[model->boxes[0].source].path);
+        return heft_error_file(j->err, path);
+    }
+    return has_boxes != NULL;
 }
 
 /* Files that torch writes as a whole have offsets of 0, and another name pattern. */
@@ -211,8 +235,11 @@ static bool drop_whole_files(struct joining *j)
     for (size_t i = 0; is_part && i < model->n_boxes; i++) {
         const uint32_t source = model->boxes[i].source;
 
-        is_part[source] = is_part[source] || !is_at_origin(model, &model->boxes[i]) ||
-                          is_shard_name(file_name(model->sources[source].path));
+        if (is_part[source] || (is_at_origin(model, &model->boxes[i]) &&
+                                !is_shard_name(file_name(model->sources[source].path))))
+            continue;
+        is_part[source] = true;
+        j->n_shards++;
     }
     for (size_t i = 0; is_part && i < model->n_boxes; i++)
         if (is_part[model->boxes[i].source])
@@ -352,13 +379,32 @@ static const char *reason_of(struct joining *j, const struct heft_row *whole, si
                              n == 1 ? "" : "s", text.p, why);
 }
 
+/* Refuses the parts of a tensor if no other file can complete or explain them. */
+static bool refuse_parts(struct joining *j, const struct heft_model_box *list, size_t n,
+                         const char *why)
+{
+    const struct heft_model *model = j->model;
+    const char *first = model->sources[list->source].path;
+    size_t last = strstr(why, " and in ") ? 0 : n - 1; /* an overlap names the files itself */
+
+    while (last > 0 && list[last].source == list->source)
+        last--;
+    heft_fail(j->err, HEFT_MALFORMED, PREFIX, "%s%s%s", why, last > 0 ? "; its parts are in " : "",
+              last > 0 ? file_name(model->sources[list[last].source].path) : "");
+    heft_error_about(j->err, "tensor", list->name);
+    return heft_error_file(j->err, first);
+}
+
 /* Makes each box a row with a name of its own; the whole tensor cannot be read. */
 static bool leave_apart(struct joining *j, const struct heft_model_box *list, size_t n,
                         const struct heft_row *whole, const char *why)
 {
     struct heft_model *model = j->model;
-    const char *reason = reason_of(j, whole, n, why);
+    const char *reason;
 
+    if (j->n_shards > 1 && !j->absent && !model->salvage)
+        return refuse_parts(j, list, n, why);
+    reason = reason_of(j, whole, n, why);
     if (!reason ||
         !heft_model_add_unreadable(model, list->name, list->source, PREFIX, reason, j->err))
         return false;
@@ -391,8 +437,51 @@ static bool join_tensor(struct joining *j, const struct heft_model_box *list, si
     j->model->rows[list->row] = whole;
     for (size_t i = 1; i < n; i++)
         j->gone[list[i].row] = true;
-    j->n_joined += n > 1;
     return true;
+}
+
+/* Numbers of ranks from 1 to the highest one that no file has. */
+static bool count_absent_ranks(struct joining *j, uint32_t *highest, uint32_t *absent)
+{
+    const struct heft_model *model = j->model;
+    struct heft_u32map ranks = {0};
+    struct heft_shard_name shard;
+    uint32_t n = 0;
+    bool ok = true;
+
+    *highest = 0;
+    for (size_t i = 0; ok && i < model->n_sources; i++) {
+        if (!model->sources[i].path ||
+            !heft_safetensors_shard_name(file_name(model->sources[i].path), &shard))
+            continue;
+        *highest = shard.rank > *highest ? shard.rank : *highest;
+        n += heft_u32map_get(&ranks, shard.rank) == HEFT_MAP_NONE;
+        ok = heft_u32map_set(&ranks, shard.rank, 1, j->err);
+    }
+    *absent = *highest > n ? *highest - n : 0;
+    heft_u32map_release(&ranks);
+    return ok;
+}
+
+/* Notes what the files cannot prove. */
+static bool note_shards(struct joining *j)
+{
+    uint32_t highest, absent;
+
+    if (!count_absent_ranks(j, &highest, &absent))
+        return false;
+    if (absent > 0 &&
+        !heft_model_tell(
+            j->model, HEFT_NONE, j->err,
+            "%u of the shards 1 to %u %s not there: ranks without data have none, but a "
+            "lost one would not show",
+            absent, highest, absent == 1 ? "is" : "are"))
+        return false;
+    return heft_model_note(
+        j->model, HEFT_NOTE, HEFT_NONE, HEFT_NO_OFFSET, j->err,
+        "tensors of a distributed save in %zu shard%s, whose shapes are as far as "
+        "its parts reach: a last shard that is missing would not show",
+        j->n_shards, j->n_shards == 1 ? "" : "s");
 }
 
 static bool join_all(struct joining *j)
@@ -415,10 +504,7 @@ static bool join_all(struct joining *j)
         if (!j->gone[i])
             model->rows[kept++] = model->rows[i];
     model->n_rows = kept;
-    return j->absent || heft_model_note(model, HEFT_NOTE, HEFT_NONE, HEFT_NO_OFFSET, j->err,
-                                        "tensors of a distributed save, whose shapes are as far as "
-                                        "its parts reach: a last shard that is missing would not "
-                                        "show");
+    return j->absent || note_shards(j);
 }
 
 bool heft_safetensors_join(struct heft_model *model, struct heft_error *err)
@@ -429,7 +515,7 @@ bool heft_safetensors_join(struct heft_model *model, struct heft_error *err)
     if (model->n_boxes == 0)
         return true;
     j.gone = heft_arena_zero(&j.scratch, model->n_rows + 1, sizeof *j.gone, err);
-    ok = j.gone && drop_whole_files(&j) &&
+    ok = j.gone && check_infos(&j) && drop_whole_files(&j) &&
          (model->n_boxes == 0 || (find_absent(&j) && join_all(&j)));
     model->n_boxes = 0;
     heft_arena_release(&j.scratch);

@@ -3,7 +3,9 @@
 #ifndef HEFT_SAFETENSORS_PARTS_H
 #define HEFT_SAFETENSORS_PARTS_H
 
+#include "base/endian.h"
 #include "core/plan.h"
+#include "core/registry.h"
 
 #define PREFIX      8         /* bytes of the header's length */
 #define MAX_HEADER  100000000 /* limit of the reference implementation */
@@ -17,6 +19,18 @@ HEFT_CHECKED bool heft_safetensors_read_boxes(struct heft_model *model, uint32_t
                                               size_t first_row, size_t first_metadata,
                                               struct heft_error *err);
 HEFT_CHECKED bool heft_safetensors_join(struct heft_model *model, struct heft_error *err);
+
+/* safetensors_shards.c: names of shards, and directories of them. */
+struct heft_shard_name {
+    uint32_t rank, file, of; /* of shard-RANK-model-FILE-of-OF.safetensors; all from 1 */
+};
+bool heft_safetensors_shard_name(const char *name, struct heft_shard_name *out);
+extern const struct heft_locator heft_safetensors_locator;
+bool heft_safetensors_follows_pickle(struct heft_bytes head, uint64_t size);
+/* HEFT_UNSUPPORTED for a file that begins with pickled values. */
+HEFT_CHECKED bool heft_safetensors_check_start(const struct heft_model *model, uint32_t source,
+                                               struct heft_error *err);
+
 extern const struct heft_format_option heft_safetensors_options[];
 bool heft_safetensors_plan(struct heft_plan *plan, uint32_t file,
                            const struct heft_export_list *exports, struct heft_error *err);
