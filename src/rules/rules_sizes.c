@@ -71,9 +71,16 @@ static enum outcome evaluate_term(struct evaluation *e, const struct heft_term *
     }
 }
 
-static enum outcome evaluate(struct evaluation *e, const struct heft_expr *expr)
+static enum outcome evaluate(struct evaluation *e, const struct heft_expr *expr,
+                             const struct heft_binding *bindings, struct heft_variables *variables,
+                             struct heft_error *err)
 {
+    e->bindings = bindings; /* the arrays are large, and need no zeros */
+    e->variables = variables;
+    e->err = err;
     e->n_unknown = 0;
+    e->name = 0;
+    e->why = "";
     for (uint32_t i = 0; i < expr->n; i++) {
         const enum outcome outcome = evaluate_term(e, expr->terms, i);
 
@@ -87,9 +94,9 @@ bool heft_sizes_value(const struct heft_expr *expr, const struct heft_binding *b
                       const char *const *names, struct heft_variables *variables, uint64_t *out,
                       struct heft_error *err)
 {
-    struct evaluation e = {.bindings = bindings, .variables = variables, .err = err};
+    struct evaluation e;
 
-    switch (evaluate(&e, expr)) {
+    switch (evaluate(&e, expr, bindings, variables, err)) {
     case HAS_VALUE:
         *out = e.value[expr->n - 1];
         return true;
@@ -180,13 +187,14 @@ static bool has_name(const struct heft_expr *expr)
     return false;
 }
 
-static bool fit_extent(struct fitting *f, const struct heft_expr *expr, uint64_t extent)
+/* An expression of any form. */
+static bool fit_expression(struct fitting *f, const struct heft_expr *expr, uint64_t extent)
 {
-    struct evaluation e = {.bindings = f->bindings, .variables = f->variables, .err = f->err};
+    struct evaluation e;
     uint64_t value = 0;
     bool any = false;
 
-    switch (evaluate(&e, expr)) {
+    switch (evaluate(&e, expr, f->bindings, f->variables, f->err)) {
     case HAS_VALUE:
         f->fits = e.value[expr->n - 1] == extent;
         return true;
@@ -207,6 +215,25 @@ static bool fit_extent(struct fitting *f, const struct heft_expr *expr, uint64_t
         }
     }
     f->is_open = true;
+    return true;
+}
+
+/* Most are a name or a number. */
+static bool fit_extent(struct fitting *f, const struct heft_expr *expr, uint64_t extent)
+{
+    const struct heft_term *const term = expr->terms;
+    struct heft_binding *binding;
+
+    if (expr->n == 1 && term->kind == HEFT_TERM_NUMBER) {
+        f->fits = term->number == extent;
+        return true;
+    }
+    if (expr->n != 1 || term->kind != HEFT_TERM_NAME)
+        return fit_expression(f, expr, extent);
+    binding = &f->bindings[term->index];
+    f->fits = extent < HEFT_RULES_END && (!binding->is_bound || binding->value == extent);
+    f->learned |= !binding->is_bound;
+    *binding = (struct heft_binding){.value = extent, .is_bound = true};
     return true;
 }
 

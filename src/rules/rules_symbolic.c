@@ -261,6 +261,27 @@ static struct heft_expr sum_extents(const struct walk *w, uint64_t axis)
     return sum;
 }
 
+/* On the way back a cat without shares is split equally: its parts must have one size. */
+static bool check_parts(const struct walk *w, const struct heft_rule_op *op)
+{
+    const struct symbolic *const first = &w->shapes[0];
+
+    if (!w->mapping->both_ways || op->n_args)
+        return true;
+    for (uint32_t i = 1; i < w->n; i++) {
+        const struct symbolic *const s = &w->shapes[i];
+        const bool known =
+            first->has_rank && s->has_rank && first->dims[op->axis].n && s->dims[op->axis].n;
+
+        if (known && !is_same_expr(&first->dims[op->axis], &s->dims[op->axis]))
+            return heft_rules_refuse(w->reader->rules, op->line, w->reader->err,
+                                     "found cat of tensors of unlike sizes in a rule with <=>, "
+                                     "expected shares, such as cat %" PRIu64 " 2 1",
+                                     op->axis);
+    }
+    return true;
+}
+
 /* By number: all tensors of a name have its shape. By names: cat needs the sum of their extents. */
 static bool apply_join(struct walk *w, const struct heft_rule_op *op)
 {
@@ -271,6 +292,8 @@ static bool apply_join(struct walk *w, const struct heft_rule_op *op)
     for (uint32_t i = 0; op->kind != HEFT_RULE_OP_SAME && i < w->n; i++)
         if (!check_rank(w, op, &w->shapes[i], op->axis, stacks))
             return false;
+    if (op->kind == HEFT_RULE_OP_CAT && !by_number && !check_parts(w, op))
+        return false;
     if (op->kind == HEFT_RULE_OP_CAT && !by_number && w->shapes[0].has_rank)
         w->shapes[0].dims[op->axis] = sum_extents(w, op->axis);
     if (!by_number)
