@@ -4,6 +4,7 @@
  * go to stdout, and every write is checked; errors and notes go to stderr. */
 #include "main/heap.h"
 #include "main/options.h"
+#include "main/rules_files.h"
 #include "main/sandbox.h"
 #include "output/output.h"
 #include "output/report.h"
@@ -69,6 +70,8 @@ static int run_verb(const struct options *options, const struct verb *verb)
     if (options->help && verb->run != cmd_help) {
         help_verb(&out, verb);
         status = EXIT_SOUND;
+    } else if (rules_files_asked(options)) {
+        status = rules_files_print(options, &out);
     } else if (sandbox_enter(options, verb, &err)) {
         status = verb->run(options, &out);
     } else {

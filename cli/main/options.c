@@ -2,6 +2,7 @@
 #include "main/options.h"
 #include "output/report.h"
 #include "main/file_list.h"
+#include "main/rules_files.h"
 #include "main/suggest.h"
 
 #include <stdlib.h>
@@ -236,7 +237,7 @@ static bool check_count(const struct options *options, const struct verb *verb,
                         struct heft_error *err)
 {
     const size_t n = options->inputs.n;
-    if (options->help || options->version || options->files_from)
+    if (options->help || options->version || options->files_from || rules_files_asked(options))
         return true;
     if (n < verb->min_inputs)
         return usage_error(err, "%s: usage: heft %s %s", verb->name, verb->name, verb->synopsis);
@@ -263,6 +264,7 @@ bool options_parse(struct options *options, const struct verb *verb, int argc, c
         !options->allow.items || !options->specials.items || !options->inputs.items)
         return no_memory(err, "the command line");
     return parse_words(&parser, word) && check_count(options, verb, err) &&
+           rules_files_settle(options, verb, err) &&
            (options->help || !options->files_from || file_list_read(options, err));
 }
 

@@ -57,8 +57,11 @@ struct options {
      * one more option than the command line has words */
     struct heft_option *format_options, *read_options;
     size_t n_format_options, n_read_options;
-    struct heft_rule *rules; /* -g -e --rename --cast --metadata, in order */
+    struct heft_rule *rules; /* -g -e --rename --cast --metadata --rules --set, in order */
     size_t n_rules;
+    bool reverse; /* --reverse, which `rules` say already */
+    /* the inputs may have tensors of the same names, as a rules file expects; set before they are opened */
+    bool number_names;
     const char *style, *unicode; /* train, as the next line; 0: not given */
     uint64_t vocab_size, symbols, min_frequency;
     struct text_list specials;
@@ -98,7 +101,7 @@ struct option_spec {
     const char *format;
 };
 
-enum { MAX_GROUPS = 9 };
+enum { MAX_GROUPS = 10 };
 
 struct verb {
     const char *name;

@@ -17,6 +17,8 @@ static const char *option_of(const struct heft_rule *rule)
         [HEFT_RULE_PARTITION] = "--partition",
         [HEFT_RULE_KEEP_TIED] = "--keep-tied",
         [HEFT_RULE_DROP_METADATA] = "--drop-metadata",
+        [HEFT_RULE_FILE] = NULL, /* the library notes those without effect */
+        [HEFT_RULE_SET] = NULL,
     };
 
     return rule->kind < sizeof names / sizeof *names ? names[rule->kind] : NULL;

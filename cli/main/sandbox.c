@@ -70,6 +70,10 @@ static void add_inputs(struct paths *paths, const struct options *options, const
             add_path(paths, options->format_options[i].value, HEFT_CONFINE_TREE);
         else if (strcmp(options->format_options[i].name, "base") == 0)
             add_path(paths, options->format_options[i].value, HEFT_CONFINE_CHECKPOINT);
+    /* Presets are no files, which does not matter here. */
+    for (size_t i = 0; i < options->n_rules; i++)
+        if (options->rules[i].kind == HEFT_RULE_FILE)
+            add_path(paths, options->rules[i].left, HEFT_CONFINE_TEXT);
     add_path(paths, options->vocab, HEFT_CONFINE_FOLDER);
     add_path(paths, options->against, HEFT_CONFINE_TEXT);
 }
@@ -148,9 +152,9 @@ bool sandbox_enter(const struct options *options, const struct verb *verb, struc
         return true;
     if (reads_job(verb) && !(job = heft_job_read(options->inputs.items[0], err)))
         return false;
-    paths.items =
-        calloc(options->inputs.n + options->n_format_options + MOST_OF_OPTIONS + add_job(NULL, job),
-               sizeof *paths.items);
+    paths.items = calloc(options->inputs.n + options->n_format_options + options->n_rules +
+                             MOST_OF_OPTIONS + add_job(NULL, job),
+                         sizeof *paths.items);
     ok = paths.items && find_model(options, &model);
     if (ok)
         confine_to(&paths, model, job, options, verb);

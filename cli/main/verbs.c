@@ -63,6 +63,13 @@ static const struct option_spec selection[] = {
     TEXT(0, "root", root, "PATH", NULL, "select the sub-dictionary PATH; names lose this path"),
     END,
 };
+static const struct option_spec ruling[] = {
+    CHOICE(0, "rules", HEFT_RULE_FILE, NULL, "FILE", "@files",
+           "apply a rules file, or a preset; list: print the presets"),
+    RULE(0, "set", HEFT_RULE_SET, "=", "K=N", "set the variable K of the rules files"),
+    FLAG(0, "reverse", reverse, "apply the rules files in reverse"),
+    END,
+};
 static const struct option_spec document[] = {
     FLAG(0, "json", json, "print one JSON document"),
     END,
@@ -353,7 +360,7 @@ const struct verb verbs[] = {
      "Remarks at the end of a line: strides [1,4], storage 3 (shared by all tensors with that\n"
      "number), deflate, big-endian, conjugated, negated. For a tensor that is stored in parts\n"
      "the line has their number; --json lists each part.\n",
-     {ls_own, document, selection, reading, choosing, common},
+     {ls_own, ruling, document, selection, reading, choosing, common},
      1,
      ANY,
      cmd_ls},
@@ -474,7 +481,7 @@ const struct verb verbs[] = {
      "  heft diff a.pt b.pt --json | jq '.differ[] | {name, max_abs}'\n",
      "- NAME is only in A, + NAME only in B, ~ NAME differs. The last line counts the names.\n"
      "Exit status 0 if the checkpoints are equal, 1 if they differ, 2 on error.\n",
-     {diff_own, selection, document, reading, choosing, common},
+     {diff_own, ruling, selection, document, reading, choosing, common},
      2,
      2,
      cmd_diff},
@@ -490,11 +497,13 @@ const struct verb verbs[] = {
      "  heft convert model.pth -o out/ --max-shard-size 5GB --dry-run --json\n"
      "  heft convert model.safetensors -o ckpt/model --to tf       as SaveV2 writes it\n"
      "  heft convert new.safetensors --into saved_model -o new_model\n"
+     "  heft convert gpt2/ -o gpt2.safetensors --rules my.rules     names and layouts by rules\n"
      "  heft convert --salvage broken.pth -o rest.safetensors       recover a truncated download\n",
      "PATH is a directory if it ends in /, if it is an existing directory, or if\n"
      "--max-shard-size is given and it has no known extension. 5GB is 5·10^9 bytes, 5GiB is\n"
      "5·2^30. With --salvage the exit status is 1 if anything is lost.\n",
-     {writing, converting, convert_own, of_formats, selection, document, reading, choosing, common},
+     {writing, converting, ruling, convert_own, of_formats, selection, document, reading, choosing,
+      common},
      1,
      ANY,
      cmd_convert},
@@ -507,7 +516,7 @@ const struct verb verbs[] = {
      "Prints the plan: the options, the inputs, the files to write, and what each part reads.\n"
      "Paths become absolute, so that parts can run in other directories and on other machines.\n"
      "The options are those of heft convert. Nothing is written.\n",
-     {writing, plan_own, converting, of_formats, selection, reading, choosing, common},
+     {writing, plan_own, converting, ruling, of_formats, selection, reading, choosing, common},
      1,
      ANY,
      cmd_plan},

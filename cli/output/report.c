@@ -145,6 +145,7 @@ struct heft_open_options open_options(const struct options *options, struct heft
         .options = options->read_options,
         .n_options = options->n_read_options,
         .standard_input = true,
+        .number_names = options->number_names,
     };
 }
 

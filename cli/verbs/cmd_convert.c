@@ -6,6 +6,7 @@
 #include "output/report.h"
 #include "output/losses.h"
 #include "main/rules.h"
+#include "main/rules_files.h"
 #include "verbs/converting.h"
 
 #include <stdio.h>
@@ -19,6 +20,32 @@ static const char *base_name(const char *path)
 }
 
 /* ---- printing the plan ---------------------------------------------------------------------- */
+
+enum { SOURCES_SHOWN = 4 };
+
+/* The names of the sources, and with rules files the rule. */
+static void put_origin(struct out *out, const struct heft_planned_tensor *t)
+{
+    if (strcmp(t->name, t->source_name) != 0 || t->n_sources > 1) {
+        out_text(out, "  from ");
+        (void)out_name(out, t->source_name, strlen(t->source_name));
+    }
+    for (size_t i = 1; i < t->n_sources && i < SOURCES_SHOWN; i++) {
+        out_text(out, ", ");
+        (void)out_name(out, t->sources[i], strlen(t->sources[i]));
+    }
+    if (t->n_sources > SOURCES_SHOWN) {
+        out_text(out, " and ");
+        out_u64(out, t->n_sources - SOURCES_SHOWN);
+        out_text(out, " more");
+    }
+    if (t->rule_file) {
+        out_text(out, "  by ");
+        (void)out_name(out, t->rule_file, strlen(t->rule_file));
+        out_char(out, ':');
+        out_u64(out, t->rule_line);
+    }
+}
 
 static void plan_text(struct out *out, const struct heft_conversion *conversion,
                       const struct rule_report *rules)
@@ -41,10 +68,7 @@ static void plan_text(struct out *out, const struct heft_conversion *conversion,
             out_text(out, heft_dtype_name(t.dtype));
             out_text(out, "  ");
             (void)out_name(out, t.name, strlen(t.name));
-            if (strcmp(t.name, t.source_name) != 0) {
-                out_text(out, "  from ");
-                (void)out_name(out, t.source_name, strlen(t.source_name));
-            }
+            put_origin(out, &t);
             out_char(out, '\n');
         }
     }
@@ -90,6 +114,30 @@ static void json_by_tensor(struct out *out, const struct heft_conversion *conver
     json_close(out, '}');
 }
 
+/* Writes tensor_to_sources, with rules files: their names, and the rule. */
+static void json_origins(struct out *out, const struct heft_conversion *conversion)
+{
+    struct heft_planned_tensor t = HEFT_INIT(struct heft_planned_tensor);
+
+    json_key(out, "tensor_to_sources");
+    json_open(out, '{');
+    for (size_t k = 0; heft_convert_tensor(conversion, k, &t); k++) {
+        json_key(out, t.name);
+        json_open(out, '{');
+        json_key(out, "sources");
+        json_open(out, '[');
+        for (size_t i = 0; i < t.n_sources; i++)
+            json_text(out, t.sources[i], strlen(t.sources[i]));
+        json_close(out, ']');
+        if (t.rule_file) {
+            json_member_text(out, "file", t.rule_file);
+            json_member_u64(out, "line", t.rule_line);
+        }
+        json_close(out, '}');
+    }
+    json_close(out, '}');
+}
+
 static void plan_json(struct out *out, const struct heft_conversion *conversion,
                       const struct rule_report *rules)
 {
@@ -104,6 +152,8 @@ static void plan_json(struct out *out, const struct heft_conversion *conversion,
     json_close(out, '}');
     json_by_file(out, conversion);
     json_by_tensor(out, conversion);
+    if (rules_files_given(rules->options))
+        json_origins(out, conversion);
     rules_json(out, rules);
     json_close(out, '}');
     out_char(out, '\n');
@@ -228,7 +278,7 @@ int cmd_convert(const struct options *given, struct out *out)
 
     convert_share_options(&shared);
     progress_begin(&progress, options, "convert");
-    fine = convert_check_output(options, "convert", &err);
+    fine = convert_check_output(options, "convert", &err) && rules_files_read(&shared, &err);
     c = fine ? open_inputs(options, 0, &err) : NULL;
     fine = c && convert_inputs(options, out, c, &progress, &status, &err);
     heft_close(c);

@@ -2,6 +2,7 @@
  * counts; or JSON. */
 #include "main/options.h"
 #include "main/rules.h"
+#include "main/rules_files.h"
 #include "output/diff_lines.h"
 #include "output/output.h"
 #include "output/progress.h"
@@ -311,7 +312,8 @@ static struct heft_checkpoint *open_one(const struct options *options, size_t in
     one.inputs.items = &options->inputs.items[index];
     one.inputs.n = 1;
     one.io = index ? NULL : options->io; /* its note is printed once */
-    return open_inputs(&one, 0, err);
+    /* rules files are for A */
+    return index || rules_files_read(&one, err) ? open_inputs(&one, 0, err) : NULL;
 }
 
 static void report_result(const struct comparison *c)

@@ -3,6 +3,7 @@
 #include "output/differing.h"
 #include "output/dims.h"
 #include "main/options.h"
+#include "main/rules_files.h"
 #include "output/output.h"
 #include "output/report.h"
 #include "output/json_rows.h"
@@ -329,11 +330,33 @@ static bool list_tensors(const struct options *options, struct out *out, const s
     return fine || no_memory(err, "the values");
 }
 
-int cmd_ls(const struct options *options, struct out *out)
+/* Opens the inputs. With rules files, they are seen through these, selected and below the root: `shown` then
+ * selects nothing more. */
+static struct heft_checkpoint *open_listed(struct options *shown, struct heft_error *err)
 {
+    struct rule_report report = {0};
+    struct heft_checkpoint *c = rules_files_read(shown, err) ? open_inputs(shown, 0, err) : NULL;
+
+    if (!c || !rules_files_given(shown))
+        return c;
+    if (!rules_count(&report, shown, c, err)) {
+        heft_close(c);
+        c = NULL;
+    }
+    rules_release(&report);
+    c = rules_files_view(c, shown, err);
+    shown->n_rules = 0;
+    shown->root = NULL;
+    return c;
+}
+
+int cmd_ls(const struct options *given, struct out *out)
+{
+    struct options shown = *given;
+    const struct options *const options = &shown;
     struct heft_error err = {0};
     struct rows rows = {0};
-    struct heft_checkpoint *const c = open_inputs(options, 0, &err);
+    struct heft_checkpoint *const c = open_listed(&shown, &err);
     const bool fine =
         c && rows_select(&rows, c, options, &err) && list_tensors(options, out, &rows, &err);
     const int status = fine ? EXIT_SOUND : report_error(&err);

@@ -2,6 +2,7 @@
  * commit gives the files their names, abort deletes what is temporary. */
 #include "main/hints.h"
 #include "main/rules.h"
+#include "main/rules_files.h"
 #include "main/sandbox.h"
 #include "output/report.h"
 #include "verbs/converting.h"
@@ -44,7 +45,7 @@ int cmd_plan(const struct options *given, struct out *out)
 
     convert_share_options(&shared);
     progress_begin(&progress, options, "plan");
-    if (convert_check_output(options, "plan", &err))
+    if (convert_check_output(options, "plan", &err) && rules_files_read(&shared, &err))
         job = plan_inputs(options, &progress, &err);
     progress_end(&progress);
     fine = job && rules_count(&rules, options, heft_job_checkpoint(job), &err);

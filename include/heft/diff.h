@@ -56,7 +56,8 @@ struct heft_diff_options {
      * that has it: the other one may be the sub-dictionary itself. */
     const char *root;
     /* Globs and regexes select names, HEFT_RULE_RENAME renames tensors of `a`, as in conversions.
-     * Globs and regexes judge the names as compared, after renaming. Other kinds are ignored. */
+     * Rules files (HEFT_RULE_FILE, HEFT_RULE_SET) are applied to `a` after that, as heft_rules_view does.
+     * Globs and regexes judge the names as compared, after both. Other kinds are ignored. */
     const struct heft_rule *rules;
     size_t n_rules;
     /* Array of n_rules entries, each with its size, or NULL. heft_diff sets `matches`: names of both checkpoints that a

@@ -104,6 +104,11 @@ struct heft_open_options {
     bool standard_input;
     const struct heft_input *inputs; /* where paths lead, if not to the disk: inputs.h */
     size_t n_inputs;
+    /* Several files may have tensors of the same names, as the ranks of a model-parallel save do: if more than
+     * one file has tensors, each name gets "@K", the number of its file in the order given, from 0 on.
+     * Rules files put them together (heft_rules_numbered); conversions without one are HEFT_USAGE. */
+    bool number_names;
+    bool reserved[7];
 };
 
 struct heft_checkpoint;
@@ -430,24 +435,28 @@ HEFT_API bool heft_quantization(struct heft_checkpoint *c, struct heft_quantized
 /* ---- converting -------------------------------------------------------------------------- */
 
 /* -g GLOB, -e REGEX, --rename RE=>TO, --cast GLOB=DTYPE, --metadata K=V, --partition GLOB=HOW,
- * --keep-tied GLOB, --drop-metadata GLOB */
+ * --keep-tied GLOB, --drop-metadata GLOB, --rules FILE, --set K=N */
 enum heft_rule_kind {
     HEFT_RULE_GLOB,
     HEFT_RULE_REGEX,
     HEFT_RULE_RENAME,
     HEFT_RULE_CAST,
     HEFT_RULE_METADATA,
-    HEFT_RULE_PARTITION,    /* tf: "axis:n" slices, "keep" those of the source, "whole" */
-    HEFT_RULE_KEEP_TIED,    /* safetensors: the matching one of tied names is kept */
-    HEFT_RULE_DROP_METADATA /* leaves out the source's metadata with a key that matches */
+    HEFT_RULE_PARTITION,     /* tf: "axis:n" slices, "keep" those of the source, "whole" */
+    HEFT_RULE_KEEP_TIED,     /* safetensors: the matching one of tied names is kept */
+    HEFT_RULE_DROP_METADATA, /* leaves out the source's metadata with a key that matches */
+    HEFT_RULE_FILE, /* a rules file (doc/rules.md), or a preset by its name: other names and layouts */
+    HEFT_RULE_SET /* a variable of the rules files, and its value */
 };
 struct heft_rule {
     size_t size; /* HEFT_INIT, in each struct of an array; never 0 (types.h) */
     enum heft_rule_kind kind;
-    const char *left;  /* glob ("!…" excludes), regex (POSIX extended, with \d \w \s \b),
-                          metadata key */
-    const char *right; /* replacement (\1 … \9), name of a dtype, metadata value, or how; else
-                        * NULL */
+    /* glob ("!…" excludes), regex (POSIX extended, with \d \w \s \b), metadata key, path of a rules
+     * file or name of a preset (without / and without the ending .rules), variable */
+    const char *left;
+    /* replacement (\1 … \9), name of a dtype, metadata value, how, "reverse" for a rules file that is
+     * turned round, decimal number; else NULL */
+    const char *right;
 };
 /* Tensors that are selected by root and the rules (globs and regexes; other rules are ignored):
  * sets selected[i] for each tensor. A tensor is selected if any glob or regex matches its name
@@ -475,6 +484,34 @@ HEFT_API bool heft_rule_matches(const struct heft_checkpoint *c, const char *roo
                                 const struct heft_rule *rules, size_t n_rules,
                                 struct heft_rule_use *uses, struct heft_error *err);
 
+/* ---- rules files ------------------------------------------------------------------------- */
+
+/* A checkpoint seen through rules files (HEFT_RULE_FILE, HEFT_RULE_SET): its tensors are those that a
+ * conversion with the same root and rules writes, before casts, in the same order; other names that
+ * rules give them are recorded ties. Everything that works on an opened checkpoint works on it. Data is not
+ * read; that tensors which a rule takes for equal are equal is only checked by conversions. It refers to `c`,
+ * which is freed after it (heft_retain); c is not changed and can be used at the same time. Its own
+ * functions may be called from several threads. HEFT_USAGE, with FILE:LINE in the text, for an error in a
+ * rules file, and if the rules do not fit the tensors: a tensor that no rule takes, a part that is missing;
+ * HEFT_IO for a file that cannot be read; HEFT_UNSUPPORTED for a selected tensor that cannot be read. */
+HEFT_API struct heft_checkpoint *heft_rules_view(struct heft_checkpoint *c, const char *root,
+                                                 const struct heft_rule *rules, size_t n_rules,
+                                                 struct heft_error *err);
+/* Whether a rules file among the rules expects the numbers of input files (`@`): then inputs are opened
+ * with number_names. Reads the rules files from the disk. False in *numbered without any. */
+HEFT_API bool heft_rules_numbered(const struct heft_rule *rules, size_t n_rules, bool *numbered,
+                                  struct heft_error *err);
+/* A rules file that is part of the library. Its texts are static. */
+struct heft_rules_preset {
+    size_t size;       /* HEFT_INIT */
+    const char *name;  /* as in HEFT_RULE_FILE */
+    const char *title; /* a line for people */
+    const char *text;  /* the file, NUL-terminated */
+    size_t text_len;
+};
+/* Presets by name. */
+HEFT_API bool heft_rules_preset_at(size_t index, struct heft_rules_preset *out);
+
 struct heft_convert_options {
     size_t size;        /* HEFT_INIT */
     const char *output; /* output file or directory, as -o of heft-convert(1) */
@@ -491,7 +528,9 @@ struct heft_convert_options {
      * Casting: the last matching rule applies; a glob with wildcards casts only floats and block
      * types to a float or a block type, an exact name casts any dtype that can be cast. Dtypes are also accepted as bf16, bfloat16,
      * torch.bfloat16 and so on, in upper or lower case. One torch file made from another has its
-     * values and nesting: there selection judges values by their paths, too. */
+     * values and nesting: there selection judges values by their paths, too. Rules files apply one
+     * after the other, to the selected and renamed tensors; then casting matches the names that they
+     * give. */
     const struct heft_rule *rules;
     size_t n_rules;
     uint64_t max_shard_size;         /* in bytes; 0 if not given */
@@ -541,6 +580,12 @@ struct heft_planned_tensor {
     size_t file;
     enum heft_dtype dtype;
     uint64_t offset, bytes; /* byte offset in that file */
+    /* With rules files: names of the tensors that it is made of; the rules file as given, and the line of
+     * the rule that made it. Without: NULL and 0. */
+    const char *const *sources;
+    size_t n_sources;
+    const char *rule_file;
+    uint64_t rule_line;
 };
 /* Plans a conversion. NULL on failure: HEFT_USAGE (a rule, a name, an existing output),
  * HEFT_UNSUPPORTED (not supported by the target), HEFT_LIMIT. */

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from heft.conversion import Conversion as Conversion
     from heft.conversion import PlannedTensor as PlannedTensor
     from heft.conversion import convert as convert
+    from heft.conversion import rules_presets as rules_presets
     from heft.encoding import Encoding as Encoding
     from heft.encoding import from_file as from_file
     from heft.encoding import get_encoding as get_encoding
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "checkpoint": ("Blob", "Checkpoint", "Finding", "Opaque", "load_file", "open"),
-    "conversion": ("Conversion", "PlannedTensor", "convert"),
+    "conversion": ("Conversion", "PlannedTensor", "convert", "rules_presets"),
     "encoding": ("Encoding", "from_file", "get_encoding", "list_encoding_names"),
     "errors": ("CancelledError", "Error", "IoError", "LimitError", "MalformedError", "MismatchError",
                "UnknownTokenError", "UnsafeError", "UnsupportedError", "UsageError"),

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -217,6 +217,22 @@ class Checkpoint(Mapping[str, Any]):
         """What the files contain besides tensors, metadata and the tree: signatures of a SavedModel, versions."""
         return self._handle.info(self._make)
 
+    def ruled(self, rules: Path | Iterable[Path], *, variables: Mapping[str, int] | None = None, reverse: bool = False,
+              root: str | None = None, glob: str | Iterable[str] | None = None,
+              regex: str | Iterable[str] | None = None,
+              rename: str | Mapping[str, str] | Iterable[str | tuple[str, str]] | None = None) -> Checkpoint:
+        """The checkpoint seen through rules files: the tensors that `heft.convert` with these arguments writes.
+
+        Data is views of this checkpoint's files, or read when it is used. UsageError: the rules do not fit.
+        """
+        from heft.conversion import RENAME, pairs, ruling, selection
+
+        given = [*selection(glob, regex), *((RENAME, *pair) for pair in pairs(rename, "=>", "rename")),
+                 *ruling(rules, variables, reverse)]
+        ruled = Checkpoint(self._handle.ruled(root, given), None, None)
+        ruled._framework, ruled._device = self._framework, self._device
+        return ruled
+
     def verify(self, *, threads: int = 0, progress: Progress | bool | None = None) -> list[Finding]:
         """Checks structure, stored checksums, overlaps, hidden bytes. An empty list: the file is sound.
 
@@ -260,17 +276,17 @@ def _device_of(framework: str | None, device: Any) -> Any:
 
 
 def _open_handle(source: Any, format: str | None, salvage: bool, limits: Mapping[str, int] | None,
-                 options: Mapping[str, Any], mmap: bool = True) -> _heft.Handle:
+                 options: Mapping[str, Any], mmap: bool = True, number_names: bool = False) -> _heft.Handle:
     given: list[tuple[str, str | None]] = []
     for name, value in options.items():
         if value is not None and value is not False:
             given.append((name.replace("_", "-"), None if value is True else str(value)))
-    return _heft.Handle(source_of(source), format, salvage, dict(limits or {}), given, mmap)
+    return _heft.Handle(source_of(source), format, salvage, dict(limits or {}), given, mmap, number_names)
 
 
 def open(source: Path | Sequence[Path] | Buffer | Any, *, framework: str | None = None, device: Any = "cpu",
          format: str | None = None, salvage: bool = False, limits: Mapping[str, int] | None = None,
-         mmap: bool = True, **options: Any) -> Checkpoint:
+         mmap: bool = True, number_names: bool = False, **options: Any) -> Checkpoint:
     """Opens a checkpoint of any format; nothing in it is executed.
 
     source: a path of a file, a directory or an index; several paths of shards; a buffer (bytes, memoryview, mmap, an
@@ -287,6 +303,7 @@ def open(source: Path | Sequence[Path] | Buffer | Any, *, framework: str | None 
         and writing to them changes neither the file nor other views of it. If another program truncates a file, using
         its views kills the process (SIGBUS). False: data are read to memory of their own, a file that was truncated
         is an IoError.
+    number_names: files may have tensors of the same names, as ranks of a model-parallel save: NAME@K is that of file K.
     options: of formats, as the command has them, with _ for -: step, names, constants.
     Raises FileNotFoundError and other OSErrors, MalformedError, UnsupportedError, LimitError, UnsafeError, UsageError.
     """
@@ -294,7 +311,7 @@ def open(source: Path | Sequence[Path] | Buffer | Any, *, framework: str | None 
         raise UsageError(f"framework {framework!r}: expected None, 'np' or 'pt'")
     kind = _FRAMEWORKS[framework]
     place = _device_of(kind, device)
-    return Checkpoint(_open_handle(source, format, salvage, limits, options, mmap), kind, place)
+    return Checkpoint(_open_handle(source, format, salvage, limits, options, mmap, number_names), kind, place)
 
 
 def load_file(path: Path, *, framework: str | None = None, device: Any = "cpu", mmap: bool = True) -> dict[str, Any]:

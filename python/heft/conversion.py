@@ -14,22 +14,26 @@ from typing import TYPE_CHECKING, Any
 
 from heft import _heft
 from heft.checkpoint import Checkpoint, _open_handle
+from heft.errors import UsageError
 from heft.progress import Progress, shown
 
 if TYPE_CHECKING:
     Path = str | os.PathLike[str]
 
-__all__ = ["Conversion", "PlannedTensor", "convert"]
+__all__ = ["Conversion", "PlannedTensor", "convert", "rules_presets"]
 
 # enum heft_rule_kind
-GLOB, REGEX, RENAME, CAST, METADATA, PARTITION, KEEP_TIED, DROP_METADATA = range(8)
+GLOB, REGEX, RENAME, CAST, METADATA, PARTITION, KEEP_TIED, DROP_METADATA, FILE, SET = range(10)
 Rule = tuple[int, str, str | None]
 Pairs = str | Mapping[str, str] | Iterable[str | tuple[str, str]] | None
 
 
 @dataclass(frozen=True)
 class PlannedTensor:
-    """Tensor of the output: its file, byte offset and bytes there, and the name in the source."""
+    """Tensor of the output: its file, byte offset and bytes there, and the name in the source.
+
+    With rules files: sources, the names of all tensors that it is made of, and rule, "FILE:LINE".
+    """
 
     name: str
     source_name: str
@@ -37,6 +41,8 @@ class PlannedTensor:
     dtype: str
     offset: int
     nbytes: int
+    sources: tuple[str, ...] = ()
+    rule: str | None = None
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,20 @@ def selection(glob: str | Iterable[str] | None, regex: str | Iterable[str] | Non
     return [*((GLOB, text, None) for text in texts(glob)), *((REGEX, text, None) for text in texts(regex))]
 
 
+def ruling(rules: Path | Iterable[Path] | None, variables: Mapping[str, int] | None, reverse: bool) -> list[Rule]:
+    """Rules files, the last one first in reverse, and their variables."""
+    files = [os.fspath(rules)] if isinstance(rules, (str, os.PathLike)) else [os.fspath(file) for file in rules or ()]
+    if not files and (variables or reverse):
+        raise UsageError("variables and reverse need rules")
+    return [*((FILE, file, "reverse" if reverse else None) for file in (files[::-1] if reverse else files)),
+            *((SET, name, str(int(number))) for name, number in (variables or {}).items())]
+
+
+def rules_presets() -> dict[str, str]:
+    """Rules files that are part of heft: names for `rules`, and their texts."""
+    return {name: text for name, _, text in _heft.rules_presets()}
+
+
 @functools.cache
 def _format_options() -> tuple[frozenset[str], frozenset[str]]:
     """Names of the options for reading and for writing, as arguments."""
@@ -112,11 +132,12 @@ def share_options(options: Mapping[str, Any], to: str | None) -> tuple[dict[str,
 
 
 def handle_of(source: Any, format: str | None = None, salvage: bool = False, limits: Mapping[str, int] | None = None,
-              options: Mapping[str, Any] | None = None) -> _heft.Handle:
-    """An open checkpoint's own, or that of a path or a buffer."""
+              options: Mapping[str, Any] | None = None, rules: list[Rule] | None = None) -> _heft.Handle:
+    """An open checkpoint's own, or that of a path or a buffer, opened as rules files among the rules expect it."""
     if isinstance(source, Checkpoint):
         return source._handle
-    return _open_handle(source, format, salvage, limits, options or {})
+    numbered = any(rule[0] == FILE for rule in rules or ()) and _heft.rules_numbered(rules or [])
+    return _open_handle(source, format, salvage, limits, options or {}, number_names=numbered)
 
 
 def count_bytes(size: int | str) -> int:
@@ -143,7 +164,8 @@ def convert(
     drop_metadata: str | Iterable[str] | None = None, max_shard_size: int | str | None = None,
     filename_pattern: str | None = None, force: bool = False, no_sync: bool = False, no_verify: bool = False,
     dry_run: bool = False, allow_empty: bool = False, verify: bool = False, salvage: bool = False,
-    strict: bool = False, dequantize: bool | str = False, ignore_scales: bool = False, gptq_zero: str | None = None,
+    strict: bool = False, rules: Path | Iterable[Path] | None = None, variables: Mapping[str, int] | None = None,
+    reverse: bool = False, dequantize: bool | str = False, ignore_scales: bool = False, gptq_zero: str | None = None,
     from_: str | None = None, threads: int = 0, memory: int | str | None = None,
     max_unpacked: int | str | None = None, progress: Progress | bool | None = None, **options: Any,
 ) -> Conversion:
@@ -155,6 +177,8 @@ def convert(
     src: whatever `open` takes, or an open Checkpoint. dst: a file, or a directory with / at its end.
     to: format; None: by the extension of dst. root: sub-dictionary, whose path is removed from the names.
     glob, regex: which tensors. rename: ("RE", "TO"). cast: {"*": "BF16"}. max_shard_size: bytes, or "5GB".
+    rules: rules files, one after the other: paths, or names of presets (`rules_presets`). variables: {"heads": 12}, those
+    of --set. reverse: applies the files in reverse.
     dequantize: True, or "BF16", "F16", "F32": writes the values of quantized weights (doc/quantized.md); ignore_scales,
     gptq_zero ("wrap", "carry") as in the command.
     force: replaces existing files; otherwise they are a UsageError. verify: reads the output again and compares it.
@@ -163,7 +187,7 @@ def convert(
     KeyboardInterrupt ends it within 0.2 s, and nothing remains. Raises UsageError, UnsupportedError (the target lacks
     a dtype), LimitError, MismatchError (a stored checksum), MalformedError, OSError.
     """
-    rules: list[Rule] = [
+    all_rules: list[Rule] = [
         *selection(glob, regex),
         *((RENAME, *pair) for pair in pairs(rename, "=>", "rename")),
         *((CAST, *pair) for pair in pairs(cast, "=", "cast", last=True)),
@@ -171,6 +195,7 @@ def convert(
         *((PARTITION, *pair) for pair in pairs(partition, "=", "partition", last=True)),
         *((KEEP_TIED, text, None) for text in texts(keep_tied)),
         *((DROP_METADATA, text, None) for text in texts(drop_metadata)),
+        *ruling(rules, variables, reverse),
     ]
     of_reading, of_writing = share_options(options, to)
     limits = {} if max_unpacked is None else {"unpacked": count_bytes(max_unpacked)}
@@ -179,15 +204,16 @@ def convert(
     shard = None if max_shard_size is None else count_bytes(max_shard_size)
     given = [(name.replace("_", "-"), None if value is True else os.fspath(value) if isinstance(value, os.PathLike)
               else str(value)) for name, value in of_writing.items() if value is not None and value is not False]
-    handle = handle_of(src, from_, salvage, limits, of_reading)
+    handle = handle_of(src, from_, salvage, limits, of_reading, all_rules)
     with shown(progress, "convert") as step:
         made = handle.convert(
             (dst, to, root, filename_pattern, shard, threads, allow_empty, force, no_sync, no_verify, strict, salvage,
-             dry_run, verify, "" if dequantize is True else dequantize or None, ignore_scales, gptq_zero), rules, given,
+             dry_run, verify, "" if dequantize is True else dequantize or None, ignore_scales, gptq_zero), all_rules,
+            given,
             step)
     paths = [path for path, _ in made["files"]]
-    tensors = [PlannedTensor(name, source, paths[file], dtype, offset, size)
-               for name, source, file, dtype, offset, size in made["tensors"]]
+    tensors = [PlannedTensor(name, source, paths[file], dtype, offset, size, tuple(sources), rule and f"{rule}:{line}")
+               for name, source, file, dtype, offset, size, sources, rule, line in made["tensors"]]
     return Conversion(dict(made["files"]), tensors, made["bytes"], made["total_size"], made["is_sharded"],
-                      [*handle.notes(), *idle(rules, made["uses"]), *made["notes"]], dict(made["lost"]),
+                      [*handle.notes(), *idle(all_rules, made["uses"]), *made["notes"]], dict(made["lost"]),
                       made["overflowed"])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from heft import _heft
 from heft.checkpoint import Opaque
-from heft.conversion import RENAME, Pairs, Rule, handle_of, pairs, selection
+from heft.conversion import RENAME, Pairs, Rule, handle_of, pairs, ruling, selection
 from heft.progress import Progress, shown
 
 if TYPE_CHECKING:
@@ -150,19 +150,23 @@ def _make(kind: str, name: str, items: list[Any] | None) -> Any:
 
 def diff(a: Any, b: Any, *, structure: bool = False, atol: float | None = None, rtol: float | None = None,
          metadata: bool = False, rename: Pairs = None, glob: str | Iterable[str] | None = None,
-         regex: str | Iterable[str] | None = None, root: str | None = None, threads: int = 0,
+         regex: str | Iterable[str] | None = None, root: str | None = None,
+         rules: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
+         variables: Mapping[str, int] | None = None, reverse: bool = False, threads: int = 0,
          progress: Progress | bool | None = None) -> Diff:
     """Compares two checkpoints of any formats: names, dtypes, shapes, and every bit.
 
     a, b: whatever `open` takes, or open Checkpoints.
     structure: reads no data. atol, rtol: equal if |a - b| <= atol + rtol * |b|, as numpy.allclose with equal_nan.
-    metadata: compares metadata and the tree, too. rename: ("RE", "TO") for names of a; glob, regex, root as in
-    `convert`.
+    metadata: compares metadata and the tree, too. rename: ("RE", "TO") for names of a; rules, variables, reverse: rules
+    files for a; glob, regex, root as in `convert`.
     """
-    rules: list[Rule] = [*selection(glob, regex), *((RENAME, *pair) for pair in pairs(rename, "=>", "rename"))]
+    all_rules: list[Rule] = [*selection(glob, regex), *((RENAME, *pair) for pair in pairs(rename, "=>", "rename")),
+                             *ruling(rules, variables, reverse)]
     with shown(progress, "diff") as step:
         counts, of_metadata, of_values, items, metadata_items, value_items = _heft.diff(
-            handle_of(a), handle_of(b), structure, atol, rtol, metadata, root, rules, threads, step, _make)
+            handle_of(a, rules=all_rules), handle_of(b), structure, atol, rtol, metadata, root, all_rules, threads, step,
+            _make)
     found = []
     for kind, name, is_blob, left, right, differs, elements, differing, figures, nonfinite in items:
         nan_a, nan_b, inf_a, inf_b = nonfinite

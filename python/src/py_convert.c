@@ -60,7 +60,19 @@ static PyObject *list_files(const struct heft_conversion *made)
     return ok ? list : (Py_XDECREF(list), NULL);
 }
 
-/* [(name, name in the source, index of the file, dtype, offset, bytes)] */
+/* Names of the sources of a tensor, if rules files made it. */
+static PyObject *sources_of(const struct heft_planned_tensor *t)
+{
+    PyObject *const list = PyList_New(0);
+    bool ok = list;
+
+    for (size_t i = 0; ok && i < t->n_sources; i++)
+        ok = py_append(list, py_str(t->sources[i], strlen(t->sources[i])));
+    return ok ? list : (Py_XDECREF(list), NULL);
+}
+
+/* [(name, name in the source, index of the file, dtype, offset, bytes, names of sources, rules file or None,
+ * line)] */
 static PyObject *list_tensors(const struct heft_conversion *made)
 {
     PyObject *const list = PyList_New(0);
@@ -69,10 +81,11 @@ static PyObject *list_tensors(const struct heft_conversion *made)
 
     for (size_t i = 0; ok && heft_convert_tensor(made, i, &t); i++)
         ok = py_append(list,
-                       Py_BuildValue("NNnsKK", py_str(t.name, strlen(t.name)),
+                       Py_BuildValue("NNnsKKNzK", py_str(t.name, strlen(t.name)),
                                      py_str(t.source_name, strlen(t.source_name)),
                                      (Py_ssize_t)t.file, heft_dtype_name(t.dtype),
-                                     (unsigned long long)t.offset, (unsigned long long)t.bytes));
+                                     (unsigned long long)t.offset, (unsigned long long)t.bytes,
+                                     sources_of(&t), t.rule_file, (unsigned long long)t.rule_line));
     return ok ? list : (Py_XDECREF(list), NULL);
 }
 

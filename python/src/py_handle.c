@@ -187,6 +187,7 @@ struct opening {
     Py_buffer *view;
     PyObject *reader;
     int is_mapped;
+    PyObject *of;
 };
 
 static struct heft_checkpoint *open_source(struct opening *o, PyObject *source,
@@ -211,9 +212,10 @@ static void close_opening(const struct opening *o)
     Py_END_ALLOW_THREADS if (o->view) PyBuffer_Release(o->view);
     free(o->view);
     Py_XDECREF(o->reader);
+    Py_XDECREF(o->of);
 }
 
-/* Handle(source, format, salvage, limits, options, mmap): the source is a list of paths, a descriptor, a
+/* Handle(source, format, salvage, limits, options, mmap, number_names=False): the source is a list of paths, a descriptor, a
  * buffer, or a heft.sources.Reader. */
 static bool take_opening(struct opening *o, PyObject *args)
 {
@@ -222,12 +224,13 @@ static bool take_opening(struct opening *o, PyObject *args)
     struct heft_open_options how = {.size = sizeof how, .limits = &limits};
     struct heft_error err = {0};
     struct heft_option *options = NULL;
-    int salvage;
+    int salvage, number_names = 0;
 
-    if (!PyArg_ParseTuple(args, "OzpOOp", &source, &how.format, &salvage, &dict, &given,
-                          &o->is_mapped))
+    if (!PyArg_ParseTuple(args, "OzpOOp|p", &source, &how.format, &salvage, &dict, &given,
+                          &o->is_mapped, &number_names))
         return false;
     how.salvage = salvage;
+    how.number_names = number_names;
     if (take_limits(&limits, dict) && py_options_take(&options, &how.n_options, given)) {
         how.options = options;
         o->c = open_source(o, source, &how, &err);
@@ -256,13 +259,78 @@ static PyObject *new_handle(PyTypeObject *type, PyObject *args, PyObject *keywor
     return (PyObject *)handle;
 }
 
+/* ruled(root, rules) → Handle: the checkpoint seen through rules files. It keeps this handle. */
+PyObject *py_handle_ruled(PyObject *self, PyObject *args)
+{
+    const struct py_handle *const of = (struct py_handle *)self;
+    struct opening o = {.is_mapped = of->is_mapped};
+    struct heft_error err = {0};
+    struct heft_rule *rules = NULL;
+    struct py_handle *handle = NULL;
+    const char *root;
+    PyObject *list;
+    size_t n;
+
+    if (!PyArg_ParseTuple(args, "zO", &root, &list) || !py_rules_take(&rules, &n, list))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS o.c = heft_rules_view(of->c, root, rules, n, &err);
+    Py_END_ALLOW_THREADS free(rules);
+    if (!py_handle_check(of, o.c, &err))
+        return NULL;
+    handle = (struct py_handle *)PyType_GenericAlloc(Py_TYPE(self), 0);
+    o.reader = of->reader ? Py_NewRef(of->reader) : NULL;
+    o.of = Py_NewRef(self);
+    if (!handle) {
+        close_opening(&o);
+        return NULL;
+    }
+    handle->c = o.c;
+    handle->reader = o.reader;
+    handle->is_mapped = o.is_mapped;
+    handle->of = o.of;
+    return (PyObject *)handle;
+}
+
+/* rules_numbered(rules) → bool: whether rules files expect the numbers of input files. */
+PyObject *py_rules_numbered(PyObject *module, PyObject *rules)
+{
+    struct heft_error err = {0};
+    struct heft_rule *items = NULL;
+    bool numbered = false, ok;
+    size_t n;
+
+    (void)module;
+    if (!py_rules_take(&items, &n, rules))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS ok = heft_rules_numbered(items, n, &numbered, &err);
+    Py_END_ALLOW_THREADS free(items);
+    return ok ? PyBool_FromLong(numbered) : py_raise(&err);
+}
+
+/* rules_presets() → [(name, title, text)] */
+PyObject *py_rules_presets(PyObject *module, PyObject *unused)
+{
+    PyObject *list = PyList_New(0);
+    struct heft_rules_preset preset = HEFT_INIT(struct heft_rules_preset);
+    bool ok = list;
+
+    (void)module;
+    (void)unused;
+    for (size_t i = 0; ok && heft_rules_preset_at(i, &preset); i++)
+        ok = py_append(list, Py_BuildValue("ssN", preset.name, preset.title,
+                                           py_str(preset.text, preset.text_len)));
+    if (!ok)
+        Py_CLEAR(list);
+    return list;
+}
+
 static void dealloc(PyObject *self)
 {
     PyTypeObject *const type = Py_TYPE(self);
     const freefunc release = (freefunc)(uintptr_t)PyType_GetSlot(type, Py_tp_free);
     const struct py_handle *const handle = (struct py_handle *)self;
 
-    close_opening(&(struct opening){handle->c, handle->view, handle->reader, 0});
+    close_opening(&(struct opening){handle->c, handle->view, handle->reader, 0, handle->of});
     release(self);
     Py_DECREF(type);
 }
@@ -465,6 +533,8 @@ static PyMethodDef methods[] = {
     {"info", info, METH_O, "info(make): what the files contain besides"},
     {"verify", py_handle_verify, METH_VARARGS, "verify(threads, progress)"},
     {"stats", py_handle_stats, METH_VARARGS, "stats(root, rules, threads, progress)"},
+    {"ruled", py_handle_ruled, METH_VARARGS,
+     "ruled(root, rules): a handle of the results of rules"},
     {"convert", py_handle_convert, METH_VARARGS,
      "convert(options, rules, format options, progress)"},
     {NULL, NULL, 0, NULL},

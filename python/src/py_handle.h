@@ -12,6 +12,7 @@ struct py_handle {
     /* Data may be views. Not with view or reader: a view may be the last user of the checkpoint, and
      * releases it without the GIL. */
     bool is_mapped;
+    PyObject *of; /* the handle whose checkpoint c is seen through rules files; or NULL */
 };
 
 /* str of n bytes of UTF-8; other bytes become surrogates, as in file names. */
@@ -49,6 +50,9 @@ PyObject *py_tree(const struct heft_checkpoint *c, const struct heft_value *root
 PyObject *py_handle_verify(PyObject *self, PyObject *args);
 PyObject *py_handle_stats(PyObject *self, PyObject *args);
 PyObject *py_handle_convert(PyObject *self, PyObject *args);
+PyObject *py_handle_ruled(PyObject *self, PyObject *args);
+PyObject *py_rules_numbered(PyObject *module, PyObject *rules);
+PyObject *py_rules_presets(PyObject *module, PyObject *unused);
 PyObject *py_diff(PyObject *module, PyObject *args);
 PyObject *py_scan(PyObject *module, PyObject *args);
 

@@ -60,6 +60,8 @@ static PyMethodDef functions[] = {
      "save(tensors, metadata, path, to, no_sync, options, progress)"},
     {"diff", py_diff, METH_VARARGS, "diff(a, b, …)"},
     {"format_options", format_options, METH_NOARGS, "[(format, name, reads, is flag)]"},
+    {"rules_numbered", py_rules_numbered, METH_O, "rules_numbered(rules)"},
+    {"rules_presets", py_rules_presets, METH_NOARGS, "[(name, title, text)]"},
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "heft._heft",

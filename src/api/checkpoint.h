@@ -9,6 +9,7 @@
 #include "io/input_files.h"
 
 /* Mappings of one kind, made on first use. */
+struct heft_rules_view;
 struct heft_views {
     struct heft_mapping *files; /* for each source its whole file; or … */
     /* … the pages of each row (to read) or of each storage (to write), if the file cannot be mapped
@@ -28,6 +29,8 @@ struct heft_checkpoint {
     const uint32_t *shared; /* for each storage its number among those used by several rows, or
                                HEFT_NONE; NULL if no storage is shared */
     const uint32_t *file_sources; /* source of each file */
+    struct heft_rules_view
+        *view; /* what it refers to, if it is made by heft_rules_view; else NULL */
 };
 
 /* Location of the byte `offset` of a storage. */
@@ -67,6 +70,11 @@ void heft_checkpoint_drop_views(struct heft_checkpoint *c);
 
 /* Validates the model, and prepares the checkpoint for reading. */
 HEFT_CHECKED bool heft_checkpoint_settle(struct heft_checkpoint *c, struct heft_error *err);
+
+/* The same for a model that is valid already. */
+HEFT_CHECKED bool heft_checkpoint_prepare(struct heft_checkpoint *c, struct heft_error *err);
+/* heft_rules.c: releases what a view has of its own, and its reference to the other checkpoint. */
+void heft_rules_view_release(struct heft_checkpoint *c);
 
 /* heft_open_many with a request to the readers of one format; NULL: none. */
 HEFT_CHECKED struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_paths,

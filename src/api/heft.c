@@ -71,13 +71,18 @@ static bool take_options(struct heft_given_options *out, const struct heft_open_
            heft_given_options_take(out, &heft_formats, given->options, given->n_options, mem, err);
 }
 
+bool heft_checkpoint_prepare(struct heft_checkpoint *c, struct heft_error *err)
+{
+    return find_shared(c, err) && list_files(c, err) && (c->lock = heft_lock_new(err)) &&
+           heft_reader_init(&c->reader, &c->model, false, err);
+}
+
 bool heft_checkpoint_settle(struct heft_checkpoint *c, struct heft_error *err)
 {
     const struct heft_dequantizer *const d = c->model.formats->dequantizer;
 
     return heft_model_validate(&c->model, err) && (!d || d->open(&c->model, err)) &&
-           find_shared(c, err) && list_files(c, err) && (c->lock = heft_lock_new(err)) &&
-           heft_reader_init(&c->reader, &c->model, false, err);
+           heft_checkpoint_prepare(c, err);
 }
 
 static struct heft_checkpoint *open_paths(const char *const *paths, size_t n_paths,
@@ -99,6 +104,7 @@ static struct heft_checkpoint *open_paths(const char *const *paths, size_t n_pat
         c->model.request = *request;
     c->model.files = files;
     c->model.salvage = o->salvage;
+    c->model.number_names = o->number_names;
     c->model.standard_input = o->standard_input && files == &heft_disk;
     if (take_options(&c->model.options, o, &c->model.mem, err) &&
         heft_registry_open(&c->model, paths, n_paths, o->format, err) &&
@@ -230,7 +236,10 @@ void heft_close(struct heft_checkpoint *c)
     heft_checkpoint_drop_views(c);
     heft_reader_release(&c->reader);
     heft_lock_free(c->lock);
-    heft_model_release(&c->model);
+    if (c->view)
+        heft_rules_view_release(c);
+    else
+        heft_model_release(&c->model);
     heft_input_files_close(c->inputs);
     heft_free(c);
 }

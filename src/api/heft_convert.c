@@ -80,6 +80,24 @@ bool heft_convert_file(const struct heft_conversion *conversion, size_t index,
     return true;
 }
 
+/* Sources and rule of a tensor, if rules files made it. */
+static void fill_origin(const struct heft_conversion *conversion, const struct heft_row *row,
+                        struct heft_planned_tensor *out)
+{
+    const struct heft_ruled *const ruled = &conversion->ruled;
+    size_t i;
+
+    if (!conversion->unruled || row == &conversion->slice)
+        return;
+    i = (size_t)(row - ruled->ruling.rows);
+    out->sources = ruled->texts + ruled->begins[i];
+    out->n_sources = ruled->begins[i + 1] - ruled->begins[i];
+    out->rule_file = ruled->ruling.from[i].file;
+    out->rule_line = ruled->ruling.from[i].line;
+    if (out->n_sources > 0)
+        out->source_name = out->sources[0];
+}
+
 bool heft_convert_tensor(const struct heft_conversion *conversion, size_t index,
                          struct heft_planned_tensor *out)
 {
@@ -99,6 +117,7 @@ bool heft_convert_tensor(const struct heft_conversion *conversion, size_t index,
         .offset = heft_plan_offset(&conversion->plan, item),
         .bytes = item->bytes,
     };
+    fill_origin(conversion, item->row, &planned);
     HEFT_FILL(heft_planned_tensor, out, &planned);
     return true;
 }

@@ -3,6 +3,8 @@
 #include "api/rules_take.h"
 #include "base/require_arg.h"
 #include "base/sized.h"
+#include "core/ruling.h"
+#include "core/select.h"
 #include "measure/diff_tensors.h"
 
 static bool is_tolerance(double x)
@@ -32,6 +34,72 @@ static bool compare_others(const struct heft_checkpoint *a, const struct heft_ch
                             result->has_root_b ? o->root : NULL, v, &result->values, err);
 }
 
+/* ---- the first side through rules files --------------------------------------------------- */
+
+static bool has_below(const struct heft_model *model, const char *root)
+{
+    struct heft_str rest;
+
+    for (size_t i = 0; i < model->n_rows; i++)
+        if (heft_name_below(model->rows[i].name, root, &rest))
+            return true;
+    return false;
+}
+
+/* The view of `a`. Globs and regexes are left out: they judge the names as compared. */
+static struct heft_checkpoint *view_first(struct heft_checkpoint *a,
+                                          const struct heft_diff_options *o, struct heft_error *err)
+{
+    const char *const root = has_below(&a->model, o->root) ? o->root : NULL;
+    struct heft_rule *const rules = heft_calloc(o->n_rules + 1, sizeof *rules, err);
+    struct heft_checkpoint *view = NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; rules && i < o->n_rules; i++)
+        if (o->rules[i].kind == HEFT_RULE_RENAME || o->rules[i].kind == HEFT_RULE_FILE ||
+            o->rules[i].kind == HEFT_RULE_SET)
+            rules[n++] = o->rules[i];
+    if (rules)
+        view = heft_rules_view(a, root, rules, n, err);
+    heft_free(rules);
+    return view;
+}
+
+/* Counts the names that renaming matched, before the rules files. */
+static bool count_renames(const struct heft_checkpoint *a, const struct heft_diff_options *o,
+                          struct heft_error *err)
+{
+    struct heft_rule_use *const uses = heft_calloc(o->n_rules + 1, sizeof *uses, err);
+    size_t stride;
+    bool ok = uses && HEFT_STRIDE(heft_rule_use, &stride, o->uses, o->n_rules, err) &&
+              heft_rules_count(&a->model, has_below(&a->model, o->root) ? o->root : NULL, o->rules,
+                               o->n_rules, uses, err);
+
+    for (size_t i = 0; ok && i < o->n_rules; i++)
+        if (o->rules[i].kind == HEFT_RULE_RENAME)
+            heft_sized_fill_array((char *)o->uses + i * stride, stride, &uses[i], sizeof *uses, 1);
+    heft_free(uses);
+    return ok;
+}
+
+static bool compare_checkpoints(struct heft_checkpoint *a, struct heft_checkpoint *b,
+                                const struct heft_diff_options *o,
+                                const struct heft_diff_visitor *v, struct heft_diff_result *found,
+                                struct heft_error *err)
+{
+    struct heft_checkpoint *view;
+    bool ok;
+
+    if (!heft_ruling_is_asked(o->rules, o->n_rules))
+        return heft_diff_tensors(&a->reader, &b->reader, o, false, v, found, err);
+    view = view_first(a, o, err);
+    ok = view && heft_diff_tensors(&view->reader, &b->reader, o, true, v, found, err) &&
+         (!o->uses || count_renames(a, o, err));
+    found->has_root_a = has_below(&a->model, o->root);
+    heft_close(view);
+    return ok;
+}
+
 bool heft_diff(struct heft_checkpoint *a, struct heft_checkpoint *b,
                const struct heft_diff_options *options, const struct heft_diff_visitor *visitor,
                struct heft_diff_result *result, struct heft_error *err)
@@ -49,7 +117,7 @@ bool heft_diff(struct heft_checkpoint *a, struct heft_checkpoint *b,
         !(rules = heft_rules_take(o.rules, o.n_rules, err)))
         return false;
     o.rules = rules;
-    ok = heft_diff_tensors(&a->reader, &b->reader, &o, &v, &found, err) &&
+    ok = compare_checkpoints(a, b, &o, &v, &found, err) &&
          (!o.metadata || compare_others(a, b, &o, &v, &found, err));
     heft_free(rules);
     HEFT_FILL(heft_diff_result, result, &found);

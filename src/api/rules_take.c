@@ -9,14 +9,17 @@
 static bool has_right(enum heft_rule_kind kind)
 {
     return kind == HEFT_RULE_RENAME || kind == HEFT_RULE_CAST || kind == HEFT_RULE_METADATA ||
-           kind == HEFT_RULE_PARTITION;
+           kind == HEFT_RULE_PARTITION || kind == HEFT_RULE_SET;
 }
 
 static bool check_rule(const struct heft_rule *rule, struct heft_error *err)
 {
-    if ((unsigned)rule->kind > HEFT_RULE_DROP_METADATA)
+    if ((unsigned)rule->kind > HEFT_RULE_SET)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "there is no rule kind %u",
                          (unsigned)rule->kind);
+    if (rule->kind == HEFT_RULE_FILE && rule->right && strcmp(rule->right, "reverse") != 0)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "rules file with '%.40s': expected reverse, or nothing", rule->right);
     return heft_require_arg(rule->left && (rule->right || !has_right(rule->kind)),
                             "a text of a rule", err);
 }

@@ -70,6 +70,7 @@
     X(heft_planned, is_sharded)                                                                    \
     X(heft_quantized, dtype)                                                                       \
     X(heft_planned_tensor, bytes)                                                                  \
+    X(heft_rules_preset, text_len)                                                                 \
     X(heft_diff_result, has_root_b)                                                                \
     X(heft_compared, bytes)                                                                        \
     X(heft_format_info, writes)                                                                    \

@@ -348,17 +348,29 @@ static bool slice_one(struct heft_conversion *c, const struct heft_convert_optio
 
 /* Loads the exports and restores recorded ties. A format of a single tensor gets restored ties
  * only if there is no other tensor. */
-static bool take_tensors(struct heft_conversion *c, const struct heft_convert_options *options,
-                         struct heft_error *err)
+static bool load_tensors(struct heft_conversion *c, const struct heft_convert_options *options,
+                         bool has_rules, struct heft_error *err)
 {
     if (options->salvage && !heft_conversion_lose_unreadable(c, options, err))
         return false;
     return heft_export_load(&c->exports, c->model, options, &c->mem, err) &&
-           heft_conversion_refuse_scaled(c, options, err) &&
            (!options->salvage ||
             (heft_conversion_lose_damaged(c, err) && heft_conversion_lose_scales(c, err))) &&
-           ((c->format->one_tensor && c->exports.n_items > 0) ||
+           ((c->format->one_tensor && c->exports.n_items > 0 && !has_rules) ||
             heft_export_retie(&c->exports, options, err));
+}
+
+/* With rules files, casts match the names that these give. */
+static bool take_tensors(struct heft_conversion *c, const struct heft_convert_options *options,
+                         struct heft_error *err)
+{
+    const bool has_rules = heft_ruling_is_asked(options->rules, options->n_rules);
+    struct heft_convert_options first = *options;
+
+    if (has_rules)
+        first.rules = heft_ruling_without_casts(options->rules, &first.n_rules, &c->mem, err);
+    return (!has_rules || first.rules) && load_tensors(c, &first, has_rules, err) &&
+           heft_conversion_rule(c, options, err) && heft_conversion_refuse_scaled(c, options, err);
 }
 
 /* Whether the conversion preserves nesting and values: one file to one file of the same kind.
@@ -608,8 +620,7 @@ static bool look_for_stale(struct heft_conversion *c, struct heft_error *err)
 
 bool heft_conversion_run(struct heft_conversion *c, uint64_t *overflowed, struct heft_error *err)
 {
-    return heft_conversion_check_sources(c, err) && look_for_stale(c, err) &&
-           heft_conversion_count_losses(c, err) &&
+    return heft_conversion_check_sources(c, err) && look_for_stale(c, err) && heft_conversion_count_losses(c, err) &&
            heft_exec_run(&c->plan, &c->exec, overflowed, err) && heft_conversion_note_casts(c, err);
 }
 
@@ -651,6 +662,7 @@ void heft_conversion_release(struct heft_conversion *c)
 {
     heft_export_release(&c->exports);
     heft_plan_release(&c->plan);
+    heft_ruled_release(&c->ruled);
     heft_derived_model_release(&c->derived);
     heft_free(c->lost);
     heft_arena_release(&c->mem);

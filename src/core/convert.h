@@ -5,6 +5,7 @@
 
 #include "core/exec.h"
 #include "core/registry.h"
+#include "core/ruling.h"
 
 struct heft_equal_rows;
 struct heft_conversion {
@@ -22,7 +23,9 @@ struct heft_conversion {
     const char *index_name;      /* name of the index; NULL: PREFIX SUFFIX .index.json */
     struct heft_model derived;   /* of a conversion that dequantizes; `model` points to it */
     enum heft_dtype dequantized; /* dtype of the output's weights, if `model` is derived */
-    struct heft_unread *lost;    /* lost tensors, if options->salvage */
+    struct heft_ruled ruled; /* of a conversion with rules files; `model` points to its model … */
+    const struct heft_model *unruled; /* … and this is the model before; else NULL */
+    struct heft_unread *lost;         /* lost tensors, if options->salvage */
     size_t n_lost, cap_lost;
     /* tensors that must be equal, compared before anything is written; in mem */
     const struct heft_equal_rows *equals;
@@ -76,6 +79,11 @@ HEFT_CHECKED bool heft_conversion_lose_scales(struct heft_conversion *c, struct 
 HEFT_CHECKED bool heft_conversion_refuse_scaled(const struct heft_conversion *c,
                                                 const struct heft_convert_options *options,
                                                 struct heft_error *err);
+/* convert_ruled.c: replaces the model and the exports by ruled ones if there are rules files. HEFT_USAGE if
+ * there are none, and names are numbered. */
+HEFT_CHECKED bool heft_conversion_rule(struct heft_conversion *c,
+                                       const struct heft_convert_options *options,
+                                       struct heft_error *err);
 /* Plans the copies of files that are not weights, if a model directory is dequantized into another one; the
  * copy of config.json has no quantization. */
 HEFT_CHECKED bool heft_conversion_plan_others(struct heft_conversion *c, struct heft_error *err);

@@ -97,6 +97,25 @@ static bool may_have_scales(enum heft_dtype dtype)
     return is_small_float(dtype) || dtype == HEFT_NVFP4;
 }
 
+/* Name of the scales of an item, or of one of the rows that it is made of by rules. */
+static struct heft_str scale_of(const struct heft_conversion *c,
+                                const struct heft_export_item *item)
+{
+    const struct heft_dequantizer *const d = c->model->formats->dequantizer;
+    struct heft_str scale = {0};
+
+    if (!c->unruled)
+        return d->scale_of(c->model, item->row);
+    for (size_t k = 0; scale.n == 0; k++) {
+        const struct heft_row *const source = heft_ruled_source(&c->ruled, item->row, k);
+
+        if (!source)
+            break;
+        scale = d->scale_of(c->unruled, source);
+    }
+    return scale;
+}
+
 bool heft_conversion_refuse_scaled(const struct heft_conversion *c,
                                    const struct heft_convert_options *options,
                                    struct heft_error *err)
@@ -109,7 +128,7 @@ bool heft_conversion_refuse_scaled(const struct heft_conversion *c,
 
         if (item->as == item->row->dtype || !may_have_scales((enum heft_dtype)item->row->dtype))
             continue;
-        scale = d->scale_of(c->model, item->row);
+        scale = scale_of(c, item);
         if (scale.n == 0)
             continue;
         heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,

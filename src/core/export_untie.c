@@ -90,6 +90,8 @@ static bool gather_group(struct untier *u, uint32_t storage, size_t *n)
         const uint64_t start = row->bytes > 0 ? row->offset : 0;
         uint64_t stop = start + row->bytes, last = 0;
 
+        if (u->dropped[i])
+            continue;
         if (row->stride && row->bytes > 0) {
             plain = plain && flat_extent(row, &last);
             stop = row->offset + heft_dtype_span((enum heft_dtype)row->dtype, last + 1);
@@ -238,6 +240,65 @@ static bool has_ties(const struct heft_storage *storage)
     return storage->len > 0 && !storage->is_pooled;
 }
 
+/* ---- several names of one row ------------------------------------------------------------- */
+
+/* Whether names of a row are told apart by its storage. */
+static bool is_of_storage(const struct untier *u, const struct heft_row *row)
+{
+    return !row->parts && is_complete(row, &u->exports->model->storages[row->storage]);
+}
+
+static struct alias alias_of(const struct untier *u, uint32_t i)
+{
+    return (struct alias){.name = u->exports->items[i].name, .item = i};
+}
+
+/* Chooses the name to keep of each row that has several: kept[row]. Rows are those of the model. */
+static void choose_names(const struct untier *u, uint32_t *kept)
+{
+    const struct heft_export_list *const exports = u->exports;
+
+    for (uint32_t i = 0; i < exports->n_items; i++) {
+        uint32_t *const best = &kept[exports->items[i].row - exports->model->rows];
+        const struct alias one = alias_of(u, i);
+
+        if (*best == HEFT_NONE) {
+            *best = i;
+        } else {
+            const struct alias other = alias_of(u, *best);
+
+            *best = rank_of(u, &one) < rank_of(u, &other) ? i : *best;
+        }
+    }
+}
+
+/* Drops further names of rows that have them by rules files, or by a recorded tie: items with the same row. */
+static bool untie_rows(struct untier *u, struct heft_arena *scratch, struct heft_error *err)
+{
+    struct heft_export_list *const exports = u->exports;
+    const size_t n = exports->model->n_rows;
+    bool any = false, ok = true;
+    uint32_t *kept;
+
+    for (size_t i = 0; i < exports->n_items; i++)
+        any = any || (exports->items[i].is_apart && !is_of_storage(u, exports->items[i].row));
+    if (!any)
+        return true;
+    kept = heft_arena_alloc(scratch, (n + 1) * sizeof *kept, err);
+    if (!kept)
+        return false;
+    memset(kept, 0xff, (n + 1) * sizeof *kept); /* HEFT_NONE */
+    choose_names(u, kept);
+    for (uint32_t i = 0; ok && i < exports->n_items; i++) {
+        const uint32_t best = kept[exports->items[i].row - exports->model->rows];
+        const struct alias one = alias_of(u, i), other = alias_of(u, best);
+
+        if (best != i && !is_of_storage(u, exports->items[i].row))
+            ok = drop_alias(u, &one, &other, err);
+    }
+    return ok;
+}
+
 /* Unties all storages, in the order of their first items. */
 static bool untie_all(struct untier *u, struct heft_error *err)
 {
@@ -339,8 +400,8 @@ bool heft_export_untie(struct heft_export_list *exports, const struct heft_conve
 {
     struct heft_arena scratch = {.budget = exports->mem->budget};
     struct untier u = {.options = options};
-    const bool ok = untier_init(&u, exports, &scratch, err) && untie_all(&u, err) &&
-                    list_ties(exports, options, err);
+    const bool ok = untier_init(&u, exports, &scratch, err) && untie_rows(&u, &scratch, err) &&
+                    untie_all(&u, err) && list_ties(exports, options, err);
 
     heft_arena_release(&scratch);
     return ok;

@@ -413,6 +413,10 @@ struct heft_model {
     const char *folder;                /* the input if it is one directory; else NULL */
     bool standard_input;               /* the input "-" means standard input; set before opening */
     bool
+        number_names; /* several files may have the same names: number_names.c; set before validation */
+    /* for each file its number in "NAME@K"; NULL: names are not numbered */
+    const uint32_t *file_numbers;
+    bool
         format_is_given; /* the caller named the format of the inputs, which are opened as they are */
     /* set before opening: readers continue after damage and report what is lost; see salvage.c
      * below */
@@ -583,6 +587,14 @@ HEFT_CHECKED bool heft_model_add_tree(struct heft_model *model, uint32_t source,
 HEFT_CHECKED bool heft_model_merge(struct heft_model *model, struct heft_error *err);
 /* Number of entries in the list `differing`; the others are only counted in n_differing. */
 size_t heft_model_listed_differing(const struct heft_model *model);
+
+/* ---- number_names.c ---- */
+
+/* A step of validation, if model->number_names is set and several files have tensors: each name gets
+ * "@K". */
+HEFT_CHECKED bool heft_model_number_names(struct heft_model *model, struct heft_error *err);
+/* Number of the file that has the row; 0 if names are not numbered. */
+uint32_t heft_model_file_number(const struct heft_model *model, const struct heft_row *row);
 
 HEFT_CHECKED bool heft_model_validate(struct heft_model *model, struct heft_error *err);
 /* Validates one row, or one storage. */

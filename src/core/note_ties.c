@@ -50,12 +50,12 @@ static bool note_dropped(struct heft_conversion *c, bool is_recorded, struct hef
 }
 
 /* Notes ties that were restored from metadata. The record has no shape: the restored tensor has
- * that of the kept one. */
+ * that of the kept one. Rules files say themselves what becomes of ties. */
 static bool note_returned(struct heft_conversion *c, struct heft_error *err)
 {
     struct list list = {0};
 
-    for (size_t i = 0; i < c->exports.n_items; i++)
+    for (size_t i = 0; i < c->exports.n_items && !c->unruled; i++)
         if (c->exports.items[i].is_apart)
             add_tie(&list, c->exports.items[i].from, c->exports.items[i].row->name);
     return note_list(c, &list, "tied name comes back, as the metadata records it",

@@ -20,6 +20,7 @@ struct heft_probe {
 };
 
 struct heft_dequantizer;
+struct heft_ruler;
 struct heft_plan;
 struct heft_export_list;
 struct heft_export_item;
@@ -141,6 +142,7 @@ struct heft_formats {
     const struct heft_conventions *conventions; /* naming conventions of directories; NULL: none */
     const struct heft_foreign *foreign;         /* formats that heft only recognises; may be NULL */
     const struct heft_dequantizer *dequantizer; /* core/derive.h; may be NULL */
+    const struct heft_ruler *ruler;             /* core/ruling.h; may be NULL */
 };
 
 /* Whether the format can be written. */

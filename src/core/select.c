@@ -200,6 +200,13 @@ static bool rename_one(struct heft_str *name, struct heft_regex *regex, const ch
     return heft_buf_take(&out, mem, name, err);
 }
 
+bool heft_rename_one(struct heft_str *name, struct heft_regex *regex, const char *replacement,
+                     bool *matches, struct heft_arena *mem, struct heft_error *err)
+{
+    *matches = heft_regex_matches(regex, *name);
+    return !*matches || rename_one(name, regex, replacement, mem, err);
+}
+
 /* Applies one rule to all names. Adds to *matches how many it matches. */
 static bool rename_each(struct heft_str *names, size_t n, struct heft_regex *regex, const char *to,
                         uint64_t *matches, struct heft_arena *mem, struct heft_error *err)

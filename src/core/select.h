@@ -29,6 +29,11 @@ bool heft_selector_takes(const struct heft_selector *selector, struct heft_str n
 void heft_selector_count(const struct heft_selector *selector, struct heft_str name,
                          struct heft_rule_use *uses);
 void heft_selector_free(struct heft_selector *selector);
+/* Replaces all matches in a name. *matches: whether there is one. The new name is in the arena. */
+struct heft_regex;
+HEFT_CHECKED bool heft_rename_one(struct heft_str *name, struct heft_regex *regex,
+                                  const char *replacement, bool *matches, struct heft_arena *mem,
+                                  struct heft_error *err);
 /* Applies every rename rule, in order, to all its matches in each name. uses: NULL, or an entry for
  * each rule, to whose `matches` the number of names it matches is added. */
 HEFT_CHECKED bool heft_rename_counting(struct heft_str *names, size_t n,

@@ -289,8 +289,8 @@ static bool check_unique(struct heft_model *model, struct heft_error *err)
         heft_fail(
             err, HEFT_MALFORMED, model->storages[rows[twice].storage].off,
             "a second tensor of this name: %s has one. Files with the same names may be ranks "
-            "of a tensor-parallel save (consolidated.00.pth, mp_rank_00), which heft does not "
-            "put together: open each by itself",
+            "of a model-parallel save (consolidated.00.pth, mp_rank_00), which rules files put "
+            "together; without rules, open each by itself",
             model->sources[model->storages[rows[first].storage].source].path);
     return blame_row(model, &rows[twice], err);
 }
@@ -369,8 +369,8 @@ bool heft_model_validate(struct heft_model *model, struct heft_error *err)
 {
     if ((model->salvage && !heft_model_drop_lost(model, err)) || !heft_model_merge(model, err))
         return false;
-    if (!check_all(model, err) || !check_unique(model, err) ||
-        !heft_model_validate_blobs(model, err))
+    if (!check_all(model, err) || !heft_model_number_names(model, err) ||
+        !check_unique(model, err) || !heft_model_validate_blobs(model, err))
         return false;
     return validate_ties(model, err);
 }

@@ -74,7 +74,7 @@ static bool put_source(struct heft_buf *out, const char *path, const struct heft
     return true;
 }
 
-/* A file outside the model, which is copied. */
+/* A file outside the model, which is copied, or read for its rules. */
 static bool put_copied(struct heft_buf *out, const char *path, struct heft_error *err)
 {
     struct heft_source source;
@@ -88,13 +88,18 @@ static bool put_copied(struct heft_buf *out, const char *path, struct heft_error
 }
 
 static bool put_sources(struct heft_buf *out, const struct heft_model *model,
-                        const struct heft_plan *plan, struct heft_error *err)
+                        const struct heft_conversion *conversion, struct heft_error *err)
 {
+    const struct heft_plan *const plan = &conversion->plan;
+    const struct heft_ruling *const ruling = &conversion->ruled.ruling;
     const char *last = "";
 
     for (uint32_t i = 0; i < model->n_sources; i++)
         if (model->sources[i].is_file &&
             !put_source(out, model->sources[i].path, &model->sources[i].source, err))
+            return false;
+    for (size_t i = 0; i < ruling->n_files; i++)
+        if (!put_copied(out, ruling->files[i], err))
             return false;
     for (size_t i = 0; i < plan->n_ops; i++) {
         if (plan->ops[i].kind != HEFT_OP_FILE || strcmp(plan->ops[i].u.file.path, last) == 0)
@@ -151,7 +156,8 @@ bool heft_job_write(struct heft_job *job, struct heft_buf *out, struct heft_erro
     uint8_t digest[HEFT_SHA256_BYTES];
 
     heft_job_put_request(out, &job->request);
-    if (!put_sources(out, parts.model, plan, err) || !heft_plan_digest(plan, digest, err))
+    if (!put_sources(out, parts.model, job->conversion, err) ||
+        !heft_plan_digest(plan, digest, err))
         return false;
     put_files(out, plan);
     heft_buf_text(out, "layout ");

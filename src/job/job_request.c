@@ -92,11 +92,31 @@ static bool take_options(struct heft_job *job, const struct heft_option **list, 
 static bool check_rules(const struct heft_job_request *r, struct heft_error *err)
 {
     for (size_t i = 0; i < r->convert.n_rules; i++)
-        if ((unsigned)r->convert.rules[i].kind > HEFT_RULE_DROP_METADATA ||
-            !r->convert.rules[i].left)
+        if ((unsigned)r->convert.rules[i].kind > HEFT_RULE_SET || !r->convert.rules[i].left)
             return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                              "rule %zu has no text or no known kind", i);
     return true;
+}
+
+/* Copies the rules, with absolute paths of rules files; names of presets stay. */
+static bool take_rules(struct heft_job *job, struct heft_error *err)
+{
+    struct heft_convert_options *const o = &job->request.convert;
+    struct heft_rule *const copy = heft_arena_zero(&job->mem, o->n_rules + 1, sizeof *copy, err);
+
+    for (size_t i = 0; copy && i < o->n_rules; i++) {
+        const char *const left = o->rules[i].left;
+        const bool is_path = strchr(left, '/') || heft_str_ends(heft_str_of(left), ".rules");
+
+        copy[i] = o->rules[i];
+        if (copy[i].kind == HEFT_RULE_FILE && is_path) {
+            copy[i].left = absolute_path(job, left, err);
+            if (!copy[i].left)
+                return false;
+        }
+    }
+    o->rules = copy;
+    return copy != NULL;
 }
 
 static bool check_kinds(const struct heft_job_request *r, struct heft_error *err)
@@ -133,7 +153,8 @@ bool heft_job_request_take(struct heft_job *job, const char *const *inputs, size
     if (!*r->convert.output)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "the name of an output is empty");
     r->convert.output = take_output(job, r->convert.output, err);
-    return r->convert.output && check_kinds(r, err) && take_inputs(job, inputs, n, err) &&
+    return r->convert.output && check_kinds(r, err) && take_rules(job, err) &&
+           take_inputs(job, inputs, n, err) &&
            take_options(job, &r->convert.format_options, r->convert.n_format_options, err) &&
            heft_require_options(r->open.options, r->open.n_options, err);
 }

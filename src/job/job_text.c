@@ -30,6 +30,7 @@ const struct heft_job_field heft_job_fields[] = {
     {"limit-rank", HEFT_JOB_NUMBER, FIELD(limits.rank)},
     {"limit-name", HEFT_JOB_NUMBER, FIELD(limits.name)},
     {"limit-seconds", HEFT_JOB_NUMBER, FIELD(limits.seconds)},
+    {"number-names", HEFT_JOB_FLAG, FIELD(open.number_names)},
     {"output", HEFT_JOB_TEXT, FIELD(convert.output)},
     {"to", HEFT_JOB_TEXT, FIELD(convert.to)},
     {"root", HEFT_JOB_TEXT, FIELD(convert.root)},
@@ -48,15 +49,12 @@ const struct heft_job_field heft_job_fields[] = {
 };
 
 const char *const heft_job_rules[] = {
-    [HEFT_RULE_GLOB] = "glob",
-    [HEFT_RULE_REGEX] = "regex",
-    [HEFT_RULE_RENAME] = "rename",
-    [HEFT_RULE_CAST] = "cast",
-    [HEFT_RULE_METADATA] = "metadata",
-    [HEFT_RULE_PARTITION] = "partition",
-    [HEFT_RULE_KEEP_TIED] = "keep-tied",
-    [HEFT_RULE_DROP_METADATA] = "drop-metadata",
-    [HEFT_RULE_DROP_METADATA + 1] = NULL,
+    [HEFT_RULE_GLOB] = "glob",           [HEFT_RULE_REGEX] = "regex",
+    [HEFT_RULE_RENAME] = "rename",       [HEFT_RULE_CAST] = "cast",
+    [HEFT_RULE_METADATA] = "metadata",   [HEFT_RULE_PARTITION] = "partition",
+    [HEFT_RULE_KEEP_TIED] = "keep-tied", [HEFT_RULE_DROP_METADATA] = "drop-metadata",
+    [HEFT_RULE_FILE] = "rules",          [HEFT_RULE_SET] = "set",
+    [HEFT_RULE_SET + 1] = NULL,
 };
 
 void heft_job_put_word(struct heft_buf *out, const char *text)

@@ -9,7 +9,13 @@ struct listing {
     struct heft_diff_names *names;
     const struct heft_diff_choice *choice;
     size_t n_readable;
+    bool is_ruled; /* root and renaming have been applied */
 };
+
+static const char *root_of(const struct listing *l)
+{
+    return l->is_ruled ? NULL : l->choice->root;
+}
 
 void heft_diff_names_release(struct heft_diff_names *names)
 {
@@ -68,8 +74,8 @@ static bool list_below(struct listing *l, struct heft_error *err)
     l->names->list = heft_calloc(most + 1, sizeof *l->names->list, err);
     if (!l->names->list)
         return false;
-    add_all(l, l->choice->root);
-    l->names->is_whole = l->choice->root && l->names->n == 0 && most > 0;
+    add_all(l, root_of(l));
+    l->names->is_whole = root_of(l) && l->names->n == 0 && most > 0;
     return true;
 }
 
@@ -103,7 +109,7 @@ static bool rename_names(struct listing *l, struct heft_error *err)
     struct heft_str *names;
     bool ok;
 
-    if (!has_rule(l->choice, HEFT_RULE_RENAME))
+    if (l->is_ruled || !has_rule(l->choice, HEFT_RULE_RENAME))
         return true;
     names = heft_calloc(n + 1, sizeof *names, err);
     for (size_t i = 0; names && i < n; i++)
@@ -260,7 +266,8 @@ bool heft_diff_match(struct heft_diff_names *names_a, const struct heft_model *m
                      struct heft_diff_names *names_b, const struct heft_model *model_b,
                      const struct heft_diff_choice *choice, struct heft_error *err)
 {
-    struct listing a = {model_a, names_a, choice, 0}, b = {model_b, names_b, choice, 0};
+    struct listing a = {model_a, names_a, choice, 0, choice->is_ruled};
+    struct listing b = {model_b, names_b, choice, 0, false};
 
     return list_below(&a, err) && list_below(&b, err) && settle_root(&a, &b, err) &&
            rename_names(&a, err) && select_names(&a, err) && select_names(&b, err) &&

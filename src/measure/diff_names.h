@@ -30,7 +30,8 @@ struct heft_diff_choice {
     const struct heft_rule *rules;
     size_t n_rules;
     struct heft_rule_use
-        *uses; /* n_rules entries, whose `matches` are added to; NULL: not counted */
+        *uses;     /* n_rules entries, whose `matches` are added to; NULL: not counted */
+    bool is_ruled; /* root and renaming have been applied to the names of a, by rules files */
 };
 
 /* Lists the names of both models and matches them, in linear time. HEFT_USAGE for an invalid regex,

@@ -42,6 +42,7 @@ struct side {
 struct diff {
     struct side a, b;
     const struct heft_diff_options *options;
+    bool is_ruled; /* a is seen through rules files */
     const struct heft_diff_visitor *visitor;
     struct heft_diff_result *result;
     struct heft_diff_rule rule;
@@ -504,7 +505,8 @@ static bool match_names(struct diff *d, struct heft_error *err)
 {
     struct heft_rule_use *const uses = d->options->uses;
     const size_t n_rules = d->options->n_rules;
-    struct heft_diff_choice choice = {d->options->root, d->options->rules, n_rules, NULL};
+    struct heft_diff_choice choice = {d->options->root, d->options->rules, n_rules, NULL,
+                                      d->is_ruled};
     size_t stride;
     bool ok;
 
@@ -523,7 +525,7 @@ static bool match_names(struct diff *d, struct heft_error *err)
 }
 
 bool heft_diff_tensors(struct heft_reader *a, struct heft_reader *b,
-                       const struct heft_diff_options *options,
+                       const struct heft_diff_options *options, bool is_ruled,
                        const struct heft_diff_visitor *visitor, struct heft_diff_result *result,
                        struct heft_error *err)
 {
@@ -535,6 +537,7 @@ bool heft_diff_tensors(struct heft_reader *a, struct heft_reader *b,
     d->a.reader = a;
     d->b.reader = b;
     d->options = options;
+    d->is_ruled = is_ruled;
     d->visitor = visitor;
     d->result = result;
     d->rule = (struct heft_diff_rule){options->has_tolerance, options->atol, options->rtol};

@@ -5,9 +5,10 @@
 
 #include "core/reader.h"
 
-/* heft_diff for complete options; a.model and b.model are those of the readers. */
+/* heft_diff for complete options; a.model and b.model are those of the readers. is_ruled: root and renaming
+ * have been applied to a, before rules files. */
 HEFT_CHECKED bool heft_diff_tensors(struct heft_reader *a, struct heft_reader *b,
-                                    const struct heft_diff_options *options,
+                                    const struct heft_diff_options *options, bool is_ruled,
                                     const struct heft_diff_visitor *visitor,
                                     struct heft_diff_result *result, struct heft_error *err);
 /* diff_metadata.c */

@@ -334,7 +334,7 @@ static void meaningless_conversions_are_refused(void **state)
 {
     struct heft_checkpoint *c = open_golden("safetensors/tied.safetensors", NULL);
     const struct heft_rule rule = {sizeof(struct heft_rule),
-                                   (enum heft_rule_kind)(HEFT_RULE_DROP_METADATA + 1), "a", "b"};
+                                   (enum heft_rule_kind)(HEFT_RULE_SET + 1), "a", "b"};
     const struct heft_convert_options unnamed = {.size = sizeof unnamed, .to = "npz"};
     const struct heft_convert_options odd = {
         .size = sizeof odd, .output = "none.npz", .rules = &rule, .n_rules = 1};

@@ -155,6 +155,7 @@ static void other_handles(void **state)
 
 static void without_a_checkpoint(void **state)
 {
+    bool numbered;
     const struct heft_convert_options options = {.size = sizeof options, .output = "x"};
     uint64_t shape[64], bytes, used;
     struct heft_range ranges[64];
@@ -199,6 +200,10 @@ static void without_a_checkpoint(void **state)
     REFUSES(heft_restore_new(NULL, NULL, &err));
     REFUSES(heft_select(NULL, NULL, NULL, 0, selected, &err));
     REFUSES(heft_rule_matches(NULL, NULL, NULL, 0, NULL, &err));
+    REFUSES(heft_rules_view(NULL, NULL, NULL, 0, &err));
+    REFUSES(heft_rules_numbered(NULL, 0, NULL, &err));
+    REFUSES(heft_rules_numbered(NULL, 1, &numbered, &err));
+    assert_false(heft_rules_preset_at(0, NULL));
     REFUSES(
         heft_quantization(NULL, &(struct heft_quantized)HEFT_INIT(struct heft_quantized), &err));
     REFUSES(heft_modules_new(NULL, NULL, NULL, 0, &err));
@@ -297,6 +302,7 @@ static void plans_without_an_output_argument(void **state)
     assert_non_null(c);
     REFUSES(heft_select(c, NULL, NULL, 1, (bool[64]){false}, &err));
     REFUSES(heft_select(c, NULL, NULL, 0, NULL, &err));
+    REFUSES(heft_rules_view(c, NULL, NULL, 1, &err));
     REFUSES(heft_stats(c, NULL, NULL, NULL, &err));
     REFUSES(heft_modules_new(c, NULL, NULL, 1, &err));
     REFUSES(heft_convert_plan(c, NULL, &err));

@@ -355,7 +355,7 @@ static void rules_of_newer_programs_are_taken(void **state)
     rules[1].known = (struct heft_rule){sizeof *rules, HEFT_RULE_RENAME, "a", NULL};
     assert_int_equal(pass_rules(c, &rules[0].known), 0);
     rules[1].known = (struct heft_rule){
-        sizeof *rules, (enum heft_rule_kind)(HEFT_RULE_DROP_METADATA + 1), "a", "b"};
+        sizeof *rules, (enum heft_rule_kind)(HEFT_RULE_SET + 1), "a", "b"};
     assert_int_equal(pass_rules(c, &rules[0].known), 0);
     heft_close(c);
 }

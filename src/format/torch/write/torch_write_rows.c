@@ -17,6 +17,7 @@
 struct grouping {
     struct heft_torch_out *out;
     struct heft_u32map first; /* storage of the source → its first piece */
+    struct heft_u32map whole; /* number of a row in parts → its piece, which all its names share */
     struct heft_buf apart;    /* names of items that no longer share a storage */
     size_t n_apart;
 };
@@ -60,6 +61,24 @@ static bool fits_piece(const struct heft_torch_piece *piece, const struct heft_e
            piece->as == item->as && skew_of(piece->like) == skew_of(row);
 }
 
+static uint32_t row_number(const struct heft_torch_out *out, const struct heft_export_item *item)
+{
+    return (uint32_t)(item->row - out->exports->model->rows);
+}
+
+/* The piece of a row in parts, if another name of it has one; else HEFT_MAP_NONE. */
+static uint32_t find_whole(const struct grouping *g, const struct heft_export_item *item)
+{
+    const struct heft_torch_out *const out = g->out;
+    const bool is_alone = out->alone && out->alone[item - out->items];
+    const uint32_t number = item->row->parts && !is_alone
+                                ? heft_u32map_get(&g->whole, row_number(out, item))
+                                : HEFT_MAP_NONE;
+
+    return number != HEFT_MAP_NONE && fits_piece(&out->pieces[number], item) ? number
+                                                                             : HEFT_MAP_NONE;
+}
+
 /* The piece that the item uses: an existing one, or a new one. */
 static bool find_piece(struct grouping *g, const struct heft_export_item *item, uint32_t *number,
                        struct heft_error *err)
@@ -74,9 +93,14 @@ static bool find_piece(struct grouping *g, const struct heft_export_item *item, 
     for (*number = first; *number != HEFT_MAP_NONE; *number = out->pieces[*number].next)
         if (fits_piece(&out->pieces[*number], item))
             return true;
+    *number = find_whole(g, item);
+    if (*number != HEFT_MAP_NONE)
+        return true;
     *number = (uint32_t)out->n_pieces++;
     piece = &out->pieces[*number];
     *piece = (struct heft_torch_piece){.like = item->row, .as = item->as, .next = HEFT_NONE};
+    if (item->row->parts && !out->exports->keeps_tree)
+        return heft_u32map_set(&g->whole, row_number(out, item), *number, err);
     if (!shares)
         return true;
     if (first == HEFT_MAP_NONE)
@@ -194,6 +218,7 @@ bool heft_torch_out_group(struct heft_torch_out *out, struct heft_error *err)
         ok = check_size(&out->pieces[i], err);
     }
     heft_u32map_release(&g.first);
+    heft_u32map_release(&g.whole);
     heft_buf_release(&g.apart);
     return ok;
 }
