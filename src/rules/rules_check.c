@@ -215,3 +215,24 @@ bool heft_remap_check(struct heft_rules_reader *r, struct heft_remap *m)
            heft_remap_check_levels(r, m) && heft_remap_check_shapes(r, m) &&
            heft_remap_check_sizes(r, m);
 }
+
+static bool has_file_slot(const struct heft_pattern *list, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (list[i].file_slot != HEFT_RULES_NONE)
+            return true;
+    return false;
+}
+
+bool heft_stages_have_file_slots(const struct heft_rules *rules)
+{
+    for (uint32_t s = 0; s < rules->n_stages; s++)
+        for (uint32_t i = 0; i < rules->stages[s].n_mappings; i++) {
+            const struct heft_remap *const m = &rules->stages[s].mappings[i];
+
+            if (has_file_slot(m->left, m->n_left) || has_file_slot(m->with, m->n_with) ||
+                has_file_slot(m->equal, m->n_equal))
+                return true;
+        }
+    return false;
+}

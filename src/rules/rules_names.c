@@ -202,6 +202,5 @@ bool heft_name_file_slot(struct heft_rules_reader *r, struct heft_remap *mapping
         return heft_rules_refuse(r->rules, token->line, r->err,
                                  "found %.*s, expected a number of the file such as @{s}",
                                  heft_rules_shown(text), text.p);
-    r->rules->has_file_slots = true;
     return slot_index(r, mapping, name, HEFT_SLOT_NUMBER, token->line, slot);
 }

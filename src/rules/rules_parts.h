@@ -152,6 +152,8 @@ const char *heft_op_name(enum heft_rule_op_kind kind);
 
 /* Completes and checks a mapping of any kind. */
 HEFT_CHECKED bool heft_remap_check(struct heft_rules_reader *r, struct heft_remap *mapping);
+/* Whether a name that is read says @{s}. */
+bool heft_stages_have_file_slots(const struct heft_rules *rules);
 /* What each join and divide works on; the number of tensors fits both sides. */
 HEFT_CHECKED bool heft_remap_check_levels(struct heft_rules_reader *r, struct heft_remap *mapping);
 /* Ranks as far as shapes tell them; the shape before each reshape, for the way back. */

@@ -227,7 +227,7 @@ struct heft_rules {
     const struct heft_word_set *words;
     uint32_t n_words;
     bool is_reversed;
-    bool has_file_slots; /* a name says @{s} */
+    bool has_file_slots; /* a name that is read says @{s}: on the left, after with, drop or keep */
     /* Sentences for the user, "FILE:LINE: …": rules that a program that was turned round leaves out, because
      * they have no way back. */
     const char *const *notes;

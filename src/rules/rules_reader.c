@@ -256,6 +256,7 @@ static bool read_text(struct heft_rules *rules, struct heft_error *err)
 
     heft_strmap_release(&r.variable_names);
     heft_strmap_release(&r.word_names);
+    rules->has_file_slots = heft_stages_have_file_slots(rules);
     return ok;
 }
 

@@ -254,5 +254,8 @@ const struct heft_rules *heft_rules_reverse(const struct heft_rules *rules, stru
                           "the file has no rule with <=>, expected one for --reverse");
         return NULL;
     }
-    return turn_stages(&t) ? t.to : NULL;
+    if (!turn_stages(&t))
+        return NULL;
+    t.to->has_file_slots = heft_stages_have_file_slots(t.to);
+    return t.to;
 }

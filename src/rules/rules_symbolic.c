@@ -309,18 +309,23 @@ static bool apply_join(struct walk *w, const struct heft_rule_op *op)
     return true;
 }
 
+/* The sum of the shares of a split; unknown without shares. */
+static struct heft_expr sum_shares(const struct walk *w, const struct heft_rule_op *op)
+{
+    struct heft_expr sum = op->n_args ? op->args[0] : (struct heft_expr){0};
+
+    for (uint32_t k = 1; k < op->n_args && sum.n; k++)
+        sum = combine(w, sum, HEFT_TERM_ADD, op->args[k]);
+    return sum;
+}
+
 /* The extent of part i of a split. */
 static struct heft_expr part_extent(const struct walk *w, const struct heft_rule_op *op,
-                                    struct heft_expr whole, struct heft_expr count, uint32_t i)
+                                    struct heft_expr whole, struct heft_expr by, uint32_t i)
 {
-    struct heft_expr sum;
-
-    if (op->n_args == 0)
-        return combine(w, whole, HEFT_TERM_DIVIDE, count);
-    sum = op->args[0];
-    for (uint32_t k = 1; k < op->n_args; k++)
-        sum = combine(w, sum, HEFT_TERM_ADD, op->args[k]);
-    return combine(w, combine(w, whole, HEFT_TERM_MULTIPLY, op->args[i]), HEFT_TERM_DIVIDE, sum);
+    if (op->n_args && by.n)
+        whole = combine(w, whole, HEFT_TERM_MULTIPLY, op->args[i]);
+    return combine(w, whole, HEFT_TERM_DIVIDE, by);
 }
 
 static bool copy_shape(struct walk *w, const struct symbolic *from, struct symbolic *out)
@@ -336,8 +341,9 @@ static bool apply_divide(struct walk *w, const struct heft_rule_op *op)
 {
     const bool by_number = op->level == HEFT_LEVEL_NUMBER;
     const uint32_t parts = by_number ? 1 : w->mapping->n_right;
-    const struct heft_expr count =
-        by_number ? count_expr(w, w->mapping->spread) : number_expr(w, parts);
+    const struct heft_expr by = op->n_args  ? sum_shares(w, op)
+                                : by_number ? count_expr(w, w->mapping->spread)
+                                            : number_expr(w, parts);
     struct symbolic *all;
 
     for (uint32_t i = 0; i < w->n; i++)
@@ -358,7 +364,7 @@ static bool apply_divide(struct walk *w, const struct heft_rule_op *op)
         if (op->kind == HEFT_RULE_OP_UNSTACK)
             remove_dim(&all[i], op->axis);
         else if (all[i].has_rank)
-            all[i].dims[op->axis] = part_extent(w, op, all[i].dims[op->axis], count, i);
+            all[i].dims[op->axis] = part_extent(w, op, all[i].dims[op->axis], by, i);
     return true;
 }
 

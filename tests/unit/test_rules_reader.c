@@ -163,6 +163,23 @@ static void notes_name_what_is_left_out(void **state)
     heft_rules_free(rules);
 }
 
+/* Only names that are read need the number of their file. */
+static void file_slots_are_those_that_are_read(void **state)
+{
+    struct heft_error err = {0};
+    struct heft_rules *const rules =
+        heft_rules_parse(heft_str_of("let $s = given\na @{s} | cat 0 <=> a\n"), "x.rules", &err);
+    struct heft_rules *const none = heft_rules_parse(heft_str_of("a <=> b\n"), "x.rules", &err);
+
+    (void)state;
+    assert_true(rules && none);
+    assert_true(rules->has_file_slots);
+    assert_false(heft_rules_reverse(rules, &err)->has_file_slots);
+    assert_false(none->has_file_slots);
+    heft_rules_free(rules);
+    heft_rules_free(none);
+}
+
 /* ---- hostile texts ------------------------------------------------------------------------------------------- */
 
 /* PREFIX, n times PART, SUFFIX. */
@@ -328,6 +345,7 @@ int main(void)
         cmocka_unit_test(programs_turn_round),
         cmocka_unit_test(a_shape_through_joins_is_known),
         cmocka_unit_test(notes_name_what_is_left_out),
+        cmocka_unit_test(file_slots_are_those_that_are_read),
         cmocka_unit_test(limits_are_told),
         cmocka_unit_test(the_file_name_of_an_error_is_kept),
         cmocka_unit_test(damage_is_refused),
