@@ -26,6 +26,8 @@ static const char *const companions[] = {
     "random_states*",
     "sampler*",
     "*optim_states.pt",
+    "common.pt", /* beside .metadata, with which it is read */
+    "meta.pt",
     "custom_checkpoint_*",
     "trainer_state*",
     "keras_metadata.pb",

@@ -26,7 +26,7 @@ MEMORY_MIB = 1024
 SHARED_MEMORY = Path("/dev/shm")
 
 # Files of tests/golden that heft does not read: scripts, and what the tests compare with.
-NOT_READ = {"make.py", "make_old.py", "make_1_13.py", "table.py", "cpp.cc", "version.txt",  # wrote the files
+NOT_READ = {"make.py", "make_old.py", "make_1_13.py", "make_megatron.py", "metadata.json", "table.py", "cpp.cc", "version.txt",  # wrote the files
             "draws.tsv", "windows.tsv", "text.txt", "vectors.jsonl", "texts.json", "ids.json"}  # tests/golden/tokens: what to expect
 # Files that exist in a checkpoint, but whose bytes heft does not interpret.
 OPAQUE = {"assets", "assets.extra", "fingerprint.pb"}

@@ -7,6 +7,7 @@ connected through a file and gloo.
     rows      two ranks: rows in equal and unequal shares, a tensor that all have, one that one rank has
     mesh      four ranks, two by two: blocks, columns, a transposed block, a rank without a share
     objects   tensors within objects, which DCP pickles whole
+    light.ckpt  the same layout as Lightning's directories: meta.pt has the rest of the state
 """
 import functools
 import os
@@ -102,6 +103,12 @@ def write_alone(state, path):
     dcp.save(state(), checkpoint_id=str(path), no_dist=True)
 
 
+def light(path):
+    """lightning.fabric's FSDP strategy writes DCP and, into meta.pt, what is not sharded."""
+    write_alone(lambda: {"state_dict": {"w": counted(2, 3)}}, path)
+    torch.save({"epoch": 1, "global_step": 20, "pytorch-lightning_version": "2.6.0", "loops": {"fit_loop": {}}}, path / "meta.pt")
+
+
 def main():
     warnings.filterwarnings("ignore")
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
@@ -110,6 +117,7 @@ def main():
         "objects": functools.partial(write_alone, objects),
         "rows": functools.partial(write_ranks, rows, 2),
         "mesh": functools.partial(write_ranks, mesh, 4),
+        "light.ckpt": light,
     }
     for name in sys.argv[1:] or writers:
         os.chdir(HERE)  # storage_meta contains the path: a relative one is the same on every machine

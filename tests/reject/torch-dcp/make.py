@@ -428,6 +428,23 @@ def data_goes_on(f):
     f.data = b"hidden"
 
 
+# ---- files beside the metadata -------------------------------------------------------------------
+
+@folder
+def beside_is_text(f):
+    return lambda path: (path / "common.pt").write_bytes(b"no pickle")
+
+
+@folder
+def beside_has_the_name(f):
+    return lambda path: (path / "meta.pt").write_bytes(saved({"w": torch.zeros(1)}))
+
+
+@folder
+def beside_differs(f):
+    return lambda path: (path / "meta.pt").write_bytes(saved({"epoch": 4}))
+
+
 def cut(path, end, more=b""):
     path.write_bytes(path.read_bytes()[:end] + more)
 

@@ -4,11 +4,15 @@
  *     __0_0.distcp    [zip of torch.save][zip][zip] …      chunks and objects of rank 0
  *     __1_0.distcp    [zip][zip] …                         those of rank 1
  *
+ *     common.pt       Megatron's torch_dist: what is not sharded; metadata.json beside it
+ *     meta.pt         Lightning's directories X.ckpt: the rest of the state
+ *
  * Each zip holds one tensor (a chunk of a row) or one object, whose values and tensors are placed
  * below its name. A zip is read through a slice of its file, so storages and claims have file
  * offsets. See doc/format/torch-dcp.md. */
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "core/registry.h"
 #include "format/torch/dcp/torch_dcp.h"
 #include "format/torch/zip/torch_archive.h"
@@ -22,6 +26,7 @@ struct reader {
     uint8_t *states;            /* one per entry */
     struct heft_value **values; /* per entry: the object, or NULL if it has only tensors */
     uint64_t budget, names;     /* shared by all objects: see struct heft_torch */
+    const char *kind;           /* ", Megatron torch_dist"; empty for others */
     struct heft_error *err;
 };
 
@@ -337,15 +342,77 @@ static bool claim_metadata(const struct reader *r, uint64_t size)
                                          "%" PRIu64 " bytes after the pickle's STOP", rest));
 }
 
+/* Whether there is a file of that name beside the metadata. */
+static bool has_beside(struct reader *r, const char *name, bool *has)
+{
+    const char *own = r->model->sources[r->source].path;
+    const char *path =
+        heft_arena_printf(&r->scratch, r->err, "%.*s%s", (int)heft_path_folder(own), own, name);
+
+    *has = path && heft_files_kind(r->model->files, path) == HEFT_PATH_FILE;
+    return path != NULL;
+}
+
+/* Opens the file of torch.save beside the metadata, if there is one: its values, and tensors if it has any. */
+static bool open_beside(struct reader *r, const char *name, bool *has)
+{
+    const struct heft_model *model = r->model;
+    uint8_t magic[4] = {0};
+    uint32_t index;
+
+    if (!has_beside(r, name, has) || !*has)
+        return r->err->code == HEFT_OK;
+    if (!heft_registry_add_sibling(r->model, r->source, heft_str_of(name), &index, r->err))
+        return false;
+    if (model->sources[index].source.size >= sizeof magic &&
+        !heft_source_read(&model->sources[index].source, 0, magic, sizeof magic, r->err))
+        return false;
+    return heft_registry_open_source(
+        r->model, index,
+        heft_torch_is_zip((struct heft_bytes){magic, sizeof magic}) ? "torch" : "torch-legacy",
+        r->err);
+}
+
+/* Whether metadata.json says that Megatron wrote the directory. */
+static bool is_megatron(struct reader *r, bool *is_it)
+{
+    struct heft_error ignored = {0};
+    const char *own = r->model->sources[r->source].path;
+    const char *path = heft_arena_printf(&r->scratch, r->err, "%.*smetadata.json",
+                                         (int)heft_path_folder(own), own);
+    struct heft_source file;
+    struct heft_bytes text;
+
+    *is_it = false;
+    if (!path || !heft_files_open(r->model->files, &file, path, &ignored))
+        return path != NULL;
+    if (file.size < 4096 && heft_source_fetch(&file, 0, file.size, &r->scratch, &text, &ignored))
+        *is_it = heft_text_mentions(text, "\"torch_dist\"");
+    heft_source_close(&file);
+    return true;
+}
+
+static bool read_beside(struct reader *r)
+{
+    bool has_common, has_meta, megatron;
+
+    if (!open_beside(r, "common.pt", &has_common) || !open_beside(r, "meta.pt", &has_meta) ||
+        !is_megatron(r, &megatron))
+        return false;
+    r->kind = megatron ? ", Megatron torch_dist" : has_meta ? ", Lightning" : "";
+    r->model->has_tree = false;
+    return true;
+}
+
 static bool name_version(const struct reader *r)
 {
     const struct heft_str version = r->dcp.version;
 
     r->model->format = "torch-dcp";
-    r->model->version = heft_arena_printf(&r->model->mem, r->err,
-                                          "torch.distributed.checkpoint%s%.*s, pickle protocol %d",
-                                          version.n ? " " : "", (int)heft_min_u64(version.n, 40),
-                                          version.p ? version.p : "", r->dcp.protocol);
+    r->model->version = heft_arena_printf(
+        &r->model->mem, r->err, "torch.distributed.checkpoint%s%.*s, pickle protocol %d%s",
+        version.n ? " " : "", (int)heft_min_u64(version.n, 40), version.p ? version.p : "",
+        r->dcp.protocol, r->kind);
     return r->model->version != NULL;
 }
 
@@ -368,7 +435,7 @@ static bool read_metadata(struct reader *r)
          heft_source_fetch(source, 0, size, &graph, &in.data, r->err) &&
          heft_dcp_read(&r->dcp, &in, r->err);
     heft_arena_release(&graph);
-    if (!ok || !claim_metadata(r, size) || !name_version(r))
+    if (!ok || !claim_metadata(r, size))
         return false;
     r->states = heft_arena_zero(&r->scratch, r->dcp.n_entries + 1u, 1, r->err);
     r->values = heft_arena_zero(&r->scratch, r->dcp.n_entries + 1u, sizeof *r->values, r->err);
@@ -382,7 +449,8 @@ static bool open_dcp(struct heft_model *model, uint32_t source, struct heft_erro
                        .budget = model->limits.expansion,
                        .names = HEFT_TORCH_NAMES,
                        .err = err};
-    const bool ok = read_metadata(&r) && read_items(&r) && add_tensors(&r) && add_values(&r);
+    const bool ok = read_metadata(&r) && read_items(&r) && add_tensors(&r) && read_beside(&r) &&
+                    name_version(&r) && add_values(&r);
 
     heft_torch_release_kept(&r.kept);
     heft_arena_release(&r.scratch);
@@ -391,6 +459,8 @@ static bool open_dcp(struct heft_model *model, uint32_t source, struct heft_erro
 
 static const struct heft_file_name names[] = {
     {".metadata", .rank = HEFT_FILE_MANIFEST, .kind = HEFT_NAME_WHOLE},
+    {".metadata", .rank = HEFT_FILE_LATEST,
+     .kind = HEFT_NAME_ENDING}, /* __0.metadata: of one rank */
     {0},
 };
 
