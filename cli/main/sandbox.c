@@ -58,6 +58,14 @@ static enum heft_confine_use use_of_inputs(const struct options *options, const 
                : HEFT_CONFINE_CHECKPOINT;
 }
 
+/* A rules file, and JSON files beside the first input. Presets are no files, which does not matter here. */
+static void add_rules(struct paths *paths, const struct options *options, const char *path)
+{
+    add_path(paths, path, HEFT_CONFINE_TEXT);
+    if (options->inputs.n > 0)
+        add_path(paths, options->inputs.items[0], HEFT_CONFINE_FOLDER);
+}
+
 static void add_inputs(struct paths *paths, const struct options *options, const struct verb *verb)
 {
     const size_t names = verb->run == cmd_get && options->inputs.n > 1 ? 1 : 0;
@@ -70,10 +78,9 @@ static void add_inputs(struct paths *paths, const struct options *options, const
             add_path(paths, options->format_options[i].value, HEFT_CONFINE_TREE);
         else if (strcmp(options->format_options[i].name, "base") == 0)
             add_path(paths, options->format_options[i].value, HEFT_CONFINE_CHECKPOINT);
-    /* Presets are no files, which does not matter here. */
     for (size_t i = 0; i < options->n_rules; i++)
         if (options->rules[i].kind == HEFT_RULE_FILE)
-            add_path(paths, options->rules[i].left, HEFT_CONFINE_TEXT);
+            add_rules(paths, options, options->rules[i].left);
     add_path(paths, options->vocab, HEFT_CONFINE_FOLDER);
     add_path(paths, options->against, HEFT_CONFINE_TEXT);
 }
@@ -152,7 +159,7 @@ bool sandbox_enter(const struct options *options, const struct verb *verb, struc
         return true;
     if (reads_job(verb) && !(job = heft_job_read(options->inputs.items[0], err)))
         return false;
-    paths.items = calloc(options->inputs.n + options->n_format_options + options->n_rules +
+    paths.items = calloc(options->inputs.n + options->n_format_options + 2 * options->n_rules +
                              MOST_OF_OPTIONS + add_job(NULL, job),
                          sizeof *paths.items);
     ok = paths.items && find_model(options, &model);

@@ -620,7 +620,8 @@ static bool look_for_stale(struct heft_conversion *c, struct heft_error *err)
 
 bool heft_conversion_run(struct heft_conversion *c, uint64_t *overflowed, struct heft_error *err)
 {
-    return heft_conversion_check_sources(c, err) && look_for_stale(c, err) && heft_conversion_count_losses(c, err) &&
+    return heft_conversion_check_sources(c, err) && look_for_stale(c, err) &&
+           heft_conversion_count_losses(c, err) &&
            heft_exec_run(&c->plan, &c->exec, overflowed, err) && heft_conversion_note_casts(c, err);
 }
 

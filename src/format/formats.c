@@ -4,6 +4,7 @@
 #include "format/folders.h"
 #include "format/unsupported/unsupported_signatures.h"
 #include "quant/dequantizer.h"
+#include "rules/ruler.h"
 
 extern const struct heft_format heft_format_torch;
 extern const struct heft_format heft_format_torch_dcp;
@@ -67,4 +68,5 @@ const struct heft_formats heft_formats = {
     .conventions = &heft_conventions,
     .foreign = &heft_foreign,
     .dequantizer = &heft_dequantizer,
+    .ruler = &heft_ruler,
 };

@@ -204,6 +204,10 @@ bool heft_job_path_at(const struct heft_job *job, size_t index, struct heft_conf
         if (o->rules[i].kind == HEFT_RULE_FILE && index-- == 0) {
             *out = (struct heft_confine_path){o->rules[i].left, HEFT_CONFINE_TEXT};
             return true;
+        } else if (o->rules[i].kind == HEFT_RULE_FILE && index-- == 0) {
+            /* JSON files beside the first input */
+            *out = (struct heft_confine_path){job->request.inputs[0], HEFT_CONFINE_FOLDER};
+            return true;
         }
     for (size_t i = 0; i < o->n_format_options; i++)
         if (o->format_options[i].value && o->format_options[i].value[0] == '/' && index-- == 0) {

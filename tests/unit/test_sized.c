@@ -354,8 +354,8 @@ static void rules_of_newer_programs_are_taken(void **state)
     assert_int_equal(pass_rules(c, &rules[0].known), 0);
     rules[1].known = (struct heft_rule){sizeof *rules, HEFT_RULE_RENAME, "a", NULL};
     assert_int_equal(pass_rules(c, &rules[0].known), 0);
-    rules[1].known = (struct heft_rule){
-        sizeof *rules, (enum heft_rule_kind)(HEFT_RULE_SET + 1), "a", "b"};
+    rules[1].known =
+        (struct heft_rule){sizeof *rules, (enum heft_rule_kind)(HEFT_RULE_SET + 1), "a", "b"};
     assert_int_equal(pass_rules(c, &rules[0].known), 0);
     heft_close(c);
 }
