@@ -1,5 +1,6 @@
 /* rules.c: counts how many names each rule matches, and reports rules without a match. */
 #include "main/rules.h"
+#include "main/object_names.h"
 #include "output/report.h"
 
 #include <inttypes.h>
@@ -25,10 +26,16 @@ static const char *option_of(const struct heft_rule *rule)
 }
 
 /* Reason why a rule had no effect; NULL if it had one. */
-static const char *idle_reason(const struct heft_rule_use *use)
+static const char *idle_reason(const struct rule_report *report, size_t i)
 {
+    const struct heft_rule_use *const use = &report->uses[i];
+
     if (use->matches == 0 && use->values)
         return "matches only values, no tensor";
+    if (use->matches == 0 && report->objects && report->objects[i].matches)
+        return "matches no key, but names of objects: --names objects takes those";
+    if (use->matches == 0 && report->is_numbered)
+        return "matches no name; variables have numbers here, and names with --names objects";
     if (use->matches == 0)
         return "matches no name";
     if (use->left_alone == use->matches)
@@ -48,15 +55,43 @@ static bool note_idle_options(const struct options *options, const struct heft_r
     return true;
 }
 
+static struct heft_rule_use *new_uses(size_t n)
+{
+    struct heft_rule_use *const uses = calloc(n, sizeof *uses);
+
+    for (size_t i = 0; uses && i < n; i++)
+        uses[i].size = sizeof *uses;
+    return uses;
+}
+
 bool rules_begin(struct rule_report *report, const struct options *options, struct heft_error *err)
 {
     *report = (struct rule_report){.options = options};
     if (options->n_rules == 0)
         return true;
-    report->uses = calloc(options->n_rules, sizeof *report->uses);
-    for (size_t i = 0; report->uses && i < options->n_rules; i++)
-        report->uses[i].size = sizeof *report->uses;
+    report->uses = new_uses(options->n_rules);
     return report->uses || no_memory(err, "the rules");
+}
+
+/* Counts the matches among names of objects, if a rule has no match. */
+static void count_objects(struct rule_report *report, const struct heft_checkpoint *c)
+{
+    const struct options *const o = report->options;
+    struct heft_checkpoint *objects;
+    struct heft_error ignored = {0};
+    bool is_idle = false;
+
+    for (size_t i = 0; i < o->n_rules; i++)
+        is_idle = is_idle || (report->uses[i].matches == 0 && report->uses[i].values == 0);
+    report->is_numbered = is_idle && numbers_variables(o, c);
+    objects = is_idle && !report->is_numbered ? open_by_objects(o, 0) : NULL;
+    report->objects = objects ? new_uses(o->n_rules) : NULL;
+    if (report->objects &&
+        !heft_rule_matches(objects, o->root, o->rules, o->n_rules, report->objects, &ignored)) {
+        free(report->objects);
+        report->objects = NULL;
+    }
+    heft_close(objects);
 }
 
 bool rules_note_idle(const struct rule_report *report, struct heft_error *err)
@@ -64,7 +99,7 @@ bool rules_note_idle(const struct rule_report *report, struct heft_error *err)
     const struct options *const options = report->options;
 
     for (size_t i = 0; i < options->n_rules; i++) {
-        const char *const why = idle_reason(&report->uses[i]);
+        const char *const why = idle_reason(report, i);
 
         if (why && option_of(&options->rules[i]) &&
             !note_idle_options(options, &options->rules[i], &report->uses[i], why, err))
@@ -76,10 +111,14 @@ bool rules_note_idle(const struct rule_report *report, struct heft_error *err)
 bool rules_count(struct rule_report *report, const struct options *options,
                  const struct heft_checkpoint *c, struct heft_error *err)
 {
-    return rules_begin(report, options, err) &&
-           (options->n_rules == 0 || heft_rule_matches(c, options->root, options->rules,
-                                                       options->n_rules, report->uses, err)) &&
-           rules_note_idle(report, err);
+    if (!rules_begin(report, options, err))
+        return false;
+    if (options->n_rules == 0)
+        return true;
+    if (!heft_rule_matches(c, options->root, options->rules, options->n_rules, report->uses, err))
+        return false;
+    count_objects(report, c);
+    return rules_note_idle(report, err);
 }
 
 void rules_text(struct out *out, const struct rule_report *report)
@@ -123,5 +162,6 @@ void rules_json(struct out *out, const struct rule_report *report)
 void rules_release(struct rule_report *report)
 {
     free(report->uses);
-    report->uses = NULL;
+    free(report->objects);
+    report->uses = report->objects = NULL;
 }

@@ -9,6 +9,9 @@
 struct rule_report {
     const struct options *options;
     struct heft_rule_use *uses; /* one per rule of the options */
+    /* the same with --names objects; NULL unless a rule matches nothing and the input has such names */
+    struct heft_rule_use *objects;
+    bool is_numbered; /* a rule matches nothing, and the input numbers its variables */
 };
 
 /* Counts the matches of each rule. Prints a note for a rule that matches no name or changes

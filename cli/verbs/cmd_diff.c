@@ -1,5 +1,6 @@
 /* cmd_diff.c: compares two checkpoints. Prints a line per difference as it is found, then the
  * counts; or JSON. */
+#include "main/object_names.h"
 #include "main/options.h"
 #include "main/rules.h"
 #include "main/rules_files.h"
@@ -316,6 +317,65 @@ static struct heft_checkpoint *open_one(const struct options *options, size_t in
     return index || rules_files_read(&one, err) ? open_inputs(&one, 0, err) : NULL;
 }
 
+static bool each_ignored(void *ctx, const struct heft_diff_item *item)
+{
+    (void)ctx;
+    (void)item;
+    return true;
+}
+
+/* Opens input `index` with the names of objects. NULL if it has none. */
+static struct heft_checkpoint *open_objects(const struct options *options, size_t index)
+{
+    struct options one = *options;
+
+    one.inputs.items = &options->inputs.items[index];
+    one.inputs.n = 1;
+    one.io = NULL;
+    return open_by_objects(&one, 0);
+}
+
+/* Number of names that both inputs have if those of objects are taken. */
+static uint64_t count_common(const struct comparison *c, struct heft_checkpoint *a,
+                             struct heft_checkpoint *b)
+{
+    const struct options *const o = c->options;
+    const struct heft_diff_visitor visitor = {.size = sizeof visitor, .tensor = each_ignored};
+    const struct heft_diff_options how = {.size = sizeof how,
+                                          .structure = true,
+                                          .root = o->root,
+                                          .rules = o->rules,
+                                          .n_rules = o->n_rules};
+    struct heft_diff_result result = HEFT_INIT(struct heft_diff_result);
+    struct heft_checkpoint *const x = open_objects(o, 0), *const y = open_objects(o, 1);
+    struct heft_error ignored = {0};
+    uint64_t n = 0;
+
+    if ((x || y) && heft_diff(x ? x : a, y ? y : b, &how, &visitor, &result, &ignored))
+        n = result.tensors.equal + result.tensors.differ;
+    heft_close(x);
+    heft_close(y);
+    return n;
+}
+
+/* Notes names of objects if the inputs have no name in common. */
+static void note_objects(const struct comparison *c, struct heft_checkpoint *a,
+                         struct heft_checkpoint *b)
+{
+    const struct heft_diff_counts *const n = &c->result.tensors;
+    const bool is_apart = n->equal == 0 && n->differ == 0;
+    const bool is_numbered =
+        is_apart && (numbers_variables(c->options, a) || numbers_variables(c->options, b));
+    const uint64_t common = is_apart && !is_numbered ? count_common(c, a, b) : 0;
+
+    if (is_numbered)
+        report_note(c->options, "no name is in both; --names objects gives the variables of Keras' "
+                                "files names in place of numbers");
+    if (common)
+        report_note(c->options, "no name is in both; with --names objects, %" PRIu64 " name%s",
+                    common, common == 1 ? " is" : "s are");
+}
+
 static void report_result(const struct comparison *c)
 {
     static const char text[] =
@@ -378,6 +438,7 @@ static int finish(struct comparison *c, struct heft_checkpoint *a, struct heft_c
     else
         put_totals(c);
     report_result(c);
+    note_objects(c, a, b);
     report_lacks(c->options, a);
     report_lacks(c->options, b);
     if (!rules_note_idle(&c->rules, &err))

@@ -3,6 +3,7 @@
 #include "output/edge_items.h"
 #include "main/options.h"
 #include "main/hints.h"
+#include "main/object_names.h"
 #include "output/output.h"
 #include "output/progress.h"
 #include "output/python_repr.h"
@@ -389,43 +390,40 @@ static bool get_blob(struct request *r, struct heft_error *err)
 
 /* ---- finding what a name means -------------------------------------------------------------- */
 
-/* Whether the object graph has a tensor of that name, if names are the keys of a bundle. */
-static bool is_object_name(const struct request *r, const char *name)
-{
-    const char *const format = heft_format(r->c);
-    struct options objects = *r->options;
-    struct heft_error ignored = {0};
-    struct heft_checkpoint *c;
-    size_t index;
-    bool found;
-
-    if (is_read_option(&objects, "names") ||
-        (strcmp(format, "saved-model") != 0 && strcmp(format, "tf-bundle") != 0))
-        return false;
-    objects.read_options[objects.n_read_options++] = (struct heft_option){"names", "objects"};
-    objects.quiet = true;
-    c = open_inputs(&objects, 1, &ignored);
-    found = c && heft_tensor_find(c, name, strlen(name), &index);
-    heft_close(c);
-    return found;
-}
-
 static bool fail_with(struct heft_error *err, const struct heft_error *why)
 {
     *err = *why;
     return false;
 }
 
-/* `why`: there is no tensor of that name, either. */
+/* `why`: there is no tensor of that name, either. The name may be that of an object, or similar to
+ * one. */
 static bool unknown_name(const struct request *r, const char *name, const struct heft_error *why,
                          struct heft_error *err)
 {
-    if (why->code == HEFT_USAGE && is_object_name(r, name))
-        return usage_error(err,
-                           "the bundle has no key %s, but its object graph has an object of that "
-                           "name; use --names objects",
-                           name);
-    return fail_with(err, why);
+    static const char similar[] = "; did you mean ";
+    struct heft_checkpoint *const objects =
+        why->code == HEFT_USAGE ? open_by_objects(r->options, 1) : NULL;
+    struct heft_error other = {0};
+    bool found;
+    size_t index;
+
+    if (!objects && why->code == HEFT_USAGE && numbers_variables(r->options, r->c))
+        return usage_error(
+            err, "%.900s (variables have numbers here, and names with --names objects)", why->text);
+    if (!objects)
+        return fail_with(err, why);
+    found = heft_tensor_require(objects, name, strlen(name), &index, &other);
+    heft_close(objects);
+    if (found)
+        return usage_error(
+            err,
+            "there is no tensor with the key %s, but one whose object has that name; use "
+            "--names objects",
+            name);
+    if (strstr(why->text, similar) || !strstr(other.text, similar))
+        return fail_with(err, why);
+    return usage_error(err, "%.900s (names of objects: --names objects)", other.text);
 }
 
 static bool get_named(struct request *r, struct heft_error *err)
