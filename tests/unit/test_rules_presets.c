@@ -79,6 +79,44 @@ static void presets_are_read(void **state)
     }
 }
 
+/* A program that turns round if it has a way back, or an error with a line; from a block of its exact size. */
+static void try_text(const char *text, size_t n)
+{
+    char *const copy = malloc(n ? n : 1);
+    struct heft_error err = {0};
+    struct heft_rules *rules;
+
+    assert_non_null(copy);
+    memcpy(copy, text, n);
+    rules = heft_rules_parse((struct heft_str){copy, n}, "x.rules", &err);
+    if (!rules || !heft_rules_reverse(rules, &err))
+        assert_true(err.code == HEFT_USAGE && strncmp(err.text, "x.rules:", 8) == 0);
+    heft_rules_free(rules);
+    free(copy);
+}
+
+/* Each length, and a bit of each byte. */
+static void damaged_presets_are_refused(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < heft_preset_count(); k++) {
+        const struct heft_str text = heft_preset_at(k)->text;
+        char *const copy = malloc(text.n);
+
+        assert_non_null(copy);
+        memcpy(copy, text.p, text.n);
+        for (size_t i = 0; i < text.n; i++) {
+            const char whole = copy[i];
+
+            try_text(copy, i);
+            copy[i] = (char)(whole ^ (1 << i % 8));
+            try_text(copy, text.n);
+            copy[i] = whole;
+        }
+        free(copy);
+    }
+}
+
 static void unknown_presets_are_refused(void **state)
 {
     struct heft_error err = {0};
@@ -136,6 +174,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(presets_are_read),
+        cmocka_unit_test(damaged_presets_are_refused),
         cmocka_unit_test(unknown_presets_are_refused),
         cmocka_unit_test(paths_are_opened),
     };
