@@ -269,7 +269,7 @@ static bool check_result(struct heft_stage_run *run, const struct heft_pattern *
 
     if (pattern->has_shape &&
         !heft_sizes_fit(&pair, 1, run->bindings, run->variables, &fit, run->err))
-        return heft_error_about(run->err, "tensor", live->name);
+        return heft_rules_at_tensor(run->err, live->name);
     if (fit == HEFT_FIT_NO)
         return heft_rules_refuse(run->rules, pattern->line, run->err,
                                  "tensor %s has the shape %s, the rule wants %s", live->name.p,

@@ -194,7 +194,7 @@ static bool match_row(struct heft_stage_run *run, uint32_t row, struct heft_slot
         bool names, fits;
 
         if (!try_taker(run, taker, live, values, &names, &fits))
-            return heft_error_about(run->err, "tensor", live->name);
+            return heft_rules_at_tensor(run->err, live->name);
         if (fits)
             return take_row(run, row, taker, values);
         if (names && !near)

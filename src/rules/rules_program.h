@@ -235,7 +235,7 @@ struct heft_rules {
     struct heft_arena *mem; /* of all of it */
 };
 
-/* ---- rules_parse.c ------------------------------------------------------------------------------- */
+/* ---- rules_reader.c ------------------------------------------------------------------------------ */
 
 /* Parses and checks a text. `file` names it in errors, "FILE:LINE: found, expected": HEFT_USAGE, or HEFT_LIMIT.
  * NULL on failure. The result owns all its memory: heft_rules_free, also of the program's reverse. */
@@ -254,6 +254,9 @@ uint32_t heft_rules_variable(const struct heft_rules *rules, const char *name);
 /* HEFT_USAGE with "FILE:LINE: " before the text. Always returns false. */
 bool heft_rules_refuse(const struct heft_rules *rules, uint32_t line, struct heft_error *err,
                        const char *format, ...) HEFT_PRINTF(4, 5);
+
+/* Appends the tensor that an error is about: "FILE:LINE: …" stays in front. Always returns false. */
+bool heft_rules_at_tensor(struct heft_error *err, struct heft_str name);
 
 /* ---- rules_template.c ---------------------------------------------------------------------------- */
 

@@ -22,6 +22,17 @@ bool heft_rules_refuse(const struct heft_rules *rules, uint32_t line, struct hef
                      is_long ? rules->file + (n - SHOWN_PATH) : rules->file, (unsigned)line, text);
 }
 
+bool heft_rules_at_tensor(struct heft_error *err, struct heft_str name)
+{
+    const struct heft_error before = *err;
+
+    heft_fail(err, before.code, before.offset, "%s (tensor %.*s)", before.text,
+              heft_rules_shown(name), name.p);
+    err->system_error = before.system_error;
+    memcpy(err->file, before.file, sizeof err->file);
+    return false;
+}
+
 /* ---- what the statements share -------------------------------------------------------------------- */
 
 bool heft_reader_advance(struct heft_rules_reader *r)

@@ -12,7 +12,7 @@ from .common import Fail, TESTS, needs_hdf5, needs_snappy, run, text_of
 OTHERS = {
     "vocab": ("--vocab", ["count", "/dev/null", "--vocab", "FILE"]),
     "digest-list": ("--digests", ["verify", "../safetensors/length-odd.safetensors", "--against", "FILE"]),
-    "rules": ("--rules", None),
+    "rules": ("--rules", []),  # check_rules
 }
 STAGES = ("open", "read", "stats", "verify", "reverse")
 FORBIDDEN = ("malformed", "unsafe", "mismatch", "finding")
@@ -67,7 +67,9 @@ def check_row(ctx, folder, name, code, offset, text):
         raise Fail(f"expected: {wanted}\nactual:   " + "\n          ".join(lines))
     if code == "ok" and any(line.startswith("finding ") for line in lines):
         raise Fail("expected no finding:\n" + "\n".join(lines))
-    if OTHERS.get(folder.name, ("", "ls"))[1]:
+    if folder.name == "rules":
+        check_rules(ctx, folder, name, lines[-1])
+    else:
         check_command(ctx, folder, name, lines[-1])
     if folder.name not in OTHERS and code in FORBIDDEN:
         check_verify(ctx, folder, name)
@@ -96,6 +98,19 @@ def check_command(ctx, folder, name, verdict):
         raise Fail(f"heft {command[0]}: exit {done.returncode}, not {status}\n{errors}")
     if refused and (errors.count("\n") != 1 or not errors.startswith("heft: ")):
         raise Fail(f"heft {command[0]}: expected one line beginning with heft: on stderr\n{errors}")
+
+
+def check_rules(ctx, folder, name, verdict):
+    """The command refuses a rules file with the same text, and nothing before its FILE:LINE."""
+    stage, _, _, text = (verdict + "   ").split(" ", 3)
+    if stage == "ok":
+        return
+    turned = ["--reverse"] if stage == "reverse" else []
+    done = run(ctx, [ctx.heft, "convert", "-n", "../../golden/safetensors/dtypes.safetensors", "-o", "out.safetensors",
+                     "--rules", name, *turned], cwd=folder)
+    errors = text_of(done.stderr)
+    if done.returncode != 2 or errors != f"heft: {text.rstrip()}\n":
+        raise Fail(f"heft convert: exit {done.returncode}, expected 2 and: heft: {text}\n{errors}")
 
 
 def check_verify(ctx, folder, name):
