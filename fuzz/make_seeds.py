@@ -134,7 +134,7 @@ def rebuild(*arguments):
 
 def pickled(value):
     """As torch.save pickles: protocol 2, storages as persistent ids."""
-    torch, utils = types.ModuleType("torch"), types.ModuleType("torch._utils")
+    torch, utils = types.ModuleType("torch"), sys.modules.get("torch._utils") or types.ModuleType("torch._utils")
     torch.FloatStorage = type("FloatStorage", (), {"__module__": "torch"})
     rebuild.__module__, rebuild.__qualname__ = "torch._utils", "_rebuild_tensor_v2"
     utils._rebuild_tensor_v2 = rebuild
@@ -145,10 +145,7 @@ def pickled(value):
 
     out = io.BytesIO()
     sys.modules.update({"torch": torch, "torch._utils": utils})
-    try:
-        Pickler(out, 2).dump(value)
-    finally:
-        del sys.modules["torch"], sys.modules["torch._utils"]
+    Pickler(out, 2).dump(value)
     return out.getvalue()
 
 
@@ -175,6 +172,38 @@ def deepspeed():
                             rank(3, flat, 2, View(5, 5), optimizer_state_dict=state))
     yield "stage0", pickles(0, dict(model, param_shapes=None))
     universal = dict(model, param_shapes=[OrderedDict(a=(2, 3)), {"b.c": (3,)}])
+    class Object:
+        """An object of a class of torch, with attributes."""
+
+        def __init__(self, kind, **attributes):
+            self.kind, self.attributes = kind, attributes
+
+        def __reduce__(self):
+            return self.kind, (), self.attributes
+
+    def kind(module, name):
+        """A class that is pickled as module.name."""
+        out = type(name, (), {"__module__": module})
+        made = sys.modules.setdefault(module, types.ModuleType(module))
+        setattr(made, name, out)
+        return out
+
+    def wrapped(class_, state):
+        class Wrapped:
+            def __reduce__(self):
+                return from_type, (wrapper, class_, (class_, None, (4, 2), (2, 1)), state)
+        return Wrapped()
+
+    from_type, wrapper = kind("torch._tensor", "_rebuild_from_type_v2"), kind("torch._utils", "_rebuild_wrapper_subclass")
+    tensor, shard = kind("torch.a", "ShardedTensor"), kind("torch.a", "ShardMetadata")
+    boxes = [Object(shard, shard_offsets=[2 * r, 0], shard_sizes=[2, 2], placement=Object(shard, _rank=r)) for r in range(2)]
+    yield "sharded", pickles(4, *({"w": wrapped(tensor, ([Object(shard, tensor=View(4 * r, 2, 2), metadata=boxes[r])],
+                                                         Object(shard, shards_metadata=boxes, size=(4, 2)))), "p": View(0, 3)}
+                                  for r in range(2)))
+    dtensor, rows = kind("torch.a", "DTensor"), kind("torch.a", "Shard")
+    yield "dtensor", pickles(4, *({"m": {"w": wrapped(dtensor, {"_local_tensor": View(4 * r, 2, 2), "_spec": Object(
+        shard, mesh={"_layout": {"shape": (2,)}, "_coordinate_on_dim": [r], "_rank": r}, placements=(Object(rows, dim=0),),
+        tensor_meta={"args": ((4, 2),)})})}} for r in range(2)))
     yield "universal", pickles(2, universal, {"param": View(0, 6), "cat_dim": 0}, {"param": View(6, 6)}, {"param": View(1, 3)})
 
 

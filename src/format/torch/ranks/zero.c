@@ -7,6 +7,7 @@
  *
  * Each file is one of torch.save: its rows and values are read by torch's own readers, and taken off the
  * model again. The rows of the result are boxes of those vectors. See doc/format/deepspeed.md. */
+#include "format/torch/ranks/shard_pickles.h"
 #include "format/torch/ranks/zero.h"
 #include "format/torch/zip/torch_archive.h"
 
@@ -260,6 +261,12 @@ static bool note_parts(struct heft_model *model, struct heft_error *err)
     return true;
 }
 
+/* What several files of torch have together, or one of them alone: DeepSpeed's, and sharded tensors. */
+static bool join_files(struct heft_model *model, struct heft_error *err)
+{
+    return note_parts(model, err) && heft_shards_join(model, err);
+}
+
 static const struct heft_format_option options[] = {
     {.name = HEFT_ZERO_OPTIMIZER,
      .use = HEFT_OPTION_READS,
@@ -278,7 +285,7 @@ const struct heft_format heft_format_deepspeed = {
     .synonyms = synonyms,
     .locator = &heft_zero_locator,
     .open = open_zero,
-    .join = note_parts,
+    .join = join_files,
     .verify = verify_entry,
     .options = options,
 };
