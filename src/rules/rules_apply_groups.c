@@ -185,8 +185,9 @@ static bool bind_sizes(struct heft_stage_run *run, const struct heft_group_rows 
 {
     const struct heft_remap *const mapping = rows->mapping;
     const size_t n_rows = (size_t)rows->n_names * rows->n_numbers;
+    const uint64_t wanted = n_rows * (mapping->n_with + UINT64_C(1)) + 1;
     struct heft_shape_pair *const pairs =
-        heft_calloc(n_rows * (mapping->n_with + UINT64_C(1)) + 1, sizeof *pairs, run->err);
+        heft_calloc(heft_min_size(SIZE_MAX, wanted), sizeof *pairs, run->err);
     enum heft_fit fit = HEFT_FIT_YES;
     bool ok = pairs != NULL;
     size_t n = 0;

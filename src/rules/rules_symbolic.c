@@ -131,7 +131,7 @@ static void remove_dim(struct symbolic *s, uint64_t axis)
     if (!s->has_rank)
         return;
     s->rank--;
-    memmove(s->dims + axis, s->dims + axis + 1, (s->rank - axis) * sizeof *s->dims);
+    memmove(s->dims + axis, s->dims + axis + 1, (s->rank - (size_t)axis) * sizeof *s->dims);
 }
 
 /* Without effect if the rank is not known. */
@@ -144,7 +144,7 @@ static bool insert_dim(const struct walk *w, const struct heft_rule_op *op, stru
         return heft_rules_refuse(w->reader->rules, op->line, w->reader->err,
                                  "found %s of a tensor of 64 dimensions, expected fewer",
                                  heft_op_name(op->kind));
-    memmove(s->dims + axis + 1, s->dims + axis, (s->rank - axis) * sizeof *s->dims);
+    memmove(s->dims + axis + 1, s->dims + axis, (s->rank - (size_t)axis) * sizeof *s->dims);
     s->dims[axis] = extent;
     s->rank++;
     return true;
