@@ -36,7 +36,7 @@ _BUILT_IN = ("gpt2", "r50k_base")
 _TIKTOKEN_UNICODE = "16.0"
 # Files that belong to a vocabulary when they lie beside each other.
 _PARTS = ("vocab.bpe", "encoder.json", "merges.txt", "vocab.json", "tokenizer.json", "tokenizer_config.json",
-          "added_tokens.json")
+          "added_tokens.json", "special_tokens_map.json")
 _NONE: frozenset[str] = frozenset()
 Special = tuple[tuple[bytes, int], ...]
 

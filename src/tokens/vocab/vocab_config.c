@@ -5,12 +5,13 @@
  *     added_tokens.json       {"<x>": 50257, …}
  *
  * Beside a tokenizer.json they only cause notes: heft agrees with the library "tokenizers", which
- * reads neither. Beside a list of merges heft agrees with transformers, which reads both: settings
- * that change ids refuse encoding, tokens that are only put around a text are noted. */
+ * reads neither. Beside a list of merges heft agrees with transformers, which reads both: added tokens
+ * are read (vocab_beside.h), other settings that change ids refuse encoding, tokens that are only put
+ * around a text are noted. */
 #include <stdio.h>
 
 #include "tokens/vocab/families.h"
-#include "tokens/vocab/vocab_parts.h"
+#include "tokens/vocab/vocab_beside.h"
 
 #define CONFIG_FILE "tokenizer_config.json"
 #define ADDED_FILE  "added_tokens.json"
@@ -175,13 +176,19 @@ static bool read_decoder(struct config *c, enum heft_json_token token)
     return token == HEFT_JSON_OBJECT_END;
 }
 
+/* Whether vocab_beside.c has read the added tokens. */
+static bool is_placed(const struct config *c)
+{
+    return c->is_pair && c->r->beside && !c->r->beside->is_other;
+}
+
 static bool read_member(struct config *c)
 {
     const struct heft_str key = c->json.text;
 
     if (heft_str_is(key, "tokenizer_class"))
         return read_class(c, heft_json_next(&c->json));
-    if (heft_str_is(key, "added_tokens_decoder"))
+    if (heft_str_is(key, "added_tokens_decoder") && !is_placed(c))
         return read_decoder(c, heft_json_next(&c->json));
     for (size_t i = 0; i < HEFT_COUNT(FLAGS); i++)
         if (heft_str_is(key, FLAGS[i].key))

@@ -12,7 +12,7 @@
 #include "io/pages.h"
 #include "io/source.h"
 #include "tokens/input/lookalikes.h"
-#include "tokens/vocab/vocab_parts.h"
+#include "tokens/vocab/vocab_beside.h"
 
 #define MOST_FILE (UINT64_C(64) << 20) /* published ones have at most 32 MiB */
 #define KEPT      ((size_t)8 << 20)    /* memory of a file that is reused for the next one */
@@ -25,6 +25,7 @@ static const struct {
 
 #define ADDED  "added_tokens.json"
 #define CONFIG "tokenizer_config.json"
+#define MAP    "special_tokens_map.json"
 
 static bool ends_in(const char *path, const char *extension)
 {
@@ -136,7 +137,8 @@ static bool read_files(struct heft_vocab_reading *r, const char *path, const cha
 
     if (ids_path) {
         ok = fetch_file(ids_path, &mem, &ids, r->err) &&
-             (heft_vocab_read_ids(r, ids) || heft_error_file(r->err, ids_path));
+             (heft_vocab_read_ids(r, ids) || heft_error_file(r->err, ids_path)) &&
+             (!r->beside || heft_beside_place(r, r->beside));
         if (mem.total > KEPT)
             heft_arena_release(&mem);
     }
@@ -173,6 +175,7 @@ static bool read_beside(struct heft_vocab_reading *r, const char *path, bool is_
     return ok;
 }
 
+/* A class with other tokens than heft knows: added_tokens.json is not read. */
 static void refuse_added(struct heft_vocab_reading *r, const char *added, const char *text)
 {
     if (r->v->refusal.code != HEFT_OK || heft_path_kind(added) != HEFT_PATH_FILE)
@@ -192,15 +195,60 @@ static bool read_company(struct heft_vocab_reading *r, struct heft_arena *mem,
 
     if (!added || !config)
         return false;
-    if (is_pair)
-        refuse_added(r, added, text);
-    else if (!read_beside(r, added, false))
-        return false;
-    if (!read_beside(r, config, is_pair))
+    if ((!is_pair && !read_beside(r, added, false)) || !read_beside(r, config, is_pair))
         return false;
     if (r->v->refusal.code)
         heft_error_file(&r->v->refusal, config);
+    else if (is_pair && r->beside->is_other)
+        refuse_added(r, added, text);
+    else if (is_pair)
+        r->v->refusal = r->beside->refusal;
     return true;
+}
+
+typedef bool beside_fn(struct heft_vocab_reading *r, struct heft_beside *beside,
+                       struct heft_bytes text);
+
+/* Reads a file of added tokens, if it exists. */
+static bool read_tokens(struct heft_vocab_reading *r, struct heft_arena *names,
+                        struct heft_str folder, const char *name, beside_fn *read,
+                        const char **path)
+{
+    struct heft_arena mem = {0};
+    struct heft_bytes text;
+    bool ok;
+
+    *path = in_folder(r, names, folder, name);
+    if (!*path || heft_path_kind(*path) != HEFT_PATH_FILE)
+        return *path != NULL;
+    ok = fetch_file(*path, &mem, &text, r->err) &&
+         (read(r, r->beside, text) || heft_error_file(r->err, *path));
+    heft_arena_release(&mem);
+    return ok;
+}
+
+/* Reads merges and ids of transformers, and the added tokens beside them, which get their ids between
+ * the two. */
+static bool read_with_tokens(struct heft_vocab_reading *r, struct heft_arena *mem,
+                             struct heft_str folder, const char *text, const char *ids)
+{
+    struct heft_beside beside = {0};
+    const char *config, *map, *added;
+    bool ok;
+
+    r->beside = &beside;
+    ok = read_tokens(r, mem, folder, CONFIG, heft_beside_read_config, &config) &&
+         read_tokens(r, mem, folder, MAP, heft_beside_read_map, &map) &&
+         read_tokens(r, mem, folder, ADDED, heft_beside_read_added, &added) &&
+         read_files(r, text, ids);
+    if (ok && beside.refusal.code)
+        heft_error_file(&beside.refusal, beside.has_decoder ? config : added);
+    if (!ok && r->err->file[0] == '\0')
+        heft_error_file(r->err, beside.has_decoder ? config : added);
+    ok = ok && read_company(r, mem, folder, text, true);
+    heft_beside_release(&beside);
+    r->beside = NULL;
+    return ok;
 }
 
 /* Reads merges and ids: the original's files, or those of transformers. */
@@ -208,9 +256,10 @@ static bool read_pair(struct heft_vocab_reading *r, struct heft_arena *mem, stru
                       const char *text, const char *ids)
 {
     r->form = ends_in(text, ".bpe") ? HEFT_FORM_ORIGINAL : HEFT_FORM_MERGES;
-    return read_files(r, text, ids) &&
-           (r->form == HEFT_FORM_ORIGINAL || (!ids && !ends_in(text, ".json")) ||
-            read_company(r, mem, folder, text, ids != NULL));
+    if (r->form == HEFT_FORM_MERGES && ids)
+        return read_with_tokens(r, mem, folder, text, ids);
+    return read_files(r, text, ids) && (r->form == HEFT_FORM_ORIGINAL || !ends_in(text, ".json") ||
+                                        read_company(r, mem, folder, text, false));
 }
 
 /* Reads the i-th known pair in a directory; *is_there: it exists. */

@@ -36,6 +36,7 @@ struct heft_vocab_known {
                               shows; false if it is not known */
 };
 
+struct heft_beside;
 struct heft_vocab_reading {
     struct heft_vocab *v;
     const struct heft_vocab_options *how; /* options of the caller; NULL: defaults */
@@ -43,6 +44,7 @@ struct heft_vocab_reading {
     struct heft_vocab_ids ids;            /* token → id */
     struct heft_strmap foreign;           /* tokens that no merge makes → id */
     struct heft_strmap added;             /* added_tokens of a tokenizer.json */
+    struct heft_beside *beside;           /* added tokens beside merges and ids; NULL: not read */
     uint32_t least_special;               /* lowest id of a special token */
     bool is_unproven;                     /* texts are refused only for want of a pattern */
     int16_t bytes[HEFT_ALPHABET_ROOM];    /* byte of each character of GPT-2's alphabet; -1: none */
@@ -63,6 +65,10 @@ HEFT_CHECKED bool heft_vocab_list(struct heft_vocab_reading *r, struct heft_json
                                   struct heft_listing *list);
 HEFT_CHECKED bool heft_vocab_add(struct heft_vocab_reading *r, struct heft_listing *list,
                                  const struct heft_listed *item);
+/* Decodes characters of the alphabet to bytes at `out`, which has room for word.n. False: another
+ * character, or none. */
+bool heft_vocab_word_bytes(const struct heft_vocab_reading *r, struct heft_str word, uint8_t *out,
+                           size_t *n);
 /* Turns listed tokens into tokens of the vocabulary; every single byte must be one. */
 HEFT_CHECKED bool heft_vocab_place(struct heft_vocab_reading *r, const struct heft_listing *list);
 HEFT_CHECKED bool heft_vocab_place_bytes(struct heft_vocab_reading *r);

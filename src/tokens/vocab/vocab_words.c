@@ -37,10 +37,8 @@ uint8_t *heft_vocab_bytes(struct heft_vocab_reading *r, size_t n)
 
 /* ---- words of the alphabet to bytes ------------------------------------------------------ */
 
-/* Decodes characters of the alphabet to bytes at `out`, which has room for word.n. False: another
- * character. */
-static bool to_bytes(const struct heft_vocab_reading *r, struct heft_str word, uint8_t *out,
-                     size_t *n)
+bool heft_vocab_word_bytes(const struct heft_vocab_reading *r, struct heft_str word, uint8_t *out,
+                           size_t *n)
 {
     const uint8_t *p = (const uint8_t *)word.p, *const end = p + word.n;
     uint8_t *to = out;
@@ -115,7 +113,7 @@ static bool place_token(struct heft_vocab_reading *r, struct heft_listed *item, 
         return heft_fail(r->err, HEFT_MALFORMED, item->where,
                          "id %" PRIu32 " belongs to another token already", item->id);
     token.p = (const char *)*to;
-    item->is_special = item->is_special || !to_bytes(r, item->word, *to, &token.n);
+    item->is_special = item->is_special || !heft_vocab_word_bytes(r, item->word, *to, &token.n);
     if (item->is_special) {
         token.n = item->word.n;
         if (token.n > 0)
@@ -251,8 +249,8 @@ static bool read_parts(struct heft_vocab_reading *r, struct heft_str line, uint6
 
     if (line.n > HEFT_LONGEST)
         return heft_vocab_fail(r, where, "a merge has more than 4096 bytes");
-    if (!space || !to_bytes(r, left, p->bytes, &p->left_n) ||
-        !to_bytes(r, right, p->bytes + p->left_n, &p->right_n))
+    if (!space || !heft_vocab_word_bytes(r, left, p->bytes, &p->left_n) ||
+        !heft_vocab_word_bytes(r, right, p->bytes + p->left_n, &p->right_n))
         return heft_vocab_fail(r, where,
                                "expected a merge: two words of the alphabet with a space between");
     p->left = heft_vocab_ids_get(&r->ids, (struct heft_str){(const char *)p->bytes, p->left_n});
