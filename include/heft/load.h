@@ -479,7 +479,8 @@ struct heft_rule_use {
     uint64_t left_alone; /* for a cast: matching tensors that are not cast, because a glob with
                             wildcards casts no integers and bools to a float */
 };
-/* Fills uses[i] for each rule. HEFT_USAGE for an invalid regex, or if a size is not set. */
+/* Fills uses[i] for each rule. With rules files, casts, partitions and ties are counted over the names that these
+ * give, and errors are those of heft_rules_view. HEFT_USAGE for an invalid regex, or if a size is not set. */
 HEFT_API bool heft_rule_matches(const struct heft_checkpoint *c, const char *root,
                                 const struct heft_rule *rules, size_t n_rules,
                                 struct heft_rule_use *uses, struct heft_error *err);

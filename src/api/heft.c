@@ -590,28 +590,6 @@ bool heft_select(const struct heft_checkpoint *c, const char *root, const struct
     return ok;
 }
 
-bool heft_rule_matches(const struct heft_checkpoint *c, const char *root,
-                       const struct heft_rule *rules, size_t n_rules, struct heft_rule_use *uses,
-                       struct heft_error *err)
-{
-    struct heft_rule_use *own_uses;
-    struct heft_rule *own;
-    size_t stride;
-    bool ok;
-
-    if (!heft_require_arg(c && (uses || n_rules == 0), "an argument", err) ||
-        !HEFT_STRIDE(heft_rule_use, &stride, uses, n_rules, err) ||
-        !(own = heft_rules_take(rules, n_rules, err)))
-        return false;
-    own_uses = heft_calloc(n_rules + 1, sizeof *own_uses, err);
-    ok = own_uses && heft_rules_count(&c->model, root, own, n_rules, own_uses, err);
-    if (ok)
-        heft_sized_fill_array(uses, stride, own_uses, sizeof *own_uses, n_rules);
-    heft_free(own_uses);
-    heft_free(own);
-    return ok;
-}
-
 /* ---- reading tensors --------------------------------------------------------------------- */
 
 const struct heft_row *heft_checkpoint_row(const struct heft_checkpoint *c, size_t index,

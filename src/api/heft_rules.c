@@ -10,6 +10,7 @@
 #include "base/sized.h"
 #include "core/export_list.h"
 #include "core/ruling.h"
+#include "core/select.h"
 #include "format/formats.h"
 
 struct heft_rules_view {
@@ -107,6 +108,78 @@ struct heft_checkpoint *heft_rules_view(struct heft_checkpoint *c, const char *r
     heft_free(own);
     return view;
 }
+
+/* ---- matches of rules --------------------------------------------------------------------- */
+
+/* Kinds whose globs match the names that rules files give. */
+static bool is_after_files(enum heft_rule_kind kind)
+{
+    return kind == HEFT_RULE_CAST || kind == HEFT_RULE_PARTITION || kind == HEFT_RULE_KEEP_TIED;
+}
+
+/* Counts such rules again, over the results of the rules files. */
+static bool count_after_files(const struct heft_checkpoint *c, const char *root,
+                              const struct heft_rule *rules, size_t n, struct heft_rule_use *uses,
+                              struct heft_error *err)
+{
+    /* only its number of references changes, which is atomic */
+    struct heft_checkpoint *const of = (struct heft_checkpoint *)(uintptr_t)c;
+    struct heft_checkpoint *const view = heft_rules_view(of, root, rules, n, err);
+    struct heft_rule *const after = view ? heft_calloc(n + 1, sizeof *after, err) : NULL;
+    struct heft_rule_use *const found = after ? heft_calloc(n + 1, sizeof *found, err) : NULL;
+    bool ok;
+
+    for (size_t i = 0; found && i < n; i++) {
+        after[i] = rules[i];
+        if (!is_after_files(rules[i].kind))
+            after[i].kind = HEFT_RULE_SET; /* selects and renames nothing */
+    }
+    ok = found && heft_rules_count(&view->model, NULL, after, n, found, err);
+    for (size_t i = 0; ok && i < n; i++)
+        if (is_after_files(rules[i].kind))
+            uses[i] = found[i];
+    heft_free(found);
+    heft_free(after);
+    heft_close(view);
+    return ok;
+}
+
+static bool count_matches(const struct heft_checkpoint *c, const char *root,
+                          const struct heft_rule *rules, size_t n, struct heft_rule_use *uses,
+                          struct heft_error *err)
+{
+    bool again = false;
+
+    for (size_t i = 0; i < n; i++)
+        again = again || is_after_files(rules[i].kind);
+    return heft_rules_count(&c->model, root, rules, n, uses, err) &&
+           (!again || !heft_ruling_is_asked(rules, n) ||
+            count_after_files(c, root, rules, n, uses, err));
+}
+
+bool heft_rule_matches(const struct heft_checkpoint *c, const char *root,
+                       const struct heft_rule *rules, size_t n_rules, struct heft_rule_use *uses,
+                       struct heft_error *err)
+{
+    struct heft_rule_use *own_uses;
+    struct heft_rule *own;
+    size_t stride;
+    bool ok;
+
+    if (!heft_require_arg(c && (uses || n_rules == 0), "an argument", err) ||
+        !HEFT_STRIDE(heft_rule_use, &stride, uses, n_rules, err) ||
+        !(own = heft_rules_take(rules, n_rules, err)))
+        return false;
+    own_uses = heft_calloc(n_rules + 1, sizeof *own_uses, err);
+    ok = own_uses && count_matches(c, root, own, n_rules, own_uses, err);
+    if (ok)
+        heft_sized_fill_array(uses, stride, own_uses, sizeof *own_uses, n_rules);
+    heft_free(own_uses);
+    heft_free(own);
+    return ok;
+}
+
+/* ---- presets --------------------------------------------------------------------------------- */
 
 bool heft_rules_numbered(const struct heft_rule *rules, size_t n_rules, bool *numbered,
                          struct heft_error *err)

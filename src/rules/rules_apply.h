@@ -79,8 +79,9 @@ struct heft_stage_run {
     struct heft_taken *taken; /* one for each row of `in` */
     struct heft_group *groups;
     size_t n_groups, cap_groups;
-    struct heft_strmap keys;        /* mapping and values → group */
-    uint64_t *uses;                 /* rows that each mapping took */
+    struct heft_strmap keys; /* mapping and values → group */
+    uint64_t *uses;          /* rows that each mapping took */
+    uint32_t *near;          /* for each mapping a row of which only the name suits; HEFT_NONE */
     struct heft_binding *bindings;  /* room for the most sizes of a mapping */
     struct heft_shape_pair *pairs;  /* room for a name and the most companions */
     struct heft_equal_rows **equal; /* pairs of the whole run, appended to */

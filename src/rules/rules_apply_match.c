@@ -197,6 +197,8 @@ static bool match_row(struct heft_stage_run *run, uint32_t row, struct heft_slot
             return heft_rules_at_tensor(run->err, live->name);
         if (fits)
             return take_row(run, row, taker, values);
+        if (names && run->near[taker->mapping] == HEFT_NONE)
+            run->near[taker->mapping] = row;
         if (names && !near)
             near = taker;
     }
@@ -255,7 +257,12 @@ static bool take_room(struct heft_stage_run *run, struct heft_slot_value **value
     run->taken = heft_arena_zero(&run->scratch, run->in.n + 1, sizeof *run->taken, run->err);
     run->uses = heft_arena_zero(&run->scratch, run->stage->n_mappings + UINT64_C(1),
                                 sizeof *run->uses, run->err);
-    return *values && run->bindings && run->pairs && run->taken && run->uses;
+    run->near = heft_arena_alloc(
+        &run->scratch, (run->stage->n_mappings + UINT64_C(1)) * sizeof *run->near, run->err);
+    if (!(*values && run->bindings && run->pairs && run->taken && run->uses && run->near))
+        return false;
+    memset(run->near, 0xff, run->stage->n_mappings * sizeof *run->near); /* HEFT_NONE */
+    return true;
 }
 
 bool heft_stage_match(struct heft_stage_run *run)

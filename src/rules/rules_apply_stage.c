@@ -65,16 +65,22 @@ static bool refuse_pair(struct heft_stage_run *run, const struct heft_live *a,
                              heft_shape_text(run, b->row->shape, b->row->rank));
 }
 
-/* The row under the name that it has now, for messages. */
-static const struct heft_row *named_row(struct heft_stage_run *run, const struct heft_live *live)
+/* The row under the name that it has now, for messages; `other` may have the same, in another file. */
+static const struct heft_row *named_row(struct heft_stage_run *run, const struct heft_live *live,
+                                        const struct heft_live *other)
 {
     struct heft_row *const row = heft_arena_zero(run->mem, 1, sizeof *row, run->err);
 
-    if (row) {
-        *row = *live->row;
-        row->name = live->name;
+    if (!row)
+        return NULL;
+    *row = *live->row;
+    row->name = live->name;
+    if (heft_str_eq(live->name, other->name)) {
+        row->name.p =
+            heft_arena_printf(run->mem, run->err, "%s@%" PRIu32, live->name.p, live->number);
+        row->name.n = row->name.p ? strlen(row->name.p) : 0;
     }
-    return row;
+    return row->name.p ? row : NULL;
 }
 
 bool heft_stage_pair(struct heft_stage_run *run, uint32_t a, uint32_t b, uint32_t line)
@@ -86,8 +92,8 @@ bool heft_stage_pair(struct heft_stage_run *run, uint32_t a, uint32_t b, uint32_
         return true;
     if (x->row->dtype != y->row->dtype || !same_shape(x->row, y->row))
         return refuse_pair(run, x, y, line);
-    pair.a = named_row(run, x);
-    pair.b = pair.a ? named_row(run, y) : NULL;
+    pair.a = named_row(run, x, y);
+    pair.b = pair.a ? named_row(run, y, x) : NULL;
     pair.where = heft_arena_printf(run->mem, run->err, "%s:%" PRIu32, run->rules->file, line);
     if (!pair.b || !pair.where ||
         !heft_grow(run->equal, run->cap_equal, *run->n_equal, 1, sizeof pair, run->err))
@@ -151,16 +157,32 @@ static bool collect_results(struct heft_stage_run *run)
     return true;
 }
 
+/* A mapping that took nothing, although the name of a tensor suits. */
+static bool refuse_near(struct heft_stage_run *run, const struct heft_remap *mapping, uint32_t row)
+{
+    const struct heft_live *const live = &run->in.items[row];
+
+    return heft_rules_refuse(
+        run->rules, mapping->line, run->err,
+        "no tensor for %s: %s is %s %s, which does not suit; ? before the rule allows that",
+        mapping->left[0].name.text.p, live->name.p,
+        heft_dtype_name((enum heft_dtype)live->row->dtype),
+        heft_shape_text(run, live->row->shape, live->row->rank));
+}
+
 /* Refuses mappings that took nothing. */
 static bool check_uses(struct heft_stage_run *run)
 {
     for (uint32_t i = 0; i < run->stage->n_mappings; i++) {
         const struct heft_remap *const mapping = &run->stage->mappings[i];
 
-        if (run->uses[i] == 0 && mapping->kind == HEFT_REMAP_MOVE && !mapping->optional)
-            return heft_rules_refuse(run->rules, mapping->line, run->err,
-                                     "no tensor for %s; ? before the rule allows that",
-                                     mapping->left[0].name.text.p);
+        if (run->uses[i] > 0 || mapping->kind != HEFT_REMAP_MOVE || mapping->optional)
+            continue;
+        return run->near[i] != HEFT_NONE
+                   ? refuse_near(run, mapping, run->near[i])
+                   : heft_rules_refuse(run->rules, mapping->line, run->err,
+                                       "no tensor for %s; ? before the rule allows that",
+                                       mapping->left[0].name.text.p);
     }
     return true;
 }
