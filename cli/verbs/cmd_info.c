@@ -527,6 +527,20 @@ static bool has_values(const struct heft_value *values)
     return v != NULL;
 }
 
+/* Prints how many variables a TensorFlow checkpoint stores twice: both copies count as parameters. */
+static void print_twice(struct out *out, const struct heft_value *about)
+{
+    const struct heft_value *const objects = about ? value_member(about, "objects") : NULL;
+    const struct heft_value *const n = objects ? value_member(objects, "stored_twice") : NULL;
+
+    if (!n || n->kind != HEFT_VALUE_INT)
+        return;
+    put_label(out, "twice");
+    put_count(out, (uint64_t)n->as.integer, "variable");
+    out_text(out, n->as.integer == 1 ? " is" : " are");
+    out_text(out, " stored twice, as Keras' export does; --names objects takes each once\n");
+}
+
 static bool info_text(struct out *out, const struct heft_checkpoint *c, const struct summary *s,
                       bool all)
 {
@@ -539,6 +553,7 @@ static bool info_text(struct out *out, const struct heft_checkpoint *c, const st
     if (has_values(values))
         print_groups(out, s);
     print_sharing(out, s);
+    print_twice(out, about);
     print_use(out, c, s);
     print_pairs(out, c, "ties", heft_tie_at, heft_tie_count(c), all);
     print_pairs(out, c, "metadata", heft_metadata_at, heft_metadata_count(c), all);
