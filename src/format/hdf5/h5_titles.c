@@ -26,6 +26,7 @@
 #define MOST_NAMES 4
 #define MOST_CLASS 32 /* longest class name that is looked up */
 #define PIECE      ((size_t)1 << 16)
+#define MOST_KEPT  16384 /* titles that shards remember: each shard reads all of them */
 
 struct variable {
     const char *name;
@@ -547,28 +548,70 @@ static bool tell_names(const struct titler *t)
            tell_noted(t, &t->inferred, "named by the class in the layer's default name");
 }
 
+/* ---- titles ------------------------------------------------------------------------------ */
+
+/* Attachments by which the shards of an index know the titles of earlier ones: the name is the group,
+ * the data its title. Keras writes the title of a layer into the shard that is current before the
+ * layer's variables open the next one. */
+static const char titles_kind;
+
+static bool push_title(struct heft_h5_reader *r, struct heft_str group, struct heft_str title,
+                       struct heft_error *err)
+{
+    uint32_t found;
+
+    if (group.n == 0) {
+        r->root = title;
+        return true;
+    }
+    if (!heft_grow(&r->titles, &r->cap_titles, r->n_titles, 1, sizeof *r->titles, err))
+        return false;
+    r->titles[r->n_titles] = title;
+    return heft_strmap_add(&r->titled, group, (uint32_t)r->n_titles++, &found, err);
+}
+
+static bool keep_title(struct heft_h5_reader *r, struct heft_str group, struct heft_str title,
+                       struct heft_error *err)
+{
+    struct heft_str *const kept = heft_arena_alloc(&r->model->mem, sizeof *kept, err);
+
+    if (!kept)
+        return false;
+    *kept = title;
+    if (r->model->n_attachments >= MOST_KEPT)
+        return true; /* later shards number the variables of this layer */
+    return heft_model_attach(r->model, (struct heft_attachment){&titles_kind, group, kept}, err);
+}
+
+/* Adds the titles of earlier shards, whose groups this one has no titles for. */
+static bool recall_titles(struct heft_h5_reader *r, struct heft_error *err)
+{
+    for (size_t i = 0; r->model->inside_index && i < r->model->n_attachments; i++) {
+        const struct heft_attachment *const kept = &r->model->attachments[i];
+        const struct heft_str *const title = kept->data;
+        const bool is_known =
+            kept->name.n ? heft_strmap_get(&r->titled, kept->name) != HEFT_MAP_NONE : r->root.n > 0;
+
+        if (kept->kind == &titles_kind && !is_known && !push_title(r, kept->name, *title, err))
+            return false;
+    }
+    return true;
+}
+
 bool heft_h5_add_title(struct heft_h5_reader *r, struct heft_str path, struct heft_str title,
                        struct heft_error *err)
 {
     const bool is_root = heft_str_is(path, VARS);
     struct heft_str group = path, kept;
-    uint32_t found;
 
     if (!(is_root || heft_str_ends(path, "/" VARS)) || title.n == 0 ||
         heft_utf8_check((struct heft_bytes){(const uint8_t *)title.p, title.n}) != title.n)
         return true;
-    if (is_root) {
-        r->root = (struct heft_str){heft_arena_text(&r->model->mem, title, err), title.n};
-        return r->root.p != NULL;
-    }
-    group.n -= sizeof VARS;
+    group.n = is_root ? 0 : path.n - sizeof VARS;
     group.p = heft_arena_text(&r->model->mem, group, err);
     kept = (struct heft_str){heft_arena_text(&r->model->mem, title, err), title.n};
-    if (!group.p || !kept.p ||
-        !heft_grow(&r->titles, &r->cap_titles, r->n_titles, 1, sizeof *r->titles, err))
-        return false;
-    r->titles[r->n_titles] = kept;
-    return heft_strmap_add(&r->titled, group, (uint32_t)r->n_titles++, &found, err);
+    return group.p && kept.p && push_title(r, group, kept, err) &&
+           (!r->model->inside_index || keep_title(r, group, kept, err));
 }
 
 bool heft_h5_title(struct heft_h5_reader *r, struct heft_error *err)
@@ -577,6 +620,8 @@ bool heft_h5_title(struct heft_h5_reader *r, struct heft_error *err)
     struct heft_str *names;
     bool ok;
 
+    if (!recall_titles(r, err))
+        return false;
     if (r->n_titles == 0)
         return true;
     t.has_root = has_root(&t);
