@@ -343,7 +343,7 @@ static void meaningless_conversions_are_refused(void **state)
     (void)state;
     assert_refused(heft_convert_plan(c, NULL, &err), &err, "a name to write to");
     assert_refused(heft_convert_plan(c, &unnamed, &err), &err, "a name to write to");
-    assert_refused(heft_convert_plan(c, &odd, &err), &err, "there is no rule kind 8");
+    assert_refused(heft_convert_plan(c, &odd, &err), &err, "there is no rule kind 10");
     heft_close(c);
 }
 
