@@ -53,6 +53,7 @@ struct heft_file_set {
     const char *note;         /* for the user; NULL: none */
     /* the only name leads to the other files: it is opened as the locator's format, not by its content */
     bool is_entry;
+    bool is_numbered; /* the files have the same names, which get the number of the file */
 };
 
 /* Callbacks by which a format finds its files if the table of names is not enough. Each may be
@@ -112,9 +113,6 @@ struct heft_conventions {
     /* Replaces *folder by the directory that it stands for, as a cache's snapshot. Does nothing
      * for other directories. */
     bool (*enter)(struct heft_folder *folder, struct heft_arena *mem, struct heft_error *err);
-    /* True, with *err filled, if several files of the directory are not alternatives but parts
-     * that cannot be joined. */
-    bool (*refuse_parts)(const struct heft_folder *folder, struct heft_error *err);
 };
 
 /* Appends a name to a list for an error or note; after the first few, names are only counted. */

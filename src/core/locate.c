@@ -97,13 +97,10 @@ static bool refuse_several(struct locating *l, const struct heft_candidates *all
 {
     struct heft_buf names = {0};
     uint32_t rank = UINT32_MAX;
-    const struct heft_conventions *const known = l->formats->conventions;
     bool is_selectable = false;
     const char *advice;
     size_t count = 0;
 
-    if (known && known->refuse_parts && known->refuse_parts(&l->folder, l->err))
-        return false;
     for (size_t i = 0; i < all->n; i++)
         rank = all->list[i].rank < rank ? all->list[i].rank : rank;
     for (size_t i = 0; i < all->n; i++)
@@ -397,6 +394,7 @@ static bool take_format_set(struct locating *l, size_t k, const struct heft_file
     l->out->paths = paths;
     l->out->n = set->n;
     l->out->note = set->note;
+    l->out->is_numbered = set->is_numbered;
     l->out->format = set->is_entry ? l->formats->list[k]->name : NULL;
     return paths != NULL;
 }

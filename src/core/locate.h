@@ -9,6 +9,7 @@ struct heft_located {
     size_t n;
     /* note for the user: which files of a directory were chosen; NULL: no choice */
     const char *note;
+    bool is_numbered;   /* as in struct heft_file_set */
     const char *format; /* name of the format that reads them; NULL: that of their content */
 };
 /* Finds the files of an input; their paths are in `mem`, or `given` itself. False if there are

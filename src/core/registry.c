@@ -327,6 +327,7 @@ static bool open_located(struct heft_model *model, const struct heft_located *lo
     for (size_t i = 0; i < located->n; i++)
         if (!open_path(model, located->paths[i], format ? format : located->format, err))
             return false;
+    model->number_names = model->number_names || located->is_numbered;
     if (located->note)
         heft_model_announce(model, located->note);
     return true;

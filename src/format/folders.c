@@ -42,31 +42,6 @@ static const char *const companions[] = {
     NULL,
 };
 
-/* ---- models split by tensor parallelism -------------------------------------------------- */
-
-/* True if the folder has several tensor-parallel parts: "consolidated.00.pth", "mp_rank_00…". */
-static bool is_parallel(const struct heft_folder *folder)
-{
-    size_t parts = 0;
-
-    for (size_t i = 0; i < folder->n; i++)
-        parts += heft_glob_match(HEFT_STR("consolidated.[0-9][0-9].pth"),
-                                 heft_str_of(folder->names[i])) ||
-                 heft_glob_match(HEFT_STR("*mp_rank_[0-9][0-9]_model_states.pt"),
-                                 heft_str_of(folder->names[i]));
-    return parts > 1;
-}
-
-static bool refuse_parts(const struct heft_folder *folder, struct heft_error *err)
-{
-    if (!is_parallel(folder))
-        return false;
-    heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-              "the directory contains a model split by tensor parallelism: each file has a part of "
-              "most tensors; heft does not join them; open the files one by one");
-    return true;
-}
-
 /* ---- cache of huggingface_hub ------------------------------------------------------------ */
 
 /* True for a folder models--ORG--NAME, which contains blobs, refs and snapshots. */
@@ -154,5 +129,4 @@ const struct heft_conventions heft_conventions = {
                 ".safetensors, .gguf, .bin, .pth, .pt, .ckpt, .h5, .keras, .npz, .npy, .ptd, .pte, "
                 ".pt2, .pb or .pkl",
     .enter = enter_snapshot,
-    .refuse_parts = refuse_parts,
 };

@@ -4,6 +4,7 @@
  *     latest_universal     the same for a universal one; only used if there is no `latest`
  *     *_model_states.pt    the directory is the checkpoint itself */
 #include "base/text.h"
+#include "format/torch/ranks/parallel.h"
 #include "format/torch/ranks/shard_pickles.h"
 #include "format/torch/ranks/zero.h"
 
@@ -92,7 +93,8 @@ static bool find_set(const struct heft_folder *folder, struct heft_arena *mem,
     const char *entry = find_entry(folder, mem, err);
 
     if (!entry)
-        return err->code == HEFT_OK && heft_shards_find_set(folder, mem, out, err);
+        return err->code == HEFT_OK && heft_shards_find_set(folder, mem, out, err) &&
+               (out->n > 0 || heft_parallel_find_set(folder, mem, out, err));
     name = heft_arena_zero(mem, 1, sizeof *name, err);
     if (!name)
         return false;
