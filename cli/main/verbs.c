@@ -179,7 +179,7 @@ static const struct option_spec converting[] = {
     TEXT(0, "to", to, "FORMAT", "@writes", "format to write (default by the extension of PATH)"),
     KIND(0, "max-shard-size", OPTION_SHARD, max_shard_size, "SIZE", "split into files of SIZE"),
     RULE(0, "partition", HEFT_RULE_PARTITION, "=", "GLOB=HOW",
-         "tf: write as slices: AXIS:N, keep or whole"),
+         "tf, torch-dcp, dcp-hf: write as slices: AXIS:N, keep or whole"),
     TEXT(0, "filename-pattern", pattern, "PATTERN", NULL,
          "names of shards: model{suffix}.safetensors"),
     RULE(0, "rename", HEFT_RULE_RENAME, "=>", "RE=>TO", "replace matches of RE by TO (\\1 \\2 …)"),

@@ -442,7 +442,9 @@ enum heft_rule_kind {
     HEFT_RULE_RENAME,
     HEFT_RULE_CAST,
     HEFT_RULE_METADATA,
-    HEFT_RULE_PARTITION,     /* tf: "axis:n" slices, "keep" those of the source, "whole" */
+    /* tf: "axis:n" slices, "keep" those of the source, "whole"; torch-dcp and dcp-hf: "axis:n" shares of
+     * the first n ranks, "whole" */
+    HEFT_RULE_PARTITION,
     HEFT_RULE_KEEP_TIED,     /* safetensors: the matching one of tied names is kept */
     HEFT_RULE_DROP_METADATA, /* leaves out the source's metadata with a key that matches */
     HEFT_RULE_FILE, /* a rules file (doc/rules.md), or a preset by its name: other names and layouts */

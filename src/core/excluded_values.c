@@ -206,6 +206,8 @@ static bool leave_all_values(const struct heft_conversion *c, const char *root,
 {
     const struct heft_model *const model = c->model;
 
+    if (c->format->places_values)
+        return true;
     if (!c->format->keeps_values)
         return !from || leave_values(model, root, from, left, err);
     for (size_t i = 0; i < model->n_trees; i++) {

@@ -112,6 +112,8 @@ struct heft_format {
     bool keeps_tree;
     /* the values of its files are metadata, which its writer keeps if the source is of this format */
     bool keeps_values;
+    /* its plan_set stores values of any source, and notes those that it leaves out itself */
+    bool places_values;
     bool keeps_strides; /* stores strides other than row-major */
     bool wide_extents;  /* extents up to 2^64-1; other formats store them as signed integers */
     /* stores one name for each storage: tied names are dropped and recorded as the hub does */

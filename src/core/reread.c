@@ -20,7 +20,7 @@ struct rereading {
 
 /* ---- opening the written files ----------------------------------------------------------- */
 
-/* Inputs to open: the output directory if it is a model as a whole, the indexes if there are
+/* Inputs to open: the output directory if it is a model with subdirectories, the indexes if there are
  * any, else all files. */
 static const char *const *list_inputs(struct rereading *r, struct heft_arena *mem, size_t *n)
 {
@@ -31,7 +31,7 @@ static const char *const *list_inputs(struct rereading *r, struct heft_arena *me
     *n = 0;
     if (!paths)
         return NULL;
-    if (plan->whole) {
+    if (plan->whole && plan->n_folders > 0) {
         paths[(*n)++] = plan->whole;
         return paths;
     }

@@ -29,6 +29,7 @@ extern const struct heft_format heft_format_torch_legacy;
 extern const struct heft_format heft_format_torch_tar;
 extern const struct heft_format heft_format_pickle;
 extern const struct heft_format heft_format_tf;
+extern const struct heft_format heft_format_dcp_hf;
 extern const struct heft_format heft_format_raw;
 
 /* Formats with strong magic numbers come first. One format per line, so that merges do not
@@ -58,6 +59,7 @@ static const struct heft_format *const list[] = {
     &heft_format_torch_tar,
     &heft_format_pickle,
     &heft_format_tf,
+    &heft_format_dcp_hf,
     &heft_format_raw,
 };
 /* clang-format on */

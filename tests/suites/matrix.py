@@ -11,7 +11,7 @@ import shutil
 
 from .common import Fail, GOLDEN, ROOT, golden_inputs, must_succeed, needs_hdf5, run, text_of
 
-TARGETS = ("torch", "torch-legacy", "safetensors", "tf", "ptd", "npz", "h5", "gguf")
+TARGETS = ("torch", "torch-legacy", "torch-dcp", "safetensors", "dcp-hf", "tf", "ptd", "npz", "h5", "gguf")
 FOLDERS = ("torch", "torch-legacy", "safetensors", "tf-bundle", "ptd", "npy", "gguf")
 MAIN = ("torch/dtypes.pt", "torch/tied.pt", "torch-legacy/dtypes.pt", "torch-legacy/ties.pt",
         "safetensors/dtypes.safetensors", "safetensors/tied.safetensors", "tf-bundle/dtypes",
@@ -24,6 +24,7 @@ NO_DTYPE = re.compile(r"tensor (.+): (\S+) has no (\w+)"
                       r"|, nor anything that it could be cast to)$")
 NO_VALUES = "cannot store what is not a tensor"
 VARYING = ("STRING", "VARIANT")
+OPTIONS = {"torch-dcp": ["--ranks", "3"], "dcp-hf": ["--ranks", "3"]}
 TORCH = ("torch", "torch-legacy")  # conversions among these keep values and nesting
 
 # Other reasons for which a target refuses: (source, target) → parts of its message, and the tensors
@@ -182,7 +183,7 @@ class Pair:
 
     def once(self, name):
         words = [self.ctx.heft, "convert", self.source.path, "-o", self.output(name), "--to",
-                 self.target, "--no-sync", *self.selection()]
+                 self.target, "--no-sync", *OPTIONS.get(self.target, []), *self.selection()]
         if self.target == "gguf" and not self.keeps_values():
             words += ["--metadata", "general.architecture=heft"]
         for tensor, dtype in self.casts.items():
@@ -346,7 +347,9 @@ class Pair:
         if strange:
             raise Fail("stderr contains lines other than notes: " + "\n".join(strange))
         lost = [name for name, row in self.expected().items() if self.left_out(row)]
-        if not self.keeps_tree() and not self.keeps_values():
+        if self.target == "torch-dcp":
+            lost += self.lost_objects()
+        elif not self.keeps_tree() and not self.keeps_values():
             lost += self.lost_values()
         elif not self.absent:
             self.check_values()
@@ -371,6 +374,13 @@ class Pair:
                  if key != "_metadata" and not (isinstance(value, dict) and list(value) == ["_metadata"])
                  and not self.is_of_tensors(key, value)]
         return names + (blobs if self.target != "ptd" else [])
+
+    def lost_objects(self):
+        """Values of which no part is an object of the distributed checkpoint."""
+        got = Source(self.ctx, self.output("out")).info.get("values") or {}
+        values = self.source.info.get("values") or {}
+        return [name for name in self.lost_values() if values.get(name) != {}
+                and not any(key == name or key.startswith(name + ".") for key in got)]
 
     def is_of_tensors(self, key, value):
         """An object whose only contents are tensors that are rows: a nested tensor."""
@@ -411,7 +421,7 @@ class Pair:
 
 def written(folder, name):
     """Bytes of all files of an output."""
-    return {path.name: path.read_bytes() for path in (folder / name).iterdir()}
+    return {path.name: path.read_bytes() for path in (folder / name).rglob("*") if path.is_file()}
 
 
 def escaped(text):

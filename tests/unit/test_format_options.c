@@ -147,7 +147,7 @@ static void option_tables_list_the_accepted_values(void **state)
                 assert_string_not_equal(o.name, other.name);
             }
         }
-    assert_int_equal(n, 23);
+    assert_int_equal(n, 27);
     assert_false(heft_format_option_at("tf", SIZE_MAX, &o));
     assert_true(heft_format_option_at("npz", 0, &o));
     assert_string_equal(o.name, "alignment");

@@ -766,7 +766,7 @@ static const char *const extensions[] = {"safetensors", NULL};
 static const char *const synonyms[] = {"st", "safetensor", NULL};
 
 /* The format's own dtypes are the first of enum heft_dtype, in its order. */
-static bool holds(enum heft_dtype dtype)
+bool heft_safetensors_supports_dtype(enum heft_dtype dtype)
 {
     return dtype <= HEFT_U64;
 }
@@ -791,5 +791,5 @@ const struct heft_format heft_format_safetensors = {
     .options = heft_safetensors_options,
     .no_ties = true,
     .wide_extents = true,
-    .supports_dtype = holds,
+    .supports_dtype = heft_safetensors_supports_dtype,
 };

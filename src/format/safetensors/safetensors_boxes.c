@@ -16,9 +16,9 @@
 #include "format/safetensors/safetensors_parts.h"
 #include "wire/json.h"
 
-#define INFO    "DCP_SHARDING_INFO"
-#define VERSION "DCP_VERSION"
-#define OFFSETS "saved_offsets"
+#define INFO    SHARD_INFO
+#define VERSION SHARD_VERSION
+#define OFFSETS SHARD_OFFSETS
 
 /* ---- reading the list of boxes ----------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
-/* safetensors_parts.h: shared by safetensors.c (reads), safetensors_write.c (writes) and
- * safetensors_boxes.c (joins shards). */
+/* safetensors_parts.h: shared by safetensors.c (reads), safetensors_write.c (writes),
+ * safetensors_boxes.c (joins shards) and safetensors_shares.c (writes shards). */
 #ifndef HEFT_SAFETENSORS_PARTS_H
 #define HEFT_SAFETENSORS_PARTS_H
 
@@ -34,5 +34,17 @@ HEFT_CHECKED bool heft_safetensors_check_start(const struct heft_model *model, u
 extern const struct heft_format_option heft_safetensors_options[];
 bool heft_safetensors_plan(struct heft_plan *plan, uint32_t file,
                            const struct heft_export_list *exports, struct heft_error *err);
+/* The same with this entry of the metadata, which ends with a comma, and without alignment. */
+bool heft_safetensors_plan_with(struct heft_plan *plan, uint32_t file,
+                                const struct heft_export_list *exports, struct heft_str metadata,
+                                struct heft_error *err);
+bool heft_safetensors_supports_dtype(enum heft_dtype dtype);
+
+/* Keys and names that torch.distributed.checkpoint gives shards. */
+#define SHARD_INFO    "DCP_SHARDING_INFO"
+#define SHARD_VERSION "DCP_VERSION"
+#define SHARD_OFFSETS "saved_offsets"
+#define SHARD_PREFIX  "shard-"
+#define SHARD_ENDING  ".safetensors"
 
 #endif

@@ -14,6 +14,8 @@ struct layout {
     struct heft_plan *plan;
     const struct heft_export_list *exports;
     uint64_t alignment; /* option alignment; 1: not given */
+    struct heft_str
+        metadata; /* the entry of the metadata and a comma; n is 0: that of the exports */
     const uint32_t *order;
 };
 
@@ -126,7 +128,8 @@ static bool put_header(struct heft_buf *buf, const struct layout *l, struct heft
     uint64_t at = 0;
 
     heft_buf_put(buf, "\0\0\0\0\0\0\0\0{", PREFIX + 1);
-    if (!put_metadata(buf, exports, err))
+    heft_buf_str(buf, l->metadata);
+    if (l->metadata.n == 0 && !put_metadata(buf, exports, err))
         return false;
     for (size_t i = 0; i < exports->n_items && buf->n <= PREFIX + MAX_HEADER; i++)
         if (!put_entry(buf, &exports->items[l->order[i]], &at, err))
@@ -165,17 +168,34 @@ const struct heft_format_option heft_safetensors_options[N_OPTIONS + 1] = {
                    .help = "align data to N bytes, a power of two"},
 };
 
+/* Plans a file with the order, which the alignment decides. */
+static bool plan_file(struct layout *l, uint32_t file, struct heft_error *err)
+{
+    const struct heft_export_list *const exports = l->exports;
+    struct heft_buf buf = {.budget = l->plan->mem->budget};
+    struct heft_str header;
+    bool ok;
+
+    l->order = heft_sort_indices(exports->n_items, item_after, l, exports->mem, err);
+    ok = l->order && put_header(&buf, l, err) && heft_buf_take(&buf, l->plan->mem, &header, err) &&
+         heft_plan_put(l->plan, file, header, err) && plan_tensors(l, file, err);
+    heft_buf_release(&buf);
+    return ok;
+}
+
 bool heft_safetensors_plan(struct heft_plan *plan, uint32_t file,
                            const struct heft_export_list *exports, struct heft_error *err)
 {
     struct layout l = {.plan = plan, .exports = exports};
-    struct heft_buf buf = {.budget = plan->mem->budget};
-    struct heft_str header;
-    bool ok = heft_plan_alignment(plan, ALIGNMENT, &l.alignment, err);
 
-    l.order = ok ? heft_sort_indices(exports->n_items, item_after, &l, exports->mem, err) : NULL;
-    ok = l.order && put_header(&buf, &l, err) && heft_buf_take(&buf, plan->mem, &header, err) &&
-         heft_plan_put(plan, file, header, err) && plan_tensors(&l, file, err);
-    heft_buf_release(&buf);
-    return ok;
+    return heft_plan_alignment(plan, ALIGNMENT, &l.alignment, err) && plan_file(&l, file, err);
+}
+
+bool heft_safetensors_plan_with(struct heft_plan *plan, uint32_t file,
+                                const struct heft_export_list *exports, struct heft_str metadata,
+                                struct heft_error *err)
+{
+    struct layout l = {.plan = plan, .exports = exports, .alignment = 1, .metadata = metadata};
+
+    return plan_file(&l, file, err);
 }

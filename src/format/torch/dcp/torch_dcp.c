@@ -14,7 +14,9 @@
 
 #include "base/text.h"
 #include "core/registry.h"
+#include "format/torch/dcp/dcp_write.h"
 #include "format/torch/dcp/torch_dcp.h"
+#include "format/torch/write/torch_write.h"
 #include "format/torch/zip/torch_archive.h"
 
 struct reader {
@@ -101,7 +103,9 @@ static bool take_chunk(struct reader *r, const struct heft_dcp_item *item, size_
     struct heft_part *part = &e->parts[item->part];
     const struct heft_row *row = &r->model->rows[first_row];
 
-    if (r->model->n_rows != first_row + 1 || !heft_str_eq(row->name, e->name))
+    /* a tensor without a prefix for its name is called "tensor" */
+    if (r->model->n_rows != first_row + 1 ||
+        !heft_str_eq(row->name, e->name.n ? e->name : HEFT_STR("tensor")))
         return refuse_chunk(r, e, part, 0, "is not a tensor");
     if (!same_shape(e, part, row))
         return refuse_chunk(r, e, part, 0, "has another shape in its data file");
@@ -464,10 +468,21 @@ static const struct heft_file_name names[] = {
     {0},
 };
 
+static const char *const synonyms[] = {"dcp", NULL};
+static const char *const extensions[] = {NULL};
+
 const struct heft_format heft_format_torch_dcp = {
     .name = "torch-dcp",
     .summary = "PyTorch distributed checkpoints: directories with .metadata and .distcp files",
+    .synonyms = synonyms,
     .names = names,
     .probe = probe_dcp,
     .open = open_dcp,
+    .plan_set = heft_dcp_plan_set,
+    .extensions = extensions,
+    .weigh = heft_dcp_weigh,
+    .options = heft_dcp_options,
+    .places_values = true,
+    .sum = HEFT_SUM_CRC32,
+    .supports_dtype = heft_torch_supports_dtype,
 };

@@ -187,6 +187,8 @@ static bool read_dtype(const struct reader *r, uint32_t object, uint8_t *dtype)
     known = heft_torch_lookup(heft_pickle_text(&r->pickle, node_at(r, node)->module),
                               heft_pickle_text(&r->pickle, node));
     *dtype = known && known->kind == HEFT_TORCH_DTYPE ? known->dtype : HEFT_DTYPE_COUNT;
+    if (known && strcmp(known->name, "float4_e2m1fn_x2") == 0)
+        *dtype = HEFT_F4;
     return true;
 }
 
@@ -441,6 +443,43 @@ static bool read_items(struct reader *r, uint32_t dict)
     return true;
 }
 
+/* ---- elements of less than a byte ---------------------------------------------------------- */
+
+/* Copies extents or offsets with the last one doubled. */
+static const uint64_t *double_last(struct reader *r, const uint64_t *numbers, unsigned rank)
+{
+    uint64_t *const copy = heft_arena_copy_u64(&r->model->mem, numbers, rank, r->err);
+
+    if (copy && !heft_mul(copy[rank - 1], 2, &copy[rank - 1]))
+        copy[rank - 1] = UINT64_MAX; /* refused by validation: more than the file has */
+    return copy;
+}
+
+/* torch counts F4 in bytes of two elements along the last dimension. */
+static bool count_pairs(struct reader *r, struct heft_dcp_entry *e)
+{
+    if (!e->is_tensor || e->dtype != HEFT_F4 || e->rank == 0)
+        return true;
+    e->shape = double_last(r, e->shape, e->rank);
+    for (uint32_t k = 0; e->shape && k < e->n_parts; k++) {
+        struct heft_part *const part = &e->parts[k];
+
+        part->start = double_last(r, part->start, e->rank);
+        part->extent = part->start ? double_last(r, part->extent, e->rank) : NULL;
+        if (!part->extent)
+            return false;
+    }
+    return e->shape != NULL;
+}
+
+static bool count_all_pairs(struct reader *r)
+{
+    for (uint32_t i = 0; i < r->out->n_entries; i++)
+        if (!count_pairs(r, &r->out->entries[i]))
+            return false;
+    return true;
+}
+
 /* ---- the Metadata object ----------------------------------------------------------------- */
 
 static bool read_root(struct reader *r)
@@ -462,7 +501,7 @@ static bool read_root(struct reader *r)
         if (!r->out->version.p)
             return false;
     }
-    return read_entries(r, entries) && read_items(r, items);
+    return read_entries(r, entries) && read_items(r, items) && count_all_pairs(r);
 }
 
 bool heft_dcp_read(struct heft_dcp *out, const struct heft_dcp_input *in, struct heft_error *err)

@@ -334,7 +334,7 @@ static bool visit_node(struct heft_torch_walk *w, struct place *at)
 }
 
 /* Names of entries whose key is not a node. */
-static const char *word_of(const struct heft_torch_walk *w, uint32_t key)
+static const char *word_of(uint32_t key)
 {
     static const char *const words[HEFT_TORCH_WORDS] = {
         [HEFT_TORCH_AXIS] = "axis",
@@ -380,7 +380,7 @@ static const char *word_of(const struct heft_torch_walk *w, uint32_t key)
     case HEFT_TORCH_KEY_STATE:
         return "state";
     case HEFT_TORCH_KEY_ROOT:
-        return w->t->prefix.n ? w->t->prefix.p : "tensor";
+        return "tensor";
     default:
         return words[key - HEFT_TORCH_KEY_WORD];
     }
@@ -396,8 +396,10 @@ static bool name_entry(struct heft_torch_walk *w, struct heft_torch_frame *f,
     *segment = w->path.n;
     if (e->key == HEFT_TORCH_KEY_INDEX) {
         heft_buf_u64(&w->path, f->index++);
+    } else if (e->key == HEFT_TORCH_KEY_ROOT && w->t->prefix.n) {
+        heft_buf_str(&w->path, w->t->prefix); /* may contain a NUL */
     } else if (!heft_torch_is_node(e->key)) {
-        heft_buf_text(&w->path, word_of(w, e->key));
+        heft_buf_text(&w->path, word_of(e->key));
         w->is_ambiguous = true;
     } else {
         const bool is_text = heft_torch_is_text(w->t, e->key);

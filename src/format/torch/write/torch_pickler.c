@@ -20,18 +20,18 @@ static const struct {
 static const struct {
     const char *storage, *dtype;
 } names[HEFT_DTYPE_COUNT] = {
-    [HEFT_BOOL] = {"BoolStorage", NULL},
-    [HEFT_U8] = {"ByteStorage", NULL},
-    [HEFT_I8] = {"CharStorage", NULL},
-    [HEFT_I16] = {"ShortStorage", NULL},
-    [HEFT_I32] = {"IntStorage", NULL},
-    [HEFT_I64] = {"LongStorage", NULL},
-    [HEFT_F16] = {"HalfStorage", NULL},
-    [HEFT_BF16] = {"BFloat16Storage", NULL},
-    [HEFT_F32] = {"FloatStorage", NULL},
-    [HEFT_F64] = {"DoubleStorage", NULL},
-    [HEFT_C64] = {"ComplexFloatStorage", NULL},
-    [HEFT_C128] = {"ComplexDoubleStorage", NULL},
+    [HEFT_BOOL] = {"BoolStorage", "bool"},
+    [HEFT_U8] = {"ByteStorage", "uint8"},
+    [HEFT_I8] = {"CharStorage", "int8"},
+    [HEFT_I16] = {"ShortStorage", "int16"},
+    [HEFT_I32] = {"IntStorage", "int32"},
+    [HEFT_I64] = {"LongStorage", "int64"},
+    [HEFT_F16] = {"HalfStorage", "float16"},
+    [HEFT_BF16] = {"BFloat16Storage", "bfloat16"},
+    [HEFT_F32] = {"FloatStorage", "float32"},
+    [HEFT_F64] = {"DoubleStorage", "float64"},
+    [HEFT_C64] = {"ComplexFloatStorage", "complex64"},
+    [HEFT_C128] = {"ComplexDoubleStorage", "complex128"},
     [HEFT_U16] = {NULL, "uint16"},
     [HEFT_U32] = {NULL, "uint32"},
     [HEFT_U64] = {NULL, "uint64"},
@@ -46,7 +46,7 @@ static const struct {
 
 bool heft_torch_supports_dtype(enum heft_dtype dtype)
 {
-    return names[dtype].storage || names[dtype].dtype;
+    return names[dtype].dtype != NULL;
 }
 
 /* ---- numbers, texts, globals, memo ------------------------------------------------------- */
@@ -327,10 +327,16 @@ static void put_dims(struct heft_pickler *p, const struct heft_export_item *item
         put_row_major(p, &row);
 }
 
+/* An untyped storage has no class of its own, so that the memo index is that of one name. */
+void heft_pickler_dtype(struct heft_pickler *p, enum heft_dtype dtype)
+{
+    heft_pickler_global(p, "torch", names[dtype].dtype, &p->dtypes[dtype]);
+}
+
 void heft_pickler_tensor(struct heft_pickler *p, const struct heft_export_item *item, uint32_t key,
                          uint32_t piece, struct heft_str location, bool requires_grad)
 {
-    const char *dtype = names[item->as].dtype;
+    const char *dtype = names[item->as].storage ? NULL : names[item->as].dtype;
 
     heft_pickler_callee(p, dtype ? HEFT_CALLEE_REBUILD_V3 : HEFT_CALLEE_REBUILD_V2);
     heft_pickler_op(p, '(');
@@ -340,7 +346,7 @@ void heft_pickler_tensor(struct heft_pickler *p, const struct heft_export_item *
     heft_pickler_op(p, requires_grad ? 0x88 : 0x89);
     heft_pickler_ordered_dict(p);
     if (dtype)
-        heft_pickler_global(p, "torch", dtype, &p->dtypes[item->as]);
+        heft_pickler_dtype(p, (enum heft_dtype)item->as);
     heft_pickler_op(p, 't');
     (void)heft_pickler_keep(p);
     heft_pickler_op(p, 'R');

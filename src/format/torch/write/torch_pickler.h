@@ -78,6 +78,8 @@ void heft_pickler_after_item(struct heft_pickler *p, size_t i, size_t n,
 void heft_pickler_key(struct heft_pickler *p, uint32_t piece);
 /* Writes the storage class of a dtype. */
 void heft_pickler_class(struct heft_pickler *p, enum heft_dtype dtype);
+/* Writes a dtype, "torch float32". */
+void heft_pickler_dtype(struct heft_pickler *p, enum heft_dtype dtype);
 /* Writes the call that rebuilds a tensor from a piece: requires_grad as given, no hooks. `key` is
  * the number of the piece in the file. */
 void heft_pickler_tensor(struct heft_pickler *p, const struct heft_export_item *item, uint32_t key,

@@ -468,3 +468,15 @@ bool heft_torch_plan(struct heft_plan *plan, uint32_t file, const struct heft_ex
     heft_torch_out_release(&out);
     return ok;
 }
+
+bool heft_torch_plan_alone(struct heft_plan *plan, uint32_t file,
+                           const struct heft_export_list *exports, const struct heft_str *pickle,
+                           struct heft_error *err)
+{
+    struct heft_torch_out out;
+    struct archive a = {.out = &out, .plan = plan, .file = file, .layout = &layouts[0], .err = err};
+    const bool ok = heft_torch_out_alone(&out, plan, file, exports, pickle, err) && add_archive(&a);
+
+    heft_torch_out_release(&out);
+    return ok;
+}

@@ -42,7 +42,9 @@ struct heft_torch_out {
     uint32_t *turn;     /* per piece: its position in the pickle, while the tree is written */
     bool is_ordered;    /* the dictionary is an OrderedDict */
     const struct heft_value *modules; /* _metadata of the dictionary, or NULL */
-    struct heft_buf pickle;           /* pickle of the kept tree */
+    struct heft_buf pickle;           /* pickle of the kept tree, or a given one */
+    bool is_alone;                    /* the file is one tensor instead of a state dict */
+    bool has_given;                   /* the file is the given pickle */
 };
 
 enum heft_torch_style {
@@ -56,6 +58,10 @@ enum heft_torch_style {
 HEFT_CHECKED bool heft_torch_out_init(struct heft_torch_out *out, struct heft_plan *plan,
                                       uint32_t file, const struct heft_export_list *exports,
                                       enum heft_torch_style style, struct heft_error *err);
+/* The same for heft_torch_plan_alone. */
+HEFT_CHECKED bool heft_torch_out_alone(struct heft_torch_out *out, struct heft_plan *plan,
+                                       uint32_t file, const struct heft_export_list *exports,
+                                       const struct heft_str *pickle, struct heft_error *err);
 void heft_torch_out_release(struct heft_torch_out *out);
 
 /* ---- torch_write_rows.c ---- */
@@ -118,6 +124,11 @@ extern const struct heft_format_option heft_torch_options[]; /* options of the z
 bool heft_torch_supports_dtype(enum heft_dtype dtype);
 HEFT_CHECKED bool heft_torch_plan(struct heft_plan *plan, uint32_t file,
                                   const struct heft_export_list *exports, struct heft_error *err);
+/* Plans an archive as torch.save(object, stream) writes it: of the only item of the exports, or of a
+ * pickle without tensors, if that is not NULL. The path of the file decides the root. */
+HEFT_CHECKED bool heft_torch_plan_alone(struct heft_plan *plan, uint32_t file,
+                                        const struct heft_export_list *exports,
+                                        const struct heft_str *pickle, struct heft_error *err);
 bool heft_torch_legacy_supports_dtype(enum heft_dtype dtype);
 HEFT_CHECKED bool heft_torch_legacy_plan(struct heft_plan *plan, uint32_t file,
                                          const struct heft_export_list *exports,

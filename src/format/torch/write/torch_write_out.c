@@ -48,6 +48,23 @@ bool heft_torch_out_init(struct heft_torch_out *out, struct heft_plan *plan, uin
            heft_plan_leave_metadata(plan, exports, "torch files", err) && choose_modules(out, err);
 }
 
+bool heft_torch_out_alone(struct heft_torch_out *out, struct heft_plan *plan, uint32_t file,
+                          const struct heft_export_list *exports, const struct heft_str *pickle,
+                          struct heft_error *err)
+{
+    *out = (struct heft_torch_out){.exports = exports,
+                                   .plan = plan,
+                                   .file = file,
+                                   .items = exports->items,
+                                   .n_items = exports->n_items,
+                                   .is_alone = !pickle,
+                                   .has_given = pickle != NULL};
+    out->scratch.budget = plan->mem->budget;
+    if (pickle)
+        heft_buf_str(&out->pickle, *pickle);
+    return heft_buf_ok(&out->pickle, err) && heft_torch_out_group(out, err);
+}
+
 void heft_torch_out_release(struct heft_torch_out *out)
 {
     if (out->exports->keeps_tree)

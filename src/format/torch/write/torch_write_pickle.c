@@ -150,6 +150,15 @@ bool heft_torch_flush(const struct heft_torch_out *out, struct heft_buf *buf,
 
 /* ---- the whole pickle -------------------------------------------------------------------- */
 
+/* The pickle of one tensor. */
+static bool put_alone(struct heft_pickler *p, struct heft_error *err)
+{
+    heft_buf_put(&p->buf, "\x80\x02", 2);
+    heft_pickler_tensor(p, &p->out->items[0], 0, 0, HEFT_STR("cpu"), false);
+    heft_pickler_op(p, '.');
+    return heft_torch_flush(p->out, &p->buf, err);
+}
+
 static bool put_all(struct heft_pickler *p, struct heft_error *err)
 {
     const struct heft_export_list *exports = p->out->exports;
@@ -183,9 +192,10 @@ bool heft_torch_write_pickle(struct heft_torch_out *out, enum heft_torch_style s
     struct heft_pickler p = {0};
     bool ok;
 
-    if (out->exports->keeps_tree)
+    if (out->exports->keeps_tree || out->has_given)
         return heft_torch_flush(out, &out->pickle, err);
-    ok = heft_pickler_init(&p, out, style, err) && put_all(&p, err);
+    ok = heft_pickler_init(&p, out, style, err) &&
+         (out->is_alone ? put_alone(&p, err) : put_all(&p, err));
 
     heft_pickler_release(&p);
     return ok;
