@@ -135,11 +135,16 @@ bool heft_safetensors_check_start(const struct heft_model *model, uint32_t sourc
     uint8_t head[4096];
     const size_t n = (size_t)heft_min_u64(file->size, sizeof head);
 
-    if (n < 4 || !heft_source_read(file, 0, head, 4, err) || memcmp(head, "PK\3\4", 4) != 0)
-        return err->code == HEFT_OK;
-    if (!heft_source_read(file, 0, head, n, err) ||
-        !heft_safetensors_follows_pickle((struct heft_bytes){head, n}, file->size))
-        return err->code == HEFT_OK;
+    if (n < 4)
+        return true;
+    if (!heft_source_read(file, 0, head, 4, err))
+        return false;
+    if (memcmp(head, "PK\3\4", 4) != 0)
+        return true;
+    if (!heft_source_read(file, 0, head, n, err))
+        return false;
+    if (!heft_safetensors_follows_pickle((struct heft_bytes){head, n}, file->size))
+        return true;
     return heft_fail(err, HEFT_UNSUPPORTED, 0,
                      "a pickled value precedes the header: torch's HuggingFaceStorageWriter wrote "
                      "it for a value that is no tensor, and no reader opens such a file; save "
