@@ -1,6 +1,6 @@
 """The suites by name, in the order in which they run: fast ones and those that find most errors
 first."""
-from . import (bench, cli, differential, docs, examples, families, fault, fuzz, golden, header, includes, matrix, mutate, page,
+from . import (bench, cli, differential, docs, examples, families, fault, fuzz, golden, header, includes, matrix, mutate, page, presets,
                quantized, reject, scan, shells, trace, unit)
 
 SUITES = {
@@ -11,6 +11,7 @@ SUITES = {
     "families": families,
     "reject": reject,
     "quantized": quantized,
+    "presets": presets,
     "scan": scan,
     "matrix": matrix,
     "cli": cli,
