@@ -177,8 +177,8 @@ def convert(
     src: whatever `open` takes, or an open Checkpoint. dst: a file, or a directory with / at its end.
     to: format; None: by the extension of dst. root: sub-dictionary, whose path is removed from the names.
     glob, regex: which tensors. rename: ("RE", "TO"). cast: {"*": "BF16"}. max_shard_size: bytes, or "5GB".
-    rules: rules files, one after the other: paths, or names of presets (`rules_presets`). variables: {"heads": 12}, those
-    of --set. reverse: applies the files in reverse.
+    rules: rules files, one after the other: paths, or names of presets (`rules_presets`). variables: {"heads": 12},
+    those of --set. reverse: applies the files in reverse.
     dequantize: True, or "BF16", "F16", "F32": writes the values of quantized weights (doc/quantized.md); ignore_scales,
     gptq_zero ("wrap", "carry") as in the command.
     force: replaces existing files; otherwise they are a UsageError. verify: reads the output again and compares it.

@@ -165,8 +165,8 @@ def diff(a: Any, b: Any, *, structure: bool = False, atol: float | None = None, 
                              *ruling(rules, variables, reverse)]
     with shown(progress, "diff") as step:
         counts, of_metadata, of_values, items, metadata_items, value_items = _heft.diff(
-            handle_of(a, rules=all_rules), handle_of(b), structure, atol, rtol, metadata, root, all_rules, threads, step,
-            _make)
+            handle_of(a, rules=all_rules), handle_of(b), structure, atol, rtol, metadata, root, all_rules, threads,
+            step, _make)
     found = []
     for kind, name, is_blob, left, right, differs, elements, differing, figures, nonfinite in items:
         nan_a, nan_b, inf_a, inf_b = nonfinite

@@ -59,7 +59,7 @@ list_rows(struct heft_ruled *out, const struct heft_export_list *exports, struct
     for (size_t i = 0; out->names && i < exports->n_items; i++) {
         const struct heft_export_item *const item = &exports->items[i];
 
-        out->names[i] = item->from.p;
+        out->names[i] = item->is_apart ? item->from.p : item->row->name.p;
         rows[i] = (struct heft_ruler_row){item->name, item->row,
                                           heft_model_file_number(exports->model, item->row)};
         if (!strip_number(exports->model, rows[i].number, &rows[i].name, exports->mem, err))

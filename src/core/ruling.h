@@ -79,7 +79,7 @@ struct heft_ruled {
     struct heft_model model;
     struct heft_ruling ruling;
     const struct heft_ruler_row *before; /* the rows that the rules applied to */
-    const char **names;                  /* their names in the source, below the root */
+    const char **names;                  /* their names in the source */
     const char **texts;                  /* names of the sources of each ruled row … */
     size_t *begins;                      /* … from texts[begins[i]] up to texts[begins[i + 1]] */
 };

@@ -56,6 +56,43 @@ class Convert(Folder):
         with self.assertRaisesRegex(TypeError, "no_such"):
             heft.convert(EXAMPLE, self.folder / "b.ptd", no_such=1)
 
+    def test_rules(self):
+        rules = self.folder / "turn.rules"
+        rules.write_text("let $n = given else 2\nweight [o, $n] | transpose 0 1 <=> w [$n, o]\nbias <=> b also c\n")
+        out, back = self.folder / "a.safetensors", self.folder / "b.safetensors"
+        stored = struct.unpack("<6f", heft.open(EXAMPLE)["model.weight"].raw())
+        made = heft.convert(EXAMPLE, out, root="model", rules=rules, verify=True)
+        self.assertEqual({(t.name, t.sources, t.rule) for t in made.tensors},
+                         {("w", ("model.weight",), f"{rules}:2"), ("b", ("model.bias",), f"{rules}:3")})
+        with heft.open(out) as c:
+            self.assertEqual((c["w"].shape, c["c"].name), ((2, 3), "b"))
+            self.assertEqual(bytes(c["w"].raw()), struct.pack("<6f", *stored[::2], *stored[1::2]))
+            with c.ruled([rules], reverse=True) as view:
+                self.assertEqual(list(view), ["bias", "weight"])
+                weight = view["weight"]
+            self.assertEqual((weight.shape, bytes(weight.raw())), ((3, 2), struct.pack("<6f", *stored)))
+        self.assertTrue(heft.diff(EXAMPLE, out, root="model", rules=rules).is_equal)
+        self.assertFalse(heft.diff(EXAMPLE, out, root="model").is_equal)
+        heft.convert(out, back, rules=rules, reverse=True, variables={"n": 2})
+        self.assertTrue(heft.diff(EXAMPLE, back, root="model").is_equal)
+        with self.assertRaisesRegex(heft.UsageError, r"turn\.rules:2: "):
+            heft.convert(EXAMPLE, back, root="model", rules=rules, variables={"n": 4}, force=True)
+        with self.assertRaisesRegex(heft.UsageError, "need rules"):
+            heft.convert(EXAMPLE, back, reverse=True)
+        self.assertIn("rename", heft.rules_presets()["unwrap"])
+
+    def test_rules_of_several_files(self):
+        rules, out = self.folder / "join.rules", self.folder / "a.safetensors"
+        rules.write_text("weight @{s} | cat 0 => weight\nbias @{s} | same => bias\n")
+        paths = [self.folder / "0.safetensors", self.folder / "1.safetensors"]
+        for path in paths:
+            heft.convert(EXAMPLE, path, root="model")
+        heft.convert(paths, out, rules=rules)
+        with heft.open(out) as c, heft.open(paths, number_names=True) as several:
+            self.assertEqual(c["weight"].shape, (6, 2))
+            self.assertEqual(sorted(several), ["bias@0", "bias@1", "weight@0", "weight@1"])
+            self.assertTrue(heft.diff(several.ruled(rules), c).is_equal)
+
     def test_dequantize(self):
         source = pathlib.Path(__file__).resolve().parents[1] / "quantized" / "fp8-block"
         with heft.open(source / "expected.safetensors") as c:

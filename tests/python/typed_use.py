@@ -54,6 +54,9 @@ def stop(done: int, total: int) -> bool:
 
 def half(path: str) -> None:
     heft.convert(path, "b.safetensors", progress=stop)
+    heft.convert(path, "b.safetensors", rules=["gpt2-tf", path], variables={"heads": 12}, reverse=True)
+    with heft.open([path, path], number_names=True) as ranks, ranks.ruled("llama-meta", reverse=False) as ruled:
+        print(ruled.ties, heft.diff(path, ruled, rules="unwrap").is_equal, heft.rules_presets()["unwrap"].title())
 
 
 def save(path: str, weights: bytearray) -> object:
