@@ -14,148 +14,11 @@
 #include "core/exec_parts.h"
 #include "io/pool.h"
 
-/* Bytes of a chunk. A chunk of plain copies stays in a core's cache between read, checksum and
- * write. Each chunk of strided rows may read a whole storage, so these are larger; casts need as
- * much scratch again. With them fewer threads run, to stay below 64 MiB. */
-#define CHUNK          (1u << 20)
+/* Bytes of a chunk of rows with short runs, each of which may read a whole storage; casts need as much
+ * scratch again. With them fewer threads run, to stay below 64 MiB. */
 #define GATHER_CHUNK   (16u << 20)
 #define CAST_CHUNK     (8u << 20)
 #define GATHER_THREADS 2
-
-/* ---- cutting files into chunks ----------------------------------------------------------- */
-
-static bool is_checkable(const struct heft_exec *x, uint32_t storage)
-{
-    const struct heft_storage *s = &x->model->storages[storage];
-
-    return !x->options->no_verify && s->sum != HEFT_SUM_NONE && s->coding == HEFT_CODING_RAW &&
-           s->len > 0;
-}
-
-static bool covers_storage(const struct heft_exec *x, const struct heft_op *op)
-{
-    return op->kind == HEFT_OP_COPY && op->u.copy.from == 0 &&
-           op->len == x->model->storages[op->u.copy.storage].len;
-}
-
-static void choose_check(struct heft_exec *x, uint32_t storage, bool by_copy)
-{
-    uint8_t *const by = &x->checked_by[storage];
-
-    if (!is_checkable(x, storage))
-        return;
-    if (x->model->storages[storage].sum == HEFT_SUM_OWN)
-        *by = HEFT_CHECK_OWN;
-    else if (by_copy)
-        *by = HEFT_CHECK_COPY;
-    else if (*by == HEFT_CHECK_NOT)
-        *by = HEFT_CHECK_READ;
-}
-
-static bool choose_checks(struct heft_exec *x, struct heft_error *err)
-{
-    x->checked_by = heft_arena_zero(&x->mem, x->model->n_storages + 1, 1, err);
-    for (size_t i = 0; x->checked_by && i < x->plan->n_ops; i++) {
-        const struct heft_op *op = &x->plan->ops[i];
-
-        if (op->kind == HEFT_OP_COPY)
-            choose_check(x, op->u.copy.storage, covers_storage(x, op));
-        else if (op->kind == HEFT_OP_ROW)
-            for (uint32_t k = 0; k < heft_row_pieces(op->u.row); k++)
-                choose_check(x, heft_row_storage(op->u.row, k), false);
-    }
-    return x->checked_by != NULL;
-}
-
-/* Output bytes of the fewest elements of the op's row that are whole blocks before and after the
- * cast; 1 for varying-length elements. */
-static uint64_t block_after_cast(const struct heft_op *op)
-{
-    const enum heft_dtype from = (enum heft_dtype)op->u.row->dtype, to = (enum heft_dtype)op->as;
-
-    return heft_dtype_varies(from) ? 1 : heft_dtype_span(to, heft_cast_unit(from, to));
-}
-
-/* End of a chunk [off, want) that ends inside an op: the last block border of a row op. */
-static uint64_t cut_op(const struct heft_op *op, uint64_t off, uint64_t want)
-{
-    const uint64_t unit = op->kind == HEFT_OP_ROW ? block_after_cast(op) : 1;
-    const uint64_t over = (want - op->off) % unit;
-
-    return want - over > off ? want - over : want;
-}
-
-static bool add_chunk(struct heft_exec *x, const struct heft_exec_chunk *chunk,
-                      struct heft_error *err)
-{
-    if (!heft_budget_take(x->mem.budget, sizeof *chunk, err) ||
-        !heft_grow(&x->chunks, &x->cap_chunks, x->n_chunks, 1, sizeof *chunk, err))
-        return false;
-    x->chunks[x->n_chunks++] = *chunk;
-    x->total += chunk->len;
-    return true;
-}
-
-static uint64_t end_of(const struct heft_op *op)
-{
-    return op->off + op->len;
-}
-
-/* End of the chunk that starts at `off` in op *op. *op becomes its last op. Streamed ops have
- * chunks of their own. */
-static uint64_t find_chunk_end(struct heft_exec *x, const struct heft_plan_file *f, size_t *op,
-                               uint64_t off)
-{
-    const struct heft_op *ops = x->plan->ops;
-    const uint64_t end = heft_min_u64(f->size, off + x->chunk);
-
-    while (end_of(&ops[*op]) < end && !heft_exec_streams(x, &ops[*op + 1]))
-        ++*op, x->n_pieces++;
-    if (end_of(&ops[*op]) <= end)
-        return end_of(&ops[*op]);
-    return cut_op(&ops[*op], off, end);
-}
-
-static bool cut_file(struct heft_exec *x, uint32_t file, struct heft_error *err)
-{
-    const struct heft_plan_file *f = &x->plan->files[file];
-    size_t op = f->first;
-    uint64_t off = 0;
-
-    while (off < f->size) {
-        struct heft_exec_chunk chunk = {.off = off,
-                                        .first_op = op,
-                                        .first_piece = x->n_pieces,
-                                        .file = file,
-                                        .streams = heft_exec_streams(x, &x->plan->ops[op])};
-        const uint64_t end =
-            chunk.streams ? end_of(&x->plan->ops[op]) : find_chunk_end(x, f, &op, off);
-
-        x->n_pieces++;
-        chunk.len = end - off;
-        if (!add_chunk(x, &chunk, err))
-            return false;
-        if (end_of(&x->plan->ops[op]) == end)
-            op++;
-        off = end;
-    }
-    return true;
-}
-
-static bool cut_storage(struct heft_exec *x, uint32_t storage, struct heft_error *err)
-{
-    const struct heft_storage *const s = &x->model->storages[storage];
-    const uint64_t most = s->sum == HEFT_SUM_OWN ? s->len : x->chunk;
-
-    for (uint64_t off = 0; off < s->len; off += most) {
-        const struct heft_exec_chunk chunk = {
-            off, heft_min_u64(most, s->len - off), 0, x->n_pieces++, HEFT_NONE, storage, false};
-
-        if (!add_chunk(x, &chunk, err))
-            return false;
-    }
-    return true;
-}
 
 /* ---- one chunk: read, cast, write -------------------------------------------------------- */
 
@@ -175,11 +38,10 @@ static void note_losses(struct heft_exec *x, const struct heft_op *op,
     heft_lock_drop(x->lock);
 }
 
-/* Fills dst with the output bytes [from, from+n) of a row op, casting if needed. */
-static bool fill_row(struct heft_exec *x, unsigned worker, const struct heft_op *op, uint64_t from,
-                     uint8_t *dst, uint64_t n, struct heft_error *err)
+bool heft_exec_fill_row(struct heft_exec *x, unsigned worker, const struct heft_op *op,
+                        const struct heft_row *row, uint64_t from, uint8_t *dst, uint64_t n,
+                        struct heft_error *err)
 {
-    const struct heft_row *row = op->u.row;
     const enum heft_dtype in = (enum heft_dtype)row->dtype, out = (enum heft_dtype)op->as;
     struct heft_cast_losses losses = {0};
     uint64_t in_bytes, out_bytes; /* bytes of `unit` elements before and after the cast */
@@ -193,7 +55,7 @@ static bool fill_row(struct heft_exec *x, unsigned worker, const struct heft_op 
         return heft_derived_make_as(&x->reader, row, out, from, n, dst, err);
     unit = heft_cast_unit(in, out);
     in_bytes = heft_dtype_span(in, unit);
-    out_bytes = block_after_cast(op);
+    out_bytes = heft_exec_cast_block(op);
     most = heft_max_u64(1, heft_derived_piece(row, x->chunk / in_bytes * unit) / unit);
     scratch = x->scratch + (size_t)worker * x->chunk; /* allocated if any op casts */
     for (uint64_t at = 0; at < n;) {
@@ -298,7 +160,7 @@ static bool fill_op(const struct filling *f, size_t i, uint64_t from, uint64_t a
         memset(f->buffer + at, 0, (size_t)n);
         return true;
     case HEFT_OP_ROW:
-        return fill_row(f->x, f->worker, op, from, f->buffer + at, n, err) ||
+        return heft_exec_fill_row(f->x, f->worker, op, op->u.row, from, f->buffer + at, n, err) ||
                heft_error_about(err, "tensor", heft_op_name(op));
     case HEFT_OP_FILE:
         return read_file(op, from, f->buffer + at, n, err);
@@ -430,6 +292,8 @@ static bool run_job(void *ctx, unsigned worker, uint64_t index, struct heft_erro
 
     if (chunk->streams)
         return heft_exec_stream(x, worker, chunk, err);
+    if (chunk->rows)
+        return heft_exec_run_block(x, worker, chunk, err);
     if (chunk->file == HEFT_NONE) {
         if (!check_storage(x, chunk, f.buffer, err))
             return false;
@@ -463,7 +327,7 @@ static unsigned choose_threads(const struct heft_exec *x)
         return n;
     if (heft_exec_only_writes(x))
         return 1;
-    return x->chunk > CHUNK && n > GATHER_THREADS ? GATHER_THREADS : n;
+    return x->chunk > HEFT_EXEC_CHUNK && n > GATHER_THREADS ? GATHER_THREADS : n;
 }
 
 static bool take_buffers(struct heft_exec *x, struct heft_error *err)
@@ -504,7 +368,8 @@ bool heft_exec_init(struct heft_exec *x, const struct heft_plan *plan,
                     const struct heft_model *model, const struct heft_exec_options *options,
                     struct heft_error *err)
 {
-    *x = (struct heft_exec){.plan = plan, .model = model, .options = options, .chunk = CHUNK};
+    *x = (struct heft_exec){
+        .plan = plan, .model = model, .options = options, .chunk = HEFT_EXEC_CHUNK};
     x->mem.budget = plan ? plan->mem->budget : NULL;
     if (plan && gathers_something(plan))
         x->chunk = casts_something(plan) ? CAST_CHUNK : GATHER_CHUNK;
@@ -593,19 +458,6 @@ bool heft_exec_open_outputs(struct heft_exec *x, struct heft_error *err)
             return false;
     for (size_t i = 0; i < x->options->n_retire; i++)
         if (!heft_sink_retire(x->sink, x->options->retire[i], err))
-            return false;
-    return true;
-}
-
-bool heft_exec_cut(struct heft_exec *x, struct heft_error *err)
-{
-    if (!choose_checks(x, err) || !heft_exec_count_ops(x, err))
-        return false;
-    for (uint32_t f = 0; f < x->plan->n_files; f++)
-        if (!(x->is_linked && x->is_linked[f]) && !cut_file(x, f, err))
-            return false;
-    for (uint32_t s = 0; s < x->model->n_storages; s++)
-        if (x->checked_by[s] >= HEFT_CHECK_READ && !cut_storage(x, s, err))
             return false;
     return true;
 }
@@ -756,7 +608,7 @@ static bool choose_storages(struct heft_exec *x, const struct heft_row *only,
         const bool whole = checks_itself(&model->storages[s]);
         bool may;
 
-        if (!is_wanted(x->options, s) || (!whole && !is_checkable(x, s)))
+        if (!is_wanted(x->options, s) || (!whole && !heft_exec_is_checkable(x, s)))
             continue;
         ok = afford_storage(model, asked, s, j, &may, err);
         if (may && whole) {
@@ -764,7 +616,7 @@ static bool choose_storages(struct heft_exec *x, const struct heft_row *only,
             if (!heft_add(x->total, model->storages[s].len, &x->total))
                 x->total = UINT64_MAX; /* saturated; shown to the user only */
         } else if (may) {
-            ok = cut_storage(x, s, err);
+            ok = heft_exec_cut_storage(x, s, err);
         }
     }
     return ok;

@@ -1,5 +1,5 @@
-/* exec_parts.h: state of a run, private to exec.c (cuts a plan into chunks, fills and writes
- * them), exec_share.c (a share of the chunks, for runs in parts), exec_memory.c (writes what is in memory), exec_stream.c (inflates deflated storages straight
+/* exec_parts.h: state of a run, private to exec_cut.c (cuts a plan into chunks), exec.c (fills and writes
+ * them), exec_blocks.c (chunks of large transposed rows), exec_share.c (a share of the chunks, for runs in parts), exec_memory.c (writes what is in memory), exec_stream.c (inflates deflated storages straight
  * into the output) and exec_sums.c (combines the CRCs of pieces: stored checksums, sums of the plan,
  * late ops). */
 #ifndef HEFT_EXEC_PARTS_H
@@ -15,6 +15,9 @@ struct heft_exec_chunk {
     uint32_t file; /* output file; HEFT_NONE: the chunk only reads `storage` to check it */
     uint32_t storage;
     bool streams; /* the chunk is a single op for which heft_exec_streams is true */
+    /* A block of a single op: `rows` runs of `run` bytes, `pitch` apart; `len` is that of all runs. 0: the
+     * chunk is contiguous */
+    uint64_t rows, run, pitch;
 };
 
 /* CRCs of a piece, the bytes of one op in one chunk; set only if needed. */
@@ -76,18 +79,49 @@ HEFT_CHECKED bool heft_exec_same(const struct heft_exec *x, const struct heft_ex
                                  const uint8_t *wanted, const uint8_t *found,
                                  struct heft_error *err);
 
+/* ---- exec_cut.c ---- */
+
+#define HEFT_EXEC_CHUNK (1u << 20) /* bytes of a chunk of copies, and of runs of some KiB */
+
+/* Whether a storage has a checksum that is compared by reading its bytes. */
+bool heft_exec_is_checkable(const struct heft_exec *x, uint32_t storage);
+/* Output bytes of the fewest elements of the op's row that are whole blocks before and after the
+ * cast; 1 for varying-length elements. */
+uint64_t heft_exec_cast_block(const struct heft_op *op);
+/* Whether the elements of the op are scattered in a storage, so that large chunks read less. */
+bool heft_exec_is_scattered(const struct heft_exec *x, const struct heft_op *op);
+HEFT_CHECKED bool heft_exec_add_chunk(struct heft_exec *x, const struct heft_exec_chunk *chunk,
+                                      struct heft_error *err);
+/* Cuts a storage that is only read. */
+HEFT_CHECKED bool heft_exec_cut_storage(struct heft_exec *x, uint32_t storage,
+                                        struct heft_error *err);
+/* Cuts the output files and the storages that are only read into chunks. */
+HEFT_CHECKED bool heft_exec_cut(struct heft_exec *x, struct heft_error *err);
+
+/* ---- exec_blocks.c ---- */
+
+/* Cuts an op into blocks if that is better than contiguous chunks; *cut: whether it was. */
+HEFT_CHECKED bool heft_exec_cut_blocks(struct heft_exec *x, uint32_t file, size_t op, bool *cut,
+                                       struct heft_error *err);
+/* Fills and writes (or compares) a block. */
+HEFT_CHECKED bool heft_exec_run_block(struct heft_exec *x, unsigned worker,
+                                      const struct heft_exec_chunk *chunk, struct heft_error *err);
+
 /* ---- exec.c: steps of a run ---- */
 
 HEFT_CHECKED bool heft_exec_init(struct heft_exec *x, const struct heft_plan *plan,
                                  const struct heft_model *model,
                                  const struct heft_exec_options *options, struct heft_error *err);
 HEFT_CHECKED bool heft_exec_open_outputs(struct heft_exec *x, struct heft_error *err);
-/* Cuts the output files and the storages that are only read into chunks. */
-HEFT_CHECKED bool heft_exec_cut(struct heft_exec *x, struct heft_error *err);
 HEFT_CHECKED bool heft_exec_run_chunks(struct heft_exec *x, size_t first, size_t n,
                                        struct heft_error *err);
 void heft_exec_release(struct heft_exec *x);
 
+/* Fills dst with the output bytes [from, from+n) of a row op, casting if needed; of `row`, which is the op's
+ * or a part of it. */
+HEFT_CHECKED bool heft_exec_fill_row(struct heft_exec *x, unsigned worker, const struct heft_op *op,
+                                     const struct heft_row *row, uint64_t from, uint8_t *dst,
+                                     uint64_t n, struct heft_error *err);
 /* Reports progress by n bytes. False (HEFT_CANCELLED) if the caller stops the run. */
 HEFT_CHECKED bool heft_exec_tell(struct heft_exec *x, uint64_t n, struct heft_error *err);
 /* Writes a chunk or a part of it, or compares it with the written file. */

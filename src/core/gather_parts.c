@@ -202,3 +202,37 @@ bool heft_gather_parts(struct heft_reader *reader, const struct heft_row *row, u
     }
     return true;
 }
+
+/* Units of a box that are adjacent in its storage, and in the tensor of that shape. */
+static uint64_t run_of(unsigned rank, const uint64_t *shape, const uint64_t *extent,
+                       const uint64_t *stride)
+{
+    uint64_t run = 1;
+
+    for (unsigned d = rank; d > 0; d--) {
+        if (extent[d - 1] > 1 && stride && stride[d - 1] != run)
+            return run;
+        run *= extent[d - 1];
+        if (extent[d - 1] != shape[d - 1])
+            return run;
+    }
+    return run;
+}
+
+uint64_t heft_gather_run(const struct heft_row *row)
+{
+    const unsigned rank = heft_row_boxed_rank(row);
+    const uint64_t *const shape = heft_row_boxed_shape(row);
+    uint64_t run = UINT64_MAX;
+
+    if (!row->parts)
+        return run_of(rank, shape, shape, row->stride) * heft_row_unit(row);
+    if (row->parts->recipe)
+        return 0;
+    for (uint32_t k = 0; k < row->parts->n; k++) {
+        const struct heft_part *const part = &row->parts->list[k];
+
+        run = heft_min_u64(run, run_of(rank, shape, part->extent, part->stride));
+    }
+    return run * heft_row_unit(row);
+}
