@@ -87,8 +87,9 @@ static void fill_origin(const struct heft_conversion *conversion, const struct h
     const struct heft_ruled *const ruled = &conversion->ruled;
     size_t i;
 
-    if (!conversion->unruled || row == &conversion->slice)
-        return;
+    if (!conversion->unruled || row < ruled->ruling.rows ||
+        row >= ruled->ruling.rows + ruled->ruling.n)
+        return; /* a slice of one */
     i = (size_t)(row - ruled->ruling.rows);
     out->sources = ruled->texts + ruled->begins[i];
     out->n_sources = ruled->begins[i + 1] - ruled->begins[i];

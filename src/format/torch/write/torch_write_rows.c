@@ -61,9 +61,15 @@ static bool fits_piece(const struct heft_torch_piece *piece, const struct heft_e
            piece->as == item->as && skew_of(piece->like) == skew_of(row);
 }
 
+/* Number of a row in parts in the model, which the items of its names share; HEFT_NONE: it is no row of the
+ * model, but made of one. */
 static uint32_t row_number(const struct heft_torch_out *out, const struct heft_export_item *item)
 {
-    return (uint32_t)(item->row - out->exports->model->rows);
+    const struct heft_model *const model = out->exports->model;
+
+    return item->row->parts && item->row >= model->rows && item->row < model->rows + model->n_rows
+               ? (uint32_t)(item->row - model->rows)
+               : HEFT_NONE;
 }
 
 /* The piece of a row in parts, if another name of it has one; else HEFT_MAP_NONE. */
@@ -71,9 +77,8 @@ static uint32_t find_whole(const struct grouping *g, const struct heft_export_it
 {
     const struct heft_torch_out *const out = g->out;
     const bool is_alone = out->alone && out->alone[item - out->items];
-    const uint32_t number = item->row->parts && !is_alone
-                                ? heft_u32map_get(&g->whole, row_number(out, item))
-                                : HEFT_MAP_NONE;
+    const uint32_t row = is_alone ? HEFT_NONE : row_number(out, item);
+    const uint32_t number = row == HEFT_NONE ? HEFT_MAP_NONE : heft_u32map_get(&g->whole, row);
 
     return number != HEFT_MAP_NONE && fits_piece(&out->pieces[number], item) ? number
                                                                              : HEFT_MAP_NONE;
@@ -99,7 +104,7 @@ static bool find_piece(struct grouping *g, const struct heft_export_item *item, 
     *number = (uint32_t)out->n_pieces++;
     piece = &out->pieces[*number];
     *piece = (struct heft_torch_piece){.like = item->row, .as = item->as, .next = HEFT_NONE};
-    if (item->row->parts && !out->exports->keeps_tree)
+    if (row_number(out, item) != HEFT_NONE)
         return heft_u32map_set(&g->whole, row_number(out, item), *number, err);
     if (!shares)
         return true;
