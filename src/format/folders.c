@@ -122,7 +122,7 @@ const struct heft_conventions heft_conventions = {
     .bookkeeping_metadata = bookkeeping,
     .is_transposed = is_transposed,
     .transposed = "renamed, not transposed: kernels of TensorFlow are [in, out], weights of "
-                  "torch [out, in]",
+                  "torch [out, in]; a rules file, as bert-tf, transposes them",
     .stems = stems,
     .companions = companions,
     .expected = "an index.json, .metadata, a saved_model.pb, a TensorFlow checkpoint, or a file "
