@@ -15,7 +15,7 @@
 /* A run of a script; `in` has its files, `out` the output. */
 struct script_run {
     struct script *script;
-    char *folder, *in, *out, *output, *into;
+    char *folder, *in, *out, *output, *into, *base;
     char *paths[SCRIPT_MOST];
     size_t n_paths;
     struct heft_model model;
@@ -40,7 +40,13 @@ static inline void script_write_file(const struct script_run *r, const struct sc
     free(path);
 }
 
-/* Names the inputs, and replaces the value of option `into` by a path in the directory. */
+/* Path of an option's value in the directory. */
+static inline char *script_place(const struct script_run *r, const struct heft_option *option)
+{
+    return heft_scratch_path(r->in, script_is_safe(option->value) ? option->value : "none");
+}
+
+/* Names the inputs, and replaces the values of options `into` and `base` by paths in the directory. */
 static inline void script_name_paths(struct script_run *r)
 {
     struct script *const s = r->script;
@@ -53,10 +59,12 @@ static inline void script_name_paths(struct script_run *r)
     for (size_t i = 0; i < s->n_target_options; i++) {
         struct heft_option *const option = &s->target_options[i];
 
-        if (strcmp(option->name, "into") != 0 || !option->value || r->into)
+        if (!option->value)
             continue;
-        r->into = heft_scratch_path(r->in, script_is_safe(option->value) ? option->value : "none");
-        option->value = r->into;
+        if (strcmp(option->name, "into") == 0 && !r->into)
+            option->value = r->into = script_place(r, option);
+        else if (strcmp(option->name, "base") == 0 && !r->base)
+            option->value = r->base = script_place(r, option);
     }
 }
 
@@ -78,6 +86,7 @@ static inline void script_end(struct script_run *r)
     for (size_t i = 0; i < r->n_paths; i++)
         free(r->paths[i]);
     free(r->into);
+    free(r->base);
     free(r->output);
     free(r->out);
     free(r->in);

@@ -91,6 +91,11 @@ def into(heft, scratch):
         subprocess.run([heft, "convert", "-q", GOLDEN / path, "-o", weights], check=True)
         yield f"{name}-file", script(["option into m", "option keep-missing", "open w.safetensors"],
                                      {"w.safetensors": weights.read_bytes(), **model})
+    ptd = {name: (GOLDEN / "ptd" / file).read_bytes() for name, file in (
+        ("new.npz", "lowered-new.npz"), ("old.ptd", "lowered.ptd"), ("base.npz", "lowered-old.npz"))}
+    options = ["output x.ptd", "option into old.ptd", "open new.npz"]
+    yield "ptd", script([*options, "option base base.npz"], ptd)
+    yield "ptd-missing", script([*options, "option keep-missing"], ptd)
 
 
 def dequantize():

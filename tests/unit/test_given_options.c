@@ -43,12 +43,12 @@ static void invalid_options_are_refused(void **state)
     static const char none[] = "/none";
 
     (void)state;
-    expect_refused(
-        none, "stepp", "1",
-        "no format has an option \"stepp\" for reading; there are optimizer, step, names, constants");
-    expect_refused(
-        none, "shards", "2",
-        "no format has an option \"shards\" for reading; there are optimizer, step, names, constants");
+    expect_refused(none, "stepp", "1",
+                   "no format has an option \"stepp\" for reading; there are optimizer, step, "
+                   "names, constants");
+    expect_refused(none, "shards", "2",
+                   "no format has an option \"shards\" for reading; there are optimizer, step, "
+                   "names, constants");
     expect_refused(none, "names", "key", "option names key: allowed is keys|objects");
     expect_refused(none, "names", NULL, "option names wants a value: keys|objects");
     expect_refused(none, "constants", "yes", "option constants takes no value");
