@@ -429,6 +429,11 @@ def exported_models():
     yield "text", tf.keras.Model(ids, layers.Dense(2)(text)), np.arange(10, dtype="i4").reshape(2, 5)
     look = layers.LayerNormalization()(layers.MultiHeadAttention(2, 3)(steps, steps))
     yield "attention", tf.keras.Model(steps, layers.Dense(2)(look)), np.random.default_rng(0).random((2, 5, 4), "f4")
+    for deep in ([], [tf.keras.Input((3,))]):  # the inner model is built later, or has an input of its own
+        inner = tf.keras.Sequential([*deep, layers.Dense(3, name="x"), layers.Dense(2)], name="deep")
+        outer = tf.keras.Sequential([tf.keras.Input((4,)), layers.Dense(3, name="x"), inner], name="outer")
+        start = tf.keras.Input((4,))
+        yield f"nested{len(deep)}", tf.keras.Model(start, outer(start)), np.ones((2, 4), "f4")
     yield "sequential", tf.keras.Sequential([
         tf.keras.Input((4,)), layers.Dense(3), layers.BatchNormalization(), layers.Dropout(0.5), layers.Dense(2),
     ]), np.ones((2, 4), "f4")

@@ -153,36 +153,57 @@ static struct heft_str common_root(const struct heft_export_list *exports)
     return (struct heft_str){first.p, n};
 }
 
-static bool note_root(const struct into *in, struct heft_str root)
+/* Notes that names were shortened; `one` is an item of them, and `row` what it means. */
+static bool note_shortened(const struct into *in, size_t n, struct heft_str one, uint32_t row)
 {
+    const struct heft_str full = in->names.full[row];
+
     return heft_plan_note(
         in->out->plan,
         heft_arena_printf(in->out->plan->mem, in->err,
-                          "names are taken without their first part, %.*s, which the model's "
-                          "variables lack or have another name for",
-                          (int)heft_min_u64(root.n, 60), root.p),
+                          "%zu name%s taken without %s first parts: %.*s is the model's %.*s%s", n,
+                          n == 1 ? " is" : "s are", n == 1 ? "its" : "their",
+                          (int)heft_min_u64(one.n, 60), one.p, (int)heft_min_u64(full.n, 60),
+                          full.p, n == 1 ? "" : ", …"),
         in->err);
+}
+
+/* The row of a name without its first parts: models around a layer may have other names in the
+ * model, or none. A row that another item replaces is none. */
+static uint32_t find_shortened(const struct into *in, struct heft_str name, bool has_root)
+{
+    uint32_t row = has_root ? heft_tf_names_find_inner(&in->names, name) : HEFT_NONE;
+
+    if (row == HEFT_NONE)
+        row = heft_tf_names_find_end(&in->names, name);
+    return row == HEFT_NONE || in->by_row[row] ? HEFT_NONE : row;
 }
 
 /* Finds the row of each item; items without one go into `extra`. */
 static bool find_rows(struct into *in, uint32_t *row, struct list *extra)
 {
     const struct heft_export_list *exports = in->out->exports;
-    const struct heft_str root = common_root(exports);
-    bool is_inner = false;
+    const bool has_root = common_root(exports).n > 0;
+    uint32_t first = 0;
+    size_t shortened = 0;
 
     for (uint32_t i = 0; i < exports->n_items; i++) {
         row[i] = heft_tf_names_find(&in->names, exports->items[i].name);
-        if (row[i] == HEFT_NONE && root.n) {
-            row[i] = heft_tf_names_find_inner(&in->names, exports->items[i].name);
-            is_inner = is_inner || row[i] != HEFT_NONE;
-        }
-        if (row[i] == HEFT_NONE)
-            add_name(extra, exports->items[i].name);
-        else
+        if (row[i] != HEFT_NONE)
             in->by_row[row[i]] = &exports->items[i];
     }
-    return !is_inner || note_root(in, root);
+    for (uint32_t i = 0; i < exports->n_items; i++) {
+        if (row[i] != HEFT_NONE)
+            continue;
+        row[i] = find_shortened(in, exports->items[i].name, has_root);
+        if (row[i] == HEFT_NONE) {
+            add_name(extra, exports->items[i].name);
+            continue;
+        }
+        in->by_row[row[i]] = &exports->items[i];
+        first = shortened++ ? first : i;
+    }
+    return shortened == 0 || note_shortened(in, shortened, exports->items[first].name, row[first]);
 }
 
 /* Fills both places of a variable that is stored twice but given once. */

@@ -15,6 +15,7 @@
 #define ATTRIBUTES "/.ATTRIBUTES/"
 #define VALUE      "VARIABLE_VALUE"
 #define SEVERAL    (HEFT_NONE - 1)
+#define MOST_OUTER 8 /* parts that a name may have in front of a variable's name */
 
 enum { GRAPH_NODE = 1, NODE_ATTRIBUTE = 2, ATTRIBUTE_FULL_NAME = 2, ATTRIBUTE_KEY = 3 };
 
@@ -229,4 +230,17 @@ uint32_t heft_tf_names_find_inner(const struct heft_tf_names *names, struct heft
     const struct heft_str inner = below_root(name);
 
     return inner.n && memchr(inner.p, '/', inner.n) ? one_of(&names->inner, inner) : HEFT_NONE;
+}
+
+uint32_t heft_tf_names_find_end(const struct heft_tf_names *names, struct heft_str name)
+{
+    uint32_t row = HEFT_NONE;
+
+    for (unsigned i = 0; i < MOST_OUTER && row == HEFT_NONE; i++) {
+        name = below_root(name);
+        if (!name.n || !memchr(name.p, '/', name.n))
+            break;
+        row = one_of(&names->variables, name);
+    }
+    return row;
 }

@@ -127,6 +127,9 @@ HEFT_CHECKED bool heft_tf_names_load(struct heft_tf_names *names, const struct h
 uint32_t heft_tf_names_find(const struct heft_tf_names *names, struct heft_str name);
 /* The row of the name without its first part, which is the name of another root model; or HEFT_NONE. */
 uint32_t heft_tf_names_find_inner(const struct heft_tf_names *names, struct heft_str name);
+/* The row of the variable whose name the name ends with, behind the names of models around it; or
+ * HEFT_NONE. */
+uint32_t heft_tf_names_find_end(const struct heft_tf_names *names, struct heft_str name);
 void heft_tf_names_release(struct heft_tf_names *names);
 
 /* Replaces heft_tf_out_item for all items: checks them against the bundle of out->into, renames
