@@ -323,11 +323,14 @@ static bool put_rows(struct run *run, const uint32_t *kept)
         if (kept[i] == i)
             put_row(out, &run->list.items[i]);
     }
-    for (uint32_t i = 0; places && i < run->list.n; i++)
+    out->ties = places ? heft_arena_zero(run->request->mem, run->list.n - out->n + 1,
+                                         sizeof *out->ties, run->err)
+                       : NULL;
+    for (uint32_t i = 0; out->ties && i < run->list.n; i++)
         if (kept[i] != i)
             out->ties[out->n_ties++] =
                 (struct heft_ruled_tie){run->list.items[i].name, places[kept[i]]};
-    return places != NULL;
+    return out->ties != NULL;
 }
 
 static bool finish(struct run *run)
@@ -339,12 +342,11 @@ static bool finish(struct run *run)
 
     out->rows = heft_arena_zero(mem, n, sizeof *out->rows, run->err);
     out->from = heft_arena_zero(mem, n, sizeof *out->from, run->err);
-    out->ties = heft_arena_zero(mem, n, sizeof *out->ties, run->err);
     out->notes = copy_texts(run, run->notes, run->n_notes);
     out->files = copy_texts(run, run->files, run->n_files);
     out->n_notes = run->n_notes;
     out->n_files = run->n_files;
-    return kept && out->rows && out->from && out->ties && out->notes && out->files &&
+    return kept && out->rows && out->from && out->notes && out->files &&
            copy_pairs(run) && check_names(run) && choose_kept(run, kept) && put_rows(run, kept);
 }
 

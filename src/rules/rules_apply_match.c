@@ -124,22 +124,40 @@ static bool make_key(struct heft_stage_run *run, const struct heft_taken *taken,
     return heft_buf_take(&key, &run->scratch, out, run->err);
 }
 
+/* Whether each row is a group of its own: one name makes all of the mapping's results. */
+static bool is_single(const struct heft_remap *mapping)
+{
+    return mapping->n_left == 1 && mapping->n_equal == 0 && mapping->gathered == HEFT_RULES_NONE;
+}
+
+/* Number of the group of a row; run->n_groups: it has none yet. */
+static bool find_group(struct heft_stage_run *run, const struct heft_taken *taken, uint32_t *found)
+{
+    struct heft_str key;
+
+    *found = HEFT_MAP_NONE;
+    if (!is_single(&run->stage->mappings[taken->by.mapping]) &&
+        (!make_key(run, taken, &key) ||
+         !heft_strmap_add(&run->keys, key, (uint32_t)run->n_groups, found, run->err)))
+        return false;
+    *found = *found == HEFT_MAP_NONE ? (uint32_t)run->n_groups : *found;
+    return true;
+}
+
 static bool join_group(struct heft_stage_run *run, uint32_t row)
 {
     struct heft_taken *const taken = &run->taken[row];
     struct heft_group *group;
-    struct heft_str key;
     uint32_t found;
 
-    if (!make_key(run, taken, &key) ||
-        !heft_strmap_add(&run->keys, key, (uint32_t)run->n_groups, &found, run->err))
+    if (!find_group(run, taken, &found))
         return false;
-    if (found == HEFT_MAP_NONE) {
+    if (found == run->n_groups) {
         if (!heft_grow(&run->groups, &run->cap_groups, run->n_groups, 1, sizeof *run->groups,
                        run->err))
             return false;
-        found = (uint32_t)run->n_groups++;
-        run->groups[found] = (struct heft_group){taken->by.mapping, row, row, 0, taken->values};
+        run->groups[run->n_groups++] =
+            (struct heft_group){taken->by.mapping, row, row, 0, taken->values};
     } else {
         run->taken[run->groups[found].last].next = row;
     }
