@@ -349,6 +349,7 @@ static bool open_input(struct heft_model *model, const char *given, const char *
 bool heft_registry_open(struct heft_model *model, const char *const *paths, size_t n_paths,
                         const char *format, struct heft_error *err)
 {
+    heft_error_begin(err); /* locators and joins test err->code */
     if (n_paths == 0)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no input was named");
     model->format_is_given = format != NULL;
