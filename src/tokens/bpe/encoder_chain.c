@@ -69,20 +69,38 @@ static bool add_piece(struct heft_encoder *e, const uint8_t *text, struct run *r
     return *out != NULL;
 }
 
+#define CUTS 128 /* places that are found at a time */
+
+/* Finds at most CUTS places between characters in text[*at, to) that no merge crosses, and moves *at.
+ * Whether a place is one cannot be predicted: there is no branch on it. */
+static size_t find_cuts(const struct heft_part_cuts *cuts, const uint8_t *text, uint32_t *at,
+                        uint32_t to, uint32_t *found)
+{
+    size_t n = 0;
+
+    for (; *at < to && n < CUTS; ++*at)
+        if (text[*at] >= 0xE0) {
+            found[n] = *at;
+            n += !heft_part_cuts_cross(cuts, text, *at);
+        }
+    return n;
+}
+
 /* Adds a pre-token in parts: runs of Chinese or Japanese are long and rarely repeat, their words and
  * characters do. Characters of 3 bytes and more that no merge joins with the bytes before begin a
  * part. */
 static bool add_parts(struct heft_encoder *e, const uint8_t *text, struct run *run, uint32_t from,
                       uint32_t to, uint8_t **out, struct heft_error *err)
 {
-    uint32_t begin = from;
+    uint32_t begin = from, at = from + HEFT_CUT_SIDE, found[CUTS + 1];
 
-    for (uint32_t i = from + HEFT_CUT_SIDE; i < to; i++)
-        if (text[i] >= 0xE0 && !heft_part_cuts_cross(&e->cuts, text, i)) {
-            if (!add_piece(e, text, run, begin, i, out, err))
+    while (at < to) {
+        const size_t n = find_cuts(&e->cuts, text, &at, to, found);
+
+        for (size_t i = 0; i < n; begin = found[i++])
+            if (!add_piece(e, text, run, begin, found[i], out, err))
                 return false;
-            begin = i;
-        }
+    }
     return add_piece(e, text, run, begin, to, out, err);
 }
 

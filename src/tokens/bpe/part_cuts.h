@@ -48,10 +48,11 @@ static inline bool heft_part_cuts_cross(const struct heft_part_cuts *cuts, const
                                         size_t at)
 {
     const uint64_t around = heft_le64(text + at - HEFT_CUT_SIDE) & UINT64_MAX >> 16;
+    const bool has = heft_part_cuts_has(cuts, around);
 
-    return heft_part_cuts_has(cuts, around) ||
-           (heft_bytes_adjoin(&cuts->shorter, text[at - 1], text[at]) &&
-            heft_part_cuts_has_shorter(cuts, around));
+    if (HEFT_UNLIKELY(!has & heft_bytes_adjoin(&cuts->shorter, text[at - 1], text[at])))
+        return heft_part_cuts_has_shorter(cuts, around);
+    return has;
 }
 
 #endif
