@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/endian.h"
+#include "base/utf8_kernels.h"
 
 /* ---- UTF-8 ---------------------------------------------------------------------------------
  *
@@ -141,8 +142,11 @@ static bool is_short_ascii(struct heft_bytes text)
     return (all & EACH(0x80)) == 0;
 }
 
+#define LONG_TEXT 256 /* bytes; shorter texts are not worth a kernel */
+
 size_t heft_utf8_check(struct heft_bytes text)
 {
+    bool is_parted = false;
     size_t at = 0;
 
     if (is_short_ascii(text))
@@ -155,6 +159,11 @@ size_t heft_utf8_check(struct heft_bytes text)
             return text.n; /* the last bytes, some of which were checked before, are ASCII */
         if (text.p[at] < 0x80) {
             at++;
+            continue;
+        }
+        if (text.n - at >= LONG_TEXT && !is_parted) {
+            at += heft_utf8_valid_part(text.p + at, text.n - at);
+            is_parted = true; /* what is left is short, or has an error */
             continue;
         }
         at += wide_run(text.p + at, text.n - at);
