@@ -282,9 +282,10 @@ static bool check_names(const struct run *run)
 
         ok = heft_strmap_add(&names, live->name, i, &found, run->err);
         if (ok && found != HEFT_MAP_NONE)
-            ok = heft_fail(run->err, HEFT_USAGE, HEFT_NO_OFFSET,
-                           "%s:%" PRIu32 ": a second tensor %s, of another input file",
-                           live->file ? live->file : "rules", live->line, live->name.p);
+            ok = heft_fail(
+                run->err, HEFT_USAGE, HEFT_NO_OFFSET, "%s:%" PRIu32 ": a second tensor %s%s",
+                live->file ? live->file : "rules", live->line, live->name.p,
+                run->list.items[found].number == live->number ? "" : ", of another input file");
     }
     heft_strmap_release(&names);
     return ok;
@@ -346,8 +347,8 @@ static bool finish(struct run *run)
     out->files = copy_texts(run, run->files, run->n_files);
     out->n_notes = run->n_notes;
     out->n_files = run->n_files;
-    return kept && out->rows && out->from && out->notes && out->files &&
-           copy_pairs(run) && check_names(run) && choose_kept(run, kept) && put_rows(run, kept);
+    return kept && out->rows && out->from && out->notes && out->files && copy_pairs(run) &&
+           check_names(run) && choose_kept(run, kept) && put_rows(run, kept);
 }
 
 static bool apply(const struct heft_ruler_request *request, struct heft_ruling *out,
