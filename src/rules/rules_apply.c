@@ -112,6 +112,14 @@ static const char *input_of(const struct heft_model *model)
     return model->n_sources > 0 ? model->sources[0].path : NULL;
 }
 
+static bool is_listed(const struct run *run, const char *path)
+{
+    for (size_t i = 0; i < run->n_files; i++)
+        if (strcmp(run->files[i], path) == 0)
+            return true;
+    return false;
+}
+
 /* Lists a rules file and the JSON files beside the input: jobs compare them. */
 static bool list_files(struct run *run, const struct heft_rules *rules, const char *name)
 {
@@ -131,8 +139,9 @@ static bool list_files(struct run *run, const struct heft_rules *rules, const ch
             continue;
         path = heft_arena_printf(run->request->mem, run->err, "%.*s%s%s", (int)folder, input,
                                  slash ? "" : "/", file);
-        ok = path && (heft_files_kind(model->files, path) != HEFT_PATH_FILE ||
-                      add_text(run, &run->files, &run->n_files, &run->cap_files, path));
+        ok = path &&
+             (is_listed(run, path) || heft_files_kind(model->files, path) != HEFT_PATH_FILE ||
+              add_text(run, &run->files, &run->n_files, &run->cap_files, path));
     }
     return ok;
 }

@@ -275,8 +275,8 @@ static bool take_room(struct heft_stage_run *run, struct heft_slot_value **value
     run->taken = heft_arena_zero(&run->scratch, run->in.n + 1, sizeof *run->taken, run->err);
     run->uses = heft_arena_zero(&run->scratch, run->stage->n_mappings + UINT64_C(1),
                                 sizeof *run->uses, run->err);
-    run->near = heft_arena_alloc(
-        &run->scratch, (run->stage->n_mappings + UINT64_C(1)) * sizeof *run->near, run->err);
+    run->near = heft_arena_zero(&run->scratch, run->stage->n_mappings + UINT64_C(1),
+                                sizeof *run->near, run->err);
     if (!(*values && run->bindings && run->pairs && run->taken && run->uses && run->near))
         return false;
     memset(run->near, 0xff, run->stage->n_mappings * sizeof *run->near); /* HEFT_NONE */
