@@ -444,6 +444,7 @@ bool heft_exec_open_outputs(struct heft_exec *x, struct heft_error *err)
     const struct heft_sink_options options = {
         .overwrite = o->overwrite,
         .no_sync = o->no_sync,
+        .retires_first = x->plan->retires_first,
         .plan = o->plan,
         .is_begun = o->is_begun,
         .is_resumed = o->is_resumed,

@@ -109,7 +109,9 @@ struct heft_plan {
     const char *prefix;
     bool (*in_set)(struct heft_str rest);
     bool adds_tensors; /* the output has more tensors than the export list */
-    bool may_link;     /* an output that equals a whole source file may be a hard link to it */
+    /* stale files of an earlier set go before new ones appear: readers take all files of the directory */
+    bool retires_first;
+    bool may_link; /* an output that equals a whole source file may be a hard link to it */
     /* New directory that holds all files and appears at once, subdirectories included; NULL:
      * files appear one by one. */
     const char *whole;

@@ -330,6 +330,7 @@ bool heft_shares_place(struct heft_plan *plan, const char *output, const char **
     plan->prefix =
         heft_arena_printf(plan->mem, err, "%s%s", plain, heft_str_ends(path, "/") ? "" : "/");
     plan->whole = is_empty ? plain : NULL;
+    plan->retires_first = true;
     *folder = plan->prefix;
     return *folder != NULL;
 }

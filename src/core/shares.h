@@ -60,7 +60,7 @@ HEFT_CHECKED bool heft_shares_item(const struct heft_shares *shares, size_t item
                                    const struct heft_share_box *box, struct heft_arena *mem,
                                    struct heft_export_item *out, struct heft_error *err);
 /* Makes a directory the output, whose name is followed by a slash in *folder: one that does not exist,
- * or is empty, appears as a whole. Sets plan->prefix. */
+ * or is empty, appears as a whole; files of an earlier save go before new ones appear. Sets plan->prefix. */
 HEFT_CHECKED bool heft_shares_place(struct heft_plan *plan, const char *output, const char **folder,
                                     struct heft_error *err);
 

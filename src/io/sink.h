@@ -44,6 +44,9 @@ struct heft_sink;
 struct heft_sink_options {
     bool overwrite; /* existing targets are replaced */
     bool no_sync;   /* for scratch files: skip fsync */
+    /* Retired files are moved out of the way before any new file appears, because readers take every file
+     * of the directory. */
+    bool retires_first;
     /* Id of a plan, in the names of temporary files: ".NAME.ID.file-N", and ".NAME.ID.folder" for a
      * directory that appears as a whole. NULL: they belong to this process. */
     const char *plan;

@@ -4,7 +4,7 @@
  *     2  rename old files that are replaced one by one to temporary names, the last one (an index) first
  *     3  rename new files to final names, in the order added (an index last), then a whole directory;
  *        an old file that the last rename replaces gets a second name before
- *     4  rename retired files to temporary names
+ *     4  rename retired files to temporary names (before step 2 with option retires_first)
  *     5  sync the directories
  *     6  delete the files that were set aside
  *
@@ -280,8 +280,10 @@ bool heft_sink_commit(struct heft_sink *sink, struct heft_error *err)
         (sink->options.overwrite && !heft_sink_sync_folders(sink, false, err)))
         return false;
     held = hold_folder(sink);
-    sink->committed = set_old_aside(sink, err) && rename_files(sink, err) &&
-                      rename_whole(sink, err) && set_retired_aside(sink, err) &&
+    sink->committed = (!sink->options.retires_first || set_retired_aside(sink, err)) &&
+                      set_old_aside(sink, err) && rename_files(sink, err) &&
+                      rename_whole(sink, err) &&
+                      (sink->options.retires_first || set_retired_aside(sink, err)) &&
                       heft_sink_sync_folders(sink, false, err);
     if (sink->committed)
         delete_old(sink);

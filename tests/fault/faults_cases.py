@@ -122,6 +122,12 @@ def replacing(build, work):
         files = written(build, work, ["convert", whole, "-o", "m.gguf", "--max-shard-tensors", before])
         for after in (["--max-shard-tensors", "1"], ["--max-shard-size", "64", "--no-tensor-first-shard"], []):
             yield Case("convert", "set to gguf", ["convert", whole, "-o", "m.gguf", *after, "-f", "-q"], files, writes=True)
+    for to in ("dcp", "dcp-hf"):
+        yield Case("convert", f"new directory to {to}", ["convert", old, "-o", "new/", "--to", to, "--ranks", "2", "-q"], writes=True)
+        for before, after in (("1", "2"), ("3", "1"), ("2", "2")):
+            files = written(build, work, ["convert", old, "-o", "set/", "--to", to, "--ranks", before])
+            yield Case("convert", f"set to {to}", ["convert", new, "-o", "set/", "--to", to, "--ranks", after, "-f", "-q", "-g", "[fi]*"],
+                       files, writes=True)
     for before in ("800", "5GB"):
         files = written(build, work, ["convert", GOLDEN / "h5/nested.h5", "-o", "set/", "--to", "h5", "--max-shard-size", before])
         yield Case("convert", "set to h5", ["convert", GOLDEN / "h5/nested.h5", "-o", "set/", "--to", "h5", "--max-shard-size",
