@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -90,6 +91,18 @@ static int run_verb(const struct options *options, const struct verb *verb)
     return EXIT_TROUBLE;
 }
 
+/* As many open files as the system allows: each file of a checkpoint of many ranks, or with a file for each
+ * parameter, stays open. */
+static void raise_open_files(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct heft_error err = {0};
@@ -101,6 +114,7 @@ int main(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN); /* a file size limit is reported by write(), like a full disk */
     if (!hold_descriptors())
         return EXIT_TROUBLE;
+    raise_open_files();
     if (argc < 2) {
         fputs("heft: usage: heft [VERB] INPUT… [options]; try 'heft help'\n", stderr);
         return EXIT_TROUBLE;
