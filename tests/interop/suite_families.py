@@ -147,12 +147,25 @@ def of_llama(version):
     return {named.get(i) or f"<|reserved_special_token_{next(reserved)}|>": 128000 + i for i in range(256)}
 
 
+def of_qwen_config():
+    """Qwen 2.5's and 3's special tokens, by the tokenizer_config.json of their publisher."""
+    names = ("endoftext im_start im_end object_ref_start object_ref_end box_start box_end quad_start quad_end "
+             "vision_start vision_end vision_pad image_pad video_pad").split()
+    return {f"<|{name}|>": 151643 + i for i, name in enumerate(names)}
+
+
+# Tokens of these that are not special, which are found in any text
+QWEN_PLAIN = ["<tool_call>", "</tool_call>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|fim_pad|>",
+              "<|repo_name|>", "<|file_sep|>", "<tool_response>", "</tool_response>", "<think>", "</think>"]
+
 # file of FILES, pattern: special tokens
 SPECIALS = {("o200k_base", None): lambda: of_tiktoken("o200k_base"),
             ("o200k_base", "o200k_harmony"): lambda: of_tiktoken("o200k_harmony"),
             ("cl100k_base", None): lambda: of_tiktoken("cl100k_base"),
             ("llama3", "llama3.0"): lambda: of_llama("llama3.0"),
-            ("llama3", "llama3.1"): lambda: of_llama("llama3.1")}
+            ("llama3", "llama3.1"): lambda: of_llama("llama3.1"),
+            ("qwen", "qwen2.5"): of_qwen_config,
+            ("qwen", "qwen3"): of_qwen_config}
 
 
 def stated_pattern(suite, library, path):
@@ -173,6 +186,8 @@ def special_tokens(suite, library, name, path):
         if file == name:
             with suite_tokens.Vocabulary(library, path, pattern=pattern and pattern.encode()) as vocabulary:
                 suite.equal(specials_of(vocabulary), wanted(), f"{name}: special tokens of {pattern or 'the file'}")
+                for i, token in enumerate(QWEN_PLAIN[:8 if pattern == "qwen2.5" else 12] if name == "qwen" else []):
+                    suite.equal(vocabulary.encode(f"a{token}b"), [64, 151657 + i, 65], f"{name}: {token} of {pattern}")
 
 
 def compare(suite, name, vocabulary, oracle, what, batch):

@@ -77,7 +77,7 @@ static const struct heft_family FAMILIES[] = {
     {"command-r", "", OF(STARCODER_STEPS), false, true, true, false},
     {"gpt4", "gpt-4 cl100k cl100k_base", OF(GPT4_STEPS), false, false, false, true},
     {"llama3", "llama3.0 llama3.1 llama-bpe glm4 phi4", OF(LLAMA3_STEPS), false, false, true, true},
-    {"qwen2", "qwen qwen3", OF(QWEN2_STEPS), false, true, true, true},
+    {"qwen2", "qwen qwen2.5 qwen3", OF(QWEN2_STEPS), false, true, true, true},
     {"qwen35", "qwen3.5", OF(QWEN35_STEPS), false, true, true, true},
     {"nanochat", "", OF(NANOCHAT_STEPS), false, false, true, true},
     {"o200k", "gpt-4o o200k_base o200k_harmony gpt-oss llama4", OF(O200K_STEPS), false, false, true,

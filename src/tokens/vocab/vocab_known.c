@@ -18,109 +18,134 @@ struct special {
     uint32_t id;
     const char *text;
     uint32_t first, n;
+    bool is_plain; /* not special: always found in texts */
 };
 
 static const struct special CL100K[] = {
-    {100257, "<|endoftext|>", 0, 1},   {100258, "<|fim_prefix|>", 0, 1},
-    {100259, "<|fim_middle|>", 0, 1},  {100260, "<|fim_suffix|>", 0, 1},
-    {100276, "<|endofprompt|>", 0, 1}, {0, NULL, 0, 0}};
-static const struct special O200K[] = {
-    {199999, "<|endoftext|>", 0, 1}, {200018, "<|endofprompt|>", 0, 1}, {0, NULL, 0, 0}};
+    {100257, "<|endoftext|>", 0, 1, false},   {100258, "<|fim_prefix|>", 0, 1, false},
+    {100259, "<|fim_middle|>", 0, 1, false},  {100260, "<|fim_suffix|>", 0, 1, false},
+    {100276, "<|endofprompt|>", 0, 1, false}, {0, NULL, 0, 0, false}};
+static const struct special O200K[] = {{199999, "<|endoftext|>", 0, 1, false},
+                                       {200018, "<|endofprompt|>", 0, 1, false},
+                                       {0, NULL, 0, 0, false}};
 /* Ids from 151646 on have other names in Qwen 1 than in Qwen 2. */
-static const struct special QWEN[] = {{151643, "<|endoftext|>", 0, 1},
-                                      {151644, "<|im_start|>", 0, 1},
-                                      {151645, "<|im_end|>", 0, 1},
-                                      {0, NULL, 0, 0}};
-static const struct special LLAMA3[] = {{128000, "<|begin_of_text|>", 0, 1},
-                                        {128001, "<|end_of_text|>", 0, 1},
-                                        {128002, "<|reserved_special_token_#|>", 0, 2},
-                                        {128004, "<|finetune_right_pad_id|>", 0, 1},
-                                        {128005, "<|step_id|>", 0, 1},
-                                        {128006, "<|start_header_id|>", 0, 1},
-                                        {128007, "<|end_header_id|>", 0, 1},
-                                        {128008, "<|eom_id|>", 0, 1},
-                                        {128009, "<|eot_id|>", 0, 1},
-                                        {128010, "<|python_tag|>", 0, 1},
-                                        {128011, "<|image|>", 0, 1},
-                                        {128012, "<|reserved_special_token_#|>", 2, 244},
-                                        {0, NULL, 0, 0}};
+static const struct special QWEN[] = {{151643, "<|endoftext|>", 0, 1, false},
+                                      {151644, "<|im_start|>", 0, 1, false},
+                                      {151645, "<|im_end|>", 0, 1, false},
+                                      {0, NULL, 0, 0, false}};
+static const struct special LLAMA3[] = {{128000, "<|begin_of_text|>", 0, 1, false},
+                                        {128001, "<|end_of_text|>", 0, 1, false},
+                                        {128002, "<|reserved_special_token_#|>", 0, 2, false},
+                                        {128004, "<|finetune_right_pad_id|>", 0, 1, false},
+                                        {128005, "<|step_id|>", 0, 1, false},
+                                        {128006, "<|start_header_id|>", 0, 1, false},
+                                        {128007, "<|end_header_id|>", 0, 1, false},
+                                        {128008, "<|eom_id|>", 0, 1, false},
+                                        {128009, "<|eot_id|>", 0, 1, false},
+                                        {128010, "<|python_tag|>", 0, 1, false},
+                                        {128011, "<|image|>", 0, 1, false},
+                                        {128012, "<|reserved_special_token_#|>", 2, 244, false},
+                                        {0, NULL, 0, 0, false}};
 static const struct special LLAMA4[] = {
-    {200000, "<|begin_of_text|>", 0, 1},
-    {200001, "<|end_of_text|>", 0, 1},
-    {200002, "<|fim_prefix|>", 0, 1},
-    {200003, "<|fim_middle|>", 0, 1},
-    {200004, "<|fim_suffix|>", 0, 1},
-    {200005, "<|header_start|>", 0, 1},
-    {200006, "<|header_end|>", 0, 1},
-    {200007, "<|eom|>", 0, 1},
-    {200008, "<|eot|>", 0, 1},
-    {200009, "<|step|>", 0, 1},
-    {200010, "<|text_post_train_reserved_special_token_#|>", 0, 6},
-    {200016, "<|python_start|>", 0, 1},
-    {200017, "<|python_end|>", 0, 1},
-    {200018, "<|finetune_right_pad|>", 0, 1},
-    {200019, "<|text_post_train_reserved_special_token_#|>", 8, 61},
-    {200080, "<|image_start|>", 0, 1},
-    {200081, "<|image_end|>", 0, 1},
-    {200082, "<|vision_reserved_special_token_#|>", 0, 2},
-    {200084, "<|tile_x_separator|>", 0, 1},
-    {200085, "<|tile_y_separator|>", 0, 1},
-    {200086, "<|vision_reserved_special_token_#|>", 2, 4},
-    {200090, "<|image|>", 0, 1},
-    {200091, "<|vision_reserved_special_token_6|>", 0, 1},
-    {200092, "<|patch|>", 0, 1},
-    {200093, "<|vision_reserved_special_token_#|>", 7, 1041},
-    {201134, "<|reasoning_reserved_special_token_#|>", 0, 8},
-    {201142, "<|reasoning_thinking_start|>", 0, 1},
-    {201143, "<|reasoning_thinking_end|>", 0, 1},
-    {201144, "<|reserved_special_token_#|>", 0, 904},
-    {0, NULL, 0, 0}};
+    {200000, "<|begin_of_text|>", 0, 1, false},
+    {200001, "<|end_of_text|>", 0, 1, false},
+    {200002, "<|fim_prefix|>", 0, 1, false},
+    {200003, "<|fim_middle|>", 0, 1, false},
+    {200004, "<|fim_suffix|>", 0, 1, false},
+    {200005, "<|header_start|>", 0, 1, false},
+    {200006, "<|header_end|>", 0, 1, false},
+    {200007, "<|eom|>", 0, 1, false},
+    {200008, "<|eot|>", 0, 1, false},
+    {200009, "<|step|>", 0, 1, false},
+    {200010, "<|text_post_train_reserved_special_token_#|>", 0, 6, false},
+    {200016, "<|python_start|>", 0, 1, false},
+    {200017, "<|python_end|>", 0, 1, false},
+    {200018, "<|finetune_right_pad|>", 0, 1, false},
+    {200019, "<|text_post_train_reserved_special_token_#|>", 8, 61, false},
+    {200080, "<|image_start|>", 0, 1, false},
+    {200081, "<|image_end|>", 0, 1, false},
+    {200082, "<|vision_reserved_special_token_#|>", 0, 2, false},
+    {200084, "<|tile_x_separator|>", 0, 1, false},
+    {200085, "<|tile_y_separator|>", 0, 1, false},
+    {200086, "<|vision_reserved_special_token_#|>", 2, 4, false},
+    {200090, "<|image|>", 0, 1, false},
+    {200091, "<|vision_reserved_special_token_6|>", 0, 1, false},
+    {200092, "<|patch|>", 0, 1, false},
+    {200093, "<|vision_reserved_special_token_#|>", 7, 1041, false},
+    {201134, "<|reasoning_reserved_special_token_#|>", 0, 8, false},
+    {201142, "<|reasoning_thinking_start|>", 0, 1, false},
+    {201143, "<|reasoning_thinking_end|>", 0, 1, false},
+    {201144, "<|reserved_special_token_#|>", 0, 904, false},
+    {0, NULL, 0, 0, false}};
 /* The other ids up to 163837 have other names in K3 than in K2. */
-static const struct special KIMI[] = {{163584, "[BOS]", 0, 1},
-                                      {163585, "[EOS]", 0, 1},
-                                      {163838, "[UNK]", 0, 1},
-                                      {163839, "[PAD]", 0, 1},
-                                      {0, NULL, 0, 0}};
+static const struct special KIMI[] = {{163584, "[BOS]", 0, 1, false},
+                                      {163585, "[EOS]", 0, 1, false},
+                                      {163838, "[UNK]", 0, 1, false},
+                                      {163839, "[PAD]", 0, 1, false},
+                                      {0, NULL, 0, 0, false}};
 
 /* Vocabularies with the ranks of another one: only the option pattern tells them. */
 static const struct special HARMONY[] = {
-    {199998, "<|startoftext|>", 0, 1},
-    {199999, "<|endoftext|>", 0, 1},
-    {200000, "<|reserved_#|>", 200000, 2},
-    {200002, "<|return|>", 0, 1},
-    {200003, "<|constrain|>", 0, 1},
-    {200004, "<|reserved_200004|>", 0, 1},
-    {200005, "<|channel|>", 0, 1},
-    {200006, "<|start|>", 0, 1},
-    {200007, "<|end|>", 0, 1},
-    {200008, "<|message|>", 0, 1},
-    {200009, "<|reserved_#|>", 200009, 3},
-    {200012, "<|call|>", 0, 1},
-    {200013, "<|reserved_#|>", 200013, 1075},
-    {200018, "<|endofprompt|>", 0, 1}, /* the second name of <|reserved_200018|> */
-    {0, NULL, 0, 0}};
+    {199998, "<|startoftext|>", 0, 1, false},
+    {199999, "<|endoftext|>", 0, 1, false},
+    {200000, "<|reserved_#|>", 200000, 2, false},
+    {200002, "<|return|>", 0, 1, false},
+    {200003, "<|constrain|>", 0, 1, false},
+    {200004, "<|reserved_200004|>", 0, 1, false},
+    {200005, "<|channel|>", 0, 1, false},
+    {200006, "<|start|>", 0, 1, false},
+    {200007, "<|end|>", 0, 1, false},
+    {200008, "<|message|>", 0, 1, false},
+    {200009, "<|reserved_#|>", 200009, 3, false},
+    {200012, "<|call|>", 0, 1, false},
+    {200013, "<|reserved_#|>", 200013, 1075, false},
+    {200018, "<|endofprompt|>", 0, 1, false}, /* the second name of <|reserved_200018|> */
+    {0, NULL, 0, 0, false}};
 /* Llama 3 as first published, and 3.1 and later as tokenizer.json files have it */
-static const struct special LLAMA30[] = {{128000, "<|begin_of_text|>", 0, 1},
-                                         {128001, "<|end_of_text|>", 0, 1},
-                                         {128002, "<|reserved_special_token_#|>", 0, 4},
-                                         {128006, "<|start_header_id|>", 0, 1},
-                                         {128007, "<|end_header_id|>", 0, 1},
-                                         {128008, "<|reserved_special_token_4|>", 0, 1},
-                                         {128009, "<|eot_id|>", 0, 1},
-                                         {128010, "<|reserved_special_token_#|>", 5, 246},
-                                         {0, NULL, 0, 0}};
-static const struct special LLAMA31[] = {{128000, "<|begin_of_text|>", 0, 1},
-                                         {128001, "<|end_of_text|>", 0, 1},
-                                         {128002, "<|reserved_special_token_#|>", 0, 2},
-                                         {128004, "<|finetune_right_pad_id|>", 0, 1},
-                                         {128005, "<|reserved_special_token_2|>", 0, 1},
-                                         {128006, "<|start_header_id|>", 0, 1},
-                                         {128007, "<|end_header_id|>", 0, 1},
-                                         {128008, "<|eom_id|>", 0, 1},
-                                         {128009, "<|eot_id|>", 0, 1},
-                                         {128010, "<|python_tag|>", 0, 1},
-                                         {128011, "<|reserved_special_token_#|>", 3, 245},
-                                         {0, NULL, 0, 0}};
+static const struct special LLAMA30[] = {{128000, "<|begin_of_text|>", 0, 1, false},
+                                         {128001, "<|end_of_text|>", 0, 1, false},
+                                         {128002, "<|reserved_special_token_#|>", 0, 4, false},
+                                         {128006, "<|start_header_id|>", 0, 1, false},
+                                         {128007, "<|end_header_id|>", 0, 1, false},
+                                         {128008, "<|reserved_special_token_4|>", 0, 1, false},
+                                         {128009, "<|eot_id|>", 0, 1, false},
+                                         {128010, "<|reserved_special_token_#|>", 5, 246, false},
+                                         {0, NULL, 0, 0, false}};
+static const struct special LLAMA31[] = {{128000, "<|begin_of_text|>", 0, 1, false},
+                                         {128001, "<|end_of_text|>", 0, 1, false},
+                                         {128002, "<|reserved_special_token_#|>", 0, 2, false},
+                                         {128004, "<|finetune_right_pad_id|>", 0, 1, false},
+                                         {128005, "<|reserved_special_token_2|>", 0, 1, false},
+                                         {128006, "<|start_header_id|>", 0, 1, false},
+                                         {128007, "<|end_header_id|>", 0, 1, false},
+                                         {128008, "<|eom_id|>", 0, 1, false},
+                                         {128009, "<|eot_id|>", 0, 1, false},
+                                         {128010, "<|python_tag|>", 0, 1, false},
+                                         {128011, "<|reserved_special_token_#|>", 3, 245, false},
+                                         {0, NULL, 0, 0, false}};
+/* Qwen 2.5 and 3, by the tokenizer_config.json of their publisher */
+#define QWEN_NAMED                                                                                 \
+    {151643, "<|endoftext|>", 0, 1, false}, {151644, "<|im_start|>", 0, 1, false},                 \
+        {151645, "<|im_end|>", 0, 1, false}, {151646, "<|object_ref_start|>", 0, 1, false},        \
+        {151647, "<|object_ref_end|>", 0, 1, false}, {151648, "<|box_start|>", 0, 1, false},       \
+        {151649, "<|box_end|>", 0, 1, false}, {151650, "<|quad_start|>", 0, 1, false},             \
+        {151651, "<|quad_end|>", 0, 1, false}, {151652, "<|vision_start|>", 0, 1, false},          \
+        {151653, "<|vision_end|>", 0, 1, false}, {151654, "<|vision_pad|>", 0, 1, false},          \
+        {151655, "<|image_pad|>", 0, 1, false}, {151656, "<|video_pad|>", 0, 1, false},            \
+        {151657, "<tool_call>", 0, 1, true}, {151658, "</tool_call>", 0, 1, true},                 \
+        {151659, "<|fim_prefix|>", 0, 1, true}, {151660, "<|fim_middle|>", 0, 1, true},            \
+        {151661, "<|fim_suffix|>", 0, 1, true}, {151662, "<|fim_pad|>", 0, 1, true},               \
+        {151663, "<|repo_name|>", 0, 1, true},                                                     \
+    {                                                                                              \
+        151664, "<|file_sep|>", 0, 1, true                                                         \
+    }
+static const struct special QWEN25[] = {QWEN_NAMED, {0, NULL, 0, 0, false}};
+static const struct special QWEN3[] = {QWEN_NAMED,
+                                       {151665, "<tool_response>", 0, 1, true},
+                                       {151666, "</tool_response>", 0, 1, true},
+                                       {151667, "<think>", 0, 1, true},
+                                       {151668, "</think>", 0, 1, true},
+                                       {0, NULL, 0, 0, false}};
 static const struct variant {
     const char *name;
     const struct special *of; /* special tokens of the published vocabulary with these ranks */
@@ -131,6 +156,8 @@ static const struct variant {
     {"gpt-oss", O200K, HARMONY, "o200k_harmony"},
     {"llama3.0", LLAMA3, LLAMA30, "llama3.0, llama3.1"},
     {"llama3.1", LLAMA3, LLAMA31, "llama3.0, llama3.1"},
+    {"qwen2.5", QWEN, QWEN25, "qwen2.5, qwen3"},
+    {"qwen3", QWEN, QWEN3, "qwen2.5, qwen3"},
 };
 
 static const struct known {
@@ -357,6 +384,16 @@ bool heft_vocab_name_special(struct heft_vocab_reading *r, struct heft_str text,
     return heft_vocab_add_special(v, text, id, r->err) && heft_vocab_add_token(v, &token, r->err);
 }
 
+/* The same for an added token that is not special. */
+static bool name_plain(struct heft_vocab_reading *r, struct heft_str text, uint32_t id)
+{
+    const struct heft_added_token token = {.text = text, .id = id};
+
+    r->v->tokens[id] = text;
+    r->v->n_ids = id < r->v->n_ids ? r->v->n_ids : id + 1;
+    return heft_vocab_add_token(r->v, &token, r->err);
+}
+
 /* The special tokens that the caller names by the option pattern, else those of the ranks' publisher. */
 static const struct special *choose_specials(struct heft_vocab_reading *r,
                                              const struct heft_vocab_known *known)
@@ -380,7 +417,8 @@ bool heft_vocab_place_special(struct heft_vocab_reading *r, const struct heft_vo
         for (uint32_t i = 0; i < s->n; i++) {
             const char *const text = special_text(r, s, i);
 
-            if (!text || !heft_vocab_name_special(r, heft_str_of(text), s->id + i))
+            if (!text || !(s->is_plain ? name_plain : heft_vocab_name_special)(r, heft_str_of(text),
+                                                                               s->id + i))
                 return false;
         }
     return true;
