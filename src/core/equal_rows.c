@@ -22,7 +22,7 @@ static bool is_same_view(const struct heft_row *a, const struct heft_row *b)
 static bool refuse_pair(const struct comparing *c, const struct heft_equal_rows *pair,
                         uint64_t element)
 {
-    return heft_fail(c->err, HEFT_MISMATCH, HEFT_NO_OFFSET,
+    return heft_fail(c->err, HEFT_MALFORMED, HEFT_NO_OFFSET,
                      "%.200s: tensors %.200s and %.200s must be equal, and differ in element "
                      "%" PRIu64,
                      pair->where, pair->a->name.p, pair->b->name.p, element);

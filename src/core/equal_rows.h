@@ -11,7 +11,7 @@ struct heft_equal_rows {
     const char *where;            /* "FILE:LINE" of the rule, for errors */
 };
 
-/* Compares the logical bytes of all pairs, in bounded memory. HEFT_MISMATCH names the rule, both tensors
+/* Compares the logical bytes of all pairs, in bounded memory. HEFT_MALFORMED names the rule, both tensors
  * and the first element that differs. Pairs that are the same view of a storage are not read. */
 HEFT_CHECKED bool heft_equal_rows_check(const struct heft_model *model,
                                         const struct heft_equal_rows *list, size_t n,

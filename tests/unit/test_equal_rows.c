@@ -42,7 +42,7 @@ static void test_equal_and_different(void **state)
     assert_true(heft_equal_rows_check(&b->model, pairs, 2, &b->err));
     b->data[FAR + 4 * 54321 + 2] ^= 1;
     assert_false(heft_equal_rows_check(&b->model, pairs, 2, &b->err));
-    expect_failure(&b->err, HEFT_MISMATCH,
+    expect_failure(&b->err, HEFT_MALFORMED,
                    "r:7: tensors a and b must be equal, and differ in element 54321");
 }
 
@@ -63,12 +63,12 @@ static void test_layouts(void **state)
             p[k] = (uint8_t)(was >> (24 - 8 * k));
     }
     assert_false(heft_equal_rows_check(&b->model, &pair, 1, &b->err));
-    expect_failure(&b->err, HEFT_MISMATCH, "differ in element 1");
+    expect_failure(&b->err, HEFT_MALFORMED, "differ in element 1");
     second.flags = HEFT_ROW_SWAP;
     assert_true(heft_equal_rows_check(&b->model, &pair, 1, &b->err));
     copy_first(b);
     assert_false(heft_equal_rows_check(&b->model, &uneven, 1, &b->err));
-    expect_failure(&b->err, HEFT_MISMATCH, "differ in element 60000");
+    expect_failure(&b->err, HEFT_MALFORMED, "differ in element 60000");
 }
 
 static void test_no_memory(void **state)
