@@ -49,6 +49,7 @@ check-long: check bootstrap-python build/asan/Makefile ## check, then all tests 
 	@tests/python/run --long
 	@scripts/bootstrap spark
 	@tests/interop/run spark
+	@tests/interop/run zero
 	$(call build,asan)
 	@tests/run --build build/asan --long
 	@$(MAKE) --no-print-directory integer LONG=--long
