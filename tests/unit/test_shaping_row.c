@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "failures.h"
 #include "shaping_bench.h"
 
 /* ---- how results are stored ------------------------------------------------------------------------------ */
@@ -241,6 +242,39 @@ static void test_many_dimensions(void **state)
     heft_shaping_release(&s);
 }
 
+/* ---- memory that runs out --------------------------------------------------------------------- */
+
+/* A chain that cuts boxes, joins tensors and makes a row. */
+static bool try_chain(const struct heft_row *row, struct heft_error *err)
+{
+    struct heft_arena arena = {0};
+    struct heft_shaping list[3] = {{0}}, out = {0};
+    struct heft_row made;
+    bool ok =
+        heft_shaping_open(&list[2], row, err) && heft_shaping_transpose(&list[2], 0, 1, err) &&
+        heft_shaping_reshape(&list[2], SHAPE(8, 3), err) &&
+        heft_shaping_reorder(&list[2], 0, (const uint64_t[]){1, 0}, 2, err) &&
+        heft_shaping_split(&list[2], 0, NULL, 2, list, err) &&
+        heft_shaping_stack(list, 2, 1, &out, err) && heft_shaping_row(&out, &arena, &made, err);
+
+    for (size_t i = 0; i < 3; i++)
+        heft_shaping_release(&list[i]);
+    heft_shaping_release(&out);
+    heft_arena_release(&arena);
+    return ok;
+}
+
+static void test_no_memory(void **state)
+{
+    struct bench *const b = *state;
+    const uint64_t shape[] = {4, 6};
+    const struct heft_row row = {
+        .name = {"w", 1}, .shape = shape, .rank = 2, .bytes = 96, .dtype = HEFT_F32};
+
+    for (struct failures fail = {.most = 200}; !fail.done;)
+        FAIL_ALLOCATION(&fail, try_chain(&row, &b->err), &b->err);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -252,6 +286,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_blocks, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_fixed_rows, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_many_dimensions, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_no_memory, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
