@@ -138,6 +138,28 @@ def make_torch(path, size):
     return {}
 
 
+def make_layout(path, shapes, dtype):
+    """A safetensors file of random tensors of these shapes."""
+    import torch
+    from safetensors.torch import save_file
+    torch.manual_seed(0)
+    save_file({name: torch.randn(shape).to(getattr(torch, dtype)) for name, shape in shapes.items()}, path)
+    return {}
+
+
+def torch_permuted(path, order, out):
+    """From file to file on one thread."""
+    import torch
+    from safetensors.torch import load_file, save_file
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    start = time.perf_counter()
+    save_file({name: tensor.permute(order).contiguous() for name, tensor in load_file(path).items()}, out)
+    seconds = time.perf_counter() - start
+    torch.set_num_threads(threads)
+    return {"seconds": seconds}
+
+
 def torch_open(path):
     import torch
     start = time.perf_counter()
@@ -179,8 +201,8 @@ def hub_shards(path, out, limit):
 
 TASKS = {task.__name__: task for task in (make_sparse, make_real, make_dictionary, torch_open,
                                           python, safe_names, safe_shapes, baseline, make_plain, make_torch,
-                                          hub_shards, make_arrays, make_array, make_deflated, make_weights,
-                                          npz_load, torch_stats)}
+                                          hub_shards, make_layout, torch_permuted, make_arrays, make_array,
+                                          make_deflated, make_weights, npz_load, torch_stats)}
 
 
 def main():
