@@ -34,7 +34,7 @@ static inline void array_new(struct array *a, const uint64_t *shape, unsigned ra
     a->rank = rank;
     memcpy(a->shape, copy, rank * sizeof *copy);
     a->n = product(copy, rank);
-    a->v = malloc((a->n + 1) * sizeof *a->v);
+    a->v = malloc((size_t)(a->n + 1) * sizeof *a->v);
     assert_non_null(a->v);
 }
 

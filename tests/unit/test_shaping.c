@@ -122,7 +122,7 @@ static void expect_equal(const struct array *a, const struct array *want)
     assert_int_equal(a->rank, want->rank);
     for (unsigned d = 0; d < a->rank; d++)
         assert_int_equal(a->shape[d], want->shape[d]);
-    assert_memory_equal(a->v, want->v, a->n * sizeof *a->v);
+    assert_memory_equal(a->v, want->v, (size_t)a->n * sizeof *a->v);
 }
 
 /* Reads a part of the row, too. */
