@@ -280,6 +280,25 @@ def check_dtypes(suite, folder):
         suite.check(state, "some dtypes")
 
 
+def check_nested(suite, folder):
+    """Nested dictionaries and lists, as training scripts save them: the same tree comes back."""
+    model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))
+    optimizer = torch.optim.AdamW(model.parameters())
+    model(torch.ones(4, 3)).sum().backward()
+    optimizer.step()
+    state = {"model": dict(model.state_dict()), "optim": optimizer.state_dict(), **VALUES,
+             "args": {3: None, "list": [torch.ones(2), 3], "dot.ted": {"x.y": torch.ones(1), "z": (1, 2)}}}
+    torch.save(state, folder / "nested.pt")
+    reference, out = folder / "torch-nested", folder / "dcp-nested"
+    dcp.save(state, checkpoint_id=reference, no_dist=True)
+    if convert(suite, folder / "nested.pt", out, "--to", "dcp", "--ranks", "2"):
+        suite.equal(chunks_of(out)[1].planner_data, chunks_of(reference)[1].planner_data, "planner_data of a tree")
+        check_whole(suite, out, dict(flatten(state)), VALUES)
+    part = folder / "dcp-part"
+    if convert(suite, folder / "nested.pt", part, "--to", "dcp", "-g", "model.*"):
+        check_whole(suite, part, {f"model.{name}": value for name, value in model.state_dict().items()}, {})
+
+
 def numbers_of(folder, sent):
     """The file of the model that each tensor belongs to, if each counts by itself."""
     from huggingface_hub import split_torch_state_dict_into_shards
@@ -306,5 +325,6 @@ def run(folder):
     made += check_hf_all(suite, folder)
     check_loads(suite, folder, made)
     check_dtypes(suite, folder)
+    check_nested(suite, folder)
     sys.stdout.flush()
     return suite

@@ -27,6 +27,7 @@ struct walk {
     size_t n, cap;
     struct heft_buf left; /* names of values that are not written */
     size_t n_left;
+    bool is_partial;
     struct heft_error *err;
 };
 
@@ -63,6 +64,7 @@ static bool is_divided(const struct heft_value *value)
 
 static bool leave_out(struct walk *w)
 {
+    w->is_partial = true;
     if (w->n_left++ < NAMES_SHOWN)
         heft_buf_printf(&w->left, "%s%.*s", w->n_left > 1 ? ", " : "", (int)w->path.n, w->path.p);
     return heft_buf_ok(&w->left, w->err);
@@ -96,8 +98,10 @@ static bool add_object(struct walk *w, const struct heft_value *value)
     object.name.p = heft_arena_text(w->plan->mem, (struct heft_str){w->path.p, w->path.n}, w->err);
     if (!object.name.p)
         return false;
-    if (!heft_selector_takes(w->selector, object.name))
+    if (!heft_selector_takes(w->selector, object.name)) {
+        w->is_partial = true;
         return true;
+    }
     old = object.name;
     if (!heft_dcp_can_pickle(value))
         return leave_out(w);
@@ -106,6 +110,7 @@ static bool add_object(struct walk *w, const struct heft_value *value)
         return false;
     if (found != HEFT_MAP_NONE)
         return leave_out(w);
+    w->is_partial = w->is_partial || !heft_str_eq(old, object.name);
     if (!copy_path(w, &object, !heft_str_eq(old, object.name)) ||
         !heft_dcp_pickle(value, w->plan->mem, &object.pickle, w->err) ||
         !heft_grow(&w->list, &w->cap, w->n, 1, sizeof *w->list, w->err))
@@ -189,6 +194,7 @@ static bool keep_list(struct walk *w, struct heft_dcp_objects *out)
     if (w->n > 0)
         memcpy(out->list, w->list, w->n * sizeof *w->list);
     out->n = w->n;
+    out->is_partial = w->is_partial;
     return true;
 }
 

@@ -32,6 +32,7 @@ struct heft_dcp_object {
 struct heft_dcp_objects {
     struct heft_dcp_object *list; /* in the plan's memory, as all they refer to */
     size_t n;
+    bool is_partial; /* a value is left out, not selected, or renamed */
 };
 
 /* Lists the selected values below the root, renamed. Notes those that cannot be written, and those whose
@@ -39,6 +40,15 @@ struct heft_dcp_objects {
 HEFT_CHECKED bool heft_dcp_list_objects(struct heft_dcp_objects *out, struct heft_plan *plan,
                                         const struct heft_export_list *exports,
                                         struct heft_error *err);
+
+/* ---- dcp_paths.c ---- */
+
+/* Paths of the items of a file of torch, in which they are nested: its pickle is walked again. *paths is NULL if
+ * they are not known, or if the output is only a part of the tree: unflattened, it would have other names. */
+HEFT_CHECKED bool heft_dcp_find_paths(const struct heft_dcp_path **paths, struct heft_plan *plan,
+                                      const struct heft_export_list *exports,
+                                      const struct heft_dcp_objects *objects,
+                                      struct heft_error *err);
 
 /* ---- dcp_pickle.c ---- */
 

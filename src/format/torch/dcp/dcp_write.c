@@ -225,6 +225,7 @@ bool heft_dcp_plan_set(struct heft_plan *plan, const char *output, struct heft_e
                     heft_shares_place(plan, output, &out.folder, err) &&
                     heft_shares_init(&out.shares, plan, exports, err) &&
                     heft_dcp_list_objects(&out.objects, plan, exports, err) &&
+                    heft_dcp_find_paths(&out.paths, plan, exports, &out.objects, err) &&
                     note_ties(plan, exports, err) && plan_files(&out, err);
 
     plan->in_set = in_set;

@@ -3,6 +3,7 @@
  *    exports ─► dcp_write.c        the files of the ranks: which archive is where
  *          ─► dcp_form.c           an archive
  *          ─► dcp_values.c         values of the source as objects; dcp_pickle.c
+ *          ─► dcp_paths.c          where names are in the tree of the source
  *          ─► dcp_write_meta.c     .metadata, which lists all of them */
 #ifndef HEFT_DCP_WRITE_H
 #define HEFT_DCP_WRITE_H

@@ -89,11 +89,11 @@ static bool map_rows(struct heft_keep *k, struct heft_error *err)
 }
 
 /* Reads the file again through the source that is open, so that both readings see the same file. */
-static bool read_again(struct heft_keep *k, struct heft_error *err)
+bool heft_torch_read_again(const struct heft_model *model, struct heft_tree_taker *taker,
+                           uint64_t held, const bool *was_asked, struct heft_error *err)
 {
-    const struct heft_model *model = k->out->exports->model;
     const struct heft_model_source *from = &model->sources[0];
-    const struct heft_torch_request request = {.taker = &k->taker};
+    const struct heft_torch_request request = {.taker = taker};
     struct heft_source source;
     struct heft_model again;
     uint32_t index;
@@ -101,13 +101,13 @@ static bool read_again(struct heft_keep *k, struct heft_error *err)
 
     heft_model_init(&again, &model->limits, model->formats);
     again.request = heft_torch_ask(&request);
-    again.reading = k->out->scratch.budget->held; /* both are in memory */
+    again.reading = held; /* both are in memory */
     ok = heft_source_open_slice(&source, &from->source, 0, from->source.size, from->path, err) &&
          heft_model_add_file(&again, &source, from->path, &index, err) &&
          heft_registry_open_source(&again, index, from->format->name, err) &&
          same_rows(model, &again, err) &&
-         (k->was_asked || heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                                    "its reader does not provide the tree of values"));
+         (*was_asked || heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                                  "its reader does not provide the tree of values"));
     heft_model_release(&again);
     return ok;
 }
@@ -180,7 +180,9 @@ bool heft_keep_plan(struct heft_torch_out *out, enum heft_torch_style style, str
     bool ok;
 
     k.selector = heft_selector_new(NULL, request->rules, request->n_rules, err);
-    ok = k.selector && map_rows(&k, err) && read_again(&k, err) &&
+    ok = k.selector && map_rows(&k, err) &&
+         heft_torch_read_again(out->exports->model, &k.taker, out->scratch.budget->held,
+                               &k.was_asked, err) &&
          note_names(out->plan, &k.whole, k.n_whole,
                     "kept whole, because a list or object cannot be divided, although a part is "
                     "not selected",

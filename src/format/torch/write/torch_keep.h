@@ -85,6 +85,14 @@ struct heft_keep {
 };
 #define HEFT_KEEP_UNCHANGED (HEFT_NONE - 1)
 
+/* ---- torch_keep.c ---- */
+
+/* Opens the only file of the model again, for the taker. `held`: bytes that the caller holds. *was_asked: set by
+ * its take(). HEFT_IO if the rows differ. */
+HEFT_CHECKED bool heft_torch_read_again(const struct heft_model *model,
+                                        struct heft_tree_taker *taker, uint64_t held,
+                                        const bool *was_asked, struct heft_error *err);
+
 /* ---- torch_keep_choose.c: callbacks of the walk (struct heft_tree_taker) ---- */
 
 /* Called when a frame was pushed. */
