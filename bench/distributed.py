@@ -1,4 +1,5 @@
-"""Part of the bench: checkpoints of several ranks merged, against torch's dcp_to_torch_save and cp."""
+"""Part of the bench: checkpoints of several ranks merged, against torch's dcp_to_torch_save and cp; and written,
+against cp."""
 
 import shutil
 
@@ -9,7 +10,7 @@ NAMES = {"rows": "DCP, rows", "columns": "DCP, rows and columns", "hf": "Hugging
          "zero": "ZeRO stage 2"}
 TORCH = "torch.distributed.checkpoint.format_utils"
 FASTER = 5
-COPY, MEMORY = 1.15, 64 << 20
+COPY, GATHER, MEMORY = 1.15, 4, 64 << 20
 
 
 def files_of(folder):
@@ -42,9 +43,35 @@ def compare(table, peer, kind, tensors, rounds):
     shutil.rmtree(folder)
 
 
+def divide(source, to, dim):
+    return command(HEFT, "convert", source, "-o", fresh() / "ranks", "--to", to, "--ranks", "2", "--shard-dim", dim,
+                   "--no-sync", *QUIET)
+
+
+def write(table, peer, tensors, rounds):
+    """One file divided for two ranks: rows are copied, columns are gathered."""
+    folder = STORE / "distributed" / "rows"
+    shutil.rmtree(folder, ignore_errors=True)
+    peer.ask("make", kind="rows", folder=str(folder), tensors=tensors)
+    source = folder.with_suffix(".safetensors")
+    command(HEFT, "convert", folder, "-o", source, "-f", "--no-sync", *QUIET)
+    shutil.rmtree(folder)
+    size = source.stat().st_size
+    for to in ("dcp", "dcp-hf"):
+        for dim, what in (("0", "rows"), ("1", "columns")):
+            work = f"safetensors, {bytes_of(size)} to {to}, 2 ranks, {what}, `--no-sync`"
+            heft, cp = alternate(rounds, lambda to=to, dim=dim: divide(source, to, dim),
+                                 lambda: command("cp", source, fresh() / "copy")[0], settle)
+            table.within(work, "cp of the file", median([seconds for seconds, _ in heft]), median(cp),
+                         COPY if dim == "0" else GATHER)
+            table.below(f"{work}: peak RSS", max(peak for _, peak in heft), MEMORY, bytes_of)
+    source.unlink()
+
+
 def part_distributed(table, quick):
-    """distributed: checkpoints of two ranks to one file, against torch's dcp_to_torch_save and cp"""
+    """distributed: checkpoints of two ranks to one file and back, against torch's dcp_to_torch_save and cp"""
     tensors, rounds = 8 if quick else 32, 3 if quick else 9
     with Peer("main", "distributed_peer.py") as peer:
         for kind in NAMES:
             compare(table, peer, kind, tensors, rounds)
+        write(table, peer, tensors, rounds)
