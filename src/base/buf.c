@@ -53,6 +53,16 @@ void heft_buf_u64(struct heft_buf *buf, uint64_t v)
     heft_buf_put(buf, digits + at, sizeof digits - at);
 }
 
+void heft_buf_indexes(struct heft_buf *buf, const uint64_t *numbers, unsigned n)
+{
+    heft_buf_char(buf, '[');
+    for (unsigned d = 0; d < n && d < 8; d++) {
+        heft_buf_text(buf, d ? "," : "");
+        heft_buf_u64(buf, numbers[d]);
+    }
+    heft_buf_text(buf, n > 8 ? ",…]" : "]");
+}
+
 void heft_buf_printf(struct heft_buf *buf, const char *format, ...)
 {
     va_list args;

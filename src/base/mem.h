@@ -135,6 +135,8 @@ static inline void heft_buf_char(struct heft_buf *buf, char c)
 }
 void heft_buf_u64(struct heft_buf *buf,
                   uint64_t v); /* decimal; without printf, which is too slow for long lists */
+/* Appends "[3,0]", indexes or extents for messages: at most eight, then an ellipsis. */
+void heft_buf_indexes(struct heft_buf *buf, const uint64_t *numbers, unsigned n);
 void heft_buf_printf(struct heft_buf *buf, const char *format, ...) HEFT_PRINTF(2, 3);
 HEFT_CHECKED bool heft_buf_ok(const struct heft_buf *buf, struct heft_error *err);
 /* Moves the bytes into the arena and appends a NUL, which is not counted. The buffer is released,

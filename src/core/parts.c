@@ -96,17 +96,6 @@ static bool holds_element(const struct heft_part *part, const uint64_t *at, unsi
     return true;
 }
 
-/* Appends "[3,0]": at most eight indexes. */
-static void name_element(struct heft_buf *out, const uint64_t *at, unsigned rank)
-{
-    heft_buf_char(out, '[');
-    for (unsigned d = 0; d < rank && d < 8; d++) {
-        heft_buf_text(out, d ? "," : "");
-        heft_buf_u64(out, at[d]);
-    }
-    heft_buf_text(out, rank > 8 ? ",…]" : "]");
-}
-
 /* Path of the file of a part. */
 static const char *file_of(const struct heft_model *model, const struct heft_part *part)
 {
@@ -144,7 +133,7 @@ static bool refuse_element(const struct heft_model *model, const struct heft_row
             last = &row->parts->list[k];
             found++;
         }
-    name_element(&name, at, rank);
+    heft_buf_indexes(&name, at, rank);
     if (heft_buf_ok(&name, err)) {
         text = (struct heft_str){name.p, name.n};
         if (found == 0)

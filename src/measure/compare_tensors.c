@@ -25,10 +25,8 @@ static const char *file_of(const struct comparing *k, uint32_t storage)
 
 static void put_shape(struct heft_buf *out, unsigned dtype, unsigned rank, const uint64_t *shape)
 {
-    heft_buf_printf(out, "%s [", heft_dtype_name((enum heft_dtype)dtype));
-    for (unsigned i = 0; i < rank; i++)
-        heft_buf_printf(out, "%s%" PRIu64, i ? "," : "", shape[i]);
-    heft_buf_char(out, ']');
+    heft_buf_printf(out, "%s ", heft_dtype_name((enum heft_dtype)dtype));
+    heft_buf_indexes(out, shape, rank);
 }
 
 static bool is_same_type(const struct heft_row *row, const struct heft_digest_entry *entry)

@@ -146,16 +146,6 @@ static bool find_by_digest(struct into *in, const struct old_entry *entry, uint3
 
 /* ---- new bytes of a key -------------------------------------------------------------------- */
 
-static void put_shape(struct heft_buf *buf, const struct heft_row *row)
-{
-    heft_buf_char(buf, '[');
-    for (unsigned d = 0; d < row->rank; d++) {
-        heft_buf_text(buf, d ? "," : "");
-        heft_buf_u64(buf, row->shape[d]);
-    }
-    heft_buf_char(buf, ']');
-}
-
 /* Compares dtype and shape with those of the tensor `old`, which is `whose`. */
 static bool fits(struct into *in, const struct heft_export_item *item, const struct heft_row *old,
                  const char *whose)
@@ -173,8 +163,8 @@ static bool fits(struct into *in, const struct heft_export_item *item, const str
         (old->rank == 0 ||
          memcmp(item->row->shape, old->shape, old->rank * sizeof *old->shape) == 0))
         return true;
-    put_shape(&found, item->row);
-    put_shape(&expected, old);
+    heft_buf_indexes(&found, item->row->shape, item->row->rank);
+    heft_buf_indexes(&expected, old->shape, old->rank);
     if (heft_buf_ok(&found, in->err) && heft_buf_ok(&expected, in->err)) {
         heft_fail(in->err, HEFT_USAGE, HEFT_NO_OFFSET, "has shape %.*s, %s has %.*s",
                   (int)heft_min_u64(found.n, 100), found.p, whose,

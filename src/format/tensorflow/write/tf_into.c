@@ -65,23 +65,13 @@ static bool is_empty(struct list *list, const char *what, struct heft_error *err
 
 /* ---- matching the new weights ------------------------------------------------------------ */
 
-static void put_shape(struct heft_buf *buf, const struct heft_row *row)
-{
-    heft_buf_char(buf, '[');
-    for (unsigned d = 0; d < row->rank; d++) {
-        heft_buf_text(buf, d ? "," : "");
-        heft_buf_u64(buf, row->shape[d]);
-    }
-    heft_buf_char(buf, ']');
-}
-
 static bool refuse_shape(const struct heft_export_item *item, const struct heft_row *old,
                          struct heft_error *err)
 {
     struct heft_buf found = {0}, wanted = {0};
 
-    put_shape(&found, item->row);
-    put_shape(&wanted, old);
+    heft_buf_indexes(&found, item->row->shape, item->row->rank);
+    heft_buf_indexes(&wanted, old->shape, old->rank);
     if (heft_buf_ok(&found, err) && heft_buf_ok(&wanted, err)) {
         heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "has shape %.*s, the model expects %.*s",
                   (int)heft_min_u64(found.n, 100), found.p, (int)heft_min_u64(wanted.n, 100),

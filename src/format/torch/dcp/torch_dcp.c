@@ -55,16 +55,9 @@ static int probe_dcp(const struct heft_probe *sample)
 /* Formats the start and extent of a chunk: "[0,4]+[2,4]". */
 static void name_box(const struct heft_part *part, unsigned rank, struct heft_buf *out)
 {
-    for (unsigned half = 0; half < 2; half++) {
-        const uint64_t *numbers = half ? part->extent : part->start;
-
-        heft_buf_text(out, half ? "+[" : "[");
-        for (unsigned d = 0; d < rank && d < 8; d++) {
-            heft_buf_text(out, d ? "," : "");
-            heft_buf_u64(out, numbers[d]);
-        }
-        heft_buf_text(out, rank > 8 ? ",…]" : "]");
-    }
+    heft_buf_indexes(out, part->start, rank);
+    heft_buf_char(out, '+');
+    heft_buf_indexes(out, part->extent, rank);
 }
 
 static bool refuse_chunk(const struct reader *r, const struct heft_dcp_entry *e,

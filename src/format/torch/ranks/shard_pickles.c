@@ -87,25 +87,14 @@ static const char *path_of(const struct joining *j, const struct heft_shard_piec
     return j->s.model->sources[piece->source].path;
 }
 
-/* Appends "[3,0]". */
-static void put_numbers(struct heft_buf *out, const uint64_t *numbers, unsigned n)
-{
-    heft_buf_char(out, '[');
-    for (unsigned d = 0; d < n && d < 8; d++) {
-        heft_buf_text(out, d ? "," : "");
-        heft_buf_u64(out, numbers[d]);
-    }
-    heft_buf_text(out, n > 8 ? ",…]" : "]");
-}
-
 /* Fails for a part that no file has: names the rank that does. */
 static bool refuse_missing(struct joining *j, const struct heft_shard_piece *piece)
 {
     struct heft_buf box = {0};
 
-    put_numbers(&box, piece->start, piece->rank);
+    heft_buf_indexes(&box, piece->start, piece->rank);
     heft_buf_char(&box, '+');
-    put_numbers(&box, piece->extent, piece->rank);
+    heft_buf_indexes(&box, piece->extent, piece->rank);
     if (heft_buf_ok(&box, j->err) && piece->holder >= 0)
         heft_fail(j->err, HEFT_MALFORMED, HEFT_NO_OFFSET,
                   "its part %.*s is in none of the files: that of rank %" PRId64 " is missing",
