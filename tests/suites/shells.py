@@ -23,7 +23,7 @@ CASES = [
     ("heft co", {"commit", "convert", "count", "completion"}),
     ("heft we", {"weights.pth", "web page.html"}),
     ("heft ls we", {"weights.pth", "web page.html"}),
-    ("heft ls --s", {"--sort", "--step"}),
+    ("heft ls --s", {"--set", "--sort", "--step"}),
     ("heft --js", {"--json"}),
     ("heft weights.pth --ht", {"--html"}),
     ("heft -q ls --so", {"--sort"}),
