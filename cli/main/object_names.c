@@ -31,14 +31,22 @@ bool numbers_variables(const struct options *options, const struct heft_checkpoi
     return false;
 }
 
-struct heft_checkpoint *open_by_objects(const struct options *options, size_t leave)
+/* Whether keys of the format belong to objects that may have names. */
+static bool has_objects(const char *format)
+{
+    return strcmp(format, "saved-model") == 0 || strcmp(format, "tf-bundle") == 0 ||
+           strcmp(format, "tf-checkpoint") == 0;
+}
+
+struct heft_checkpoint *open_by_objects(const struct options *options, size_t leave,
+                                        const struct heft_checkpoint *c)
 {
     struct options objects = *options;
     struct heft_error ignored = {0};
     struct heft_checkpoint *found;
     const char *idle;
 
-    if (is_read_option(options, "names"))
+    if (is_read_option(options, "names") || !has_objects(heft_format(c)))
         return NULL;
     objects.read_options = calloc(options->n_read_options + 1, sizeof *objects.read_options);
     if (!objects.read_options)

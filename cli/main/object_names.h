@@ -4,9 +4,11 @@
 
 #include "main/options.h"
 
-/* Opens the inputs, but for the last `leave`, with --names objects. NULL if the option is given
- * already, none of them has a format with this option, or they cannot be opened so. */
-struct heft_checkpoint *open_by_objects(const struct options *options, size_t leave);
+/* Opens the inputs, but for the last `leave`, with --names objects; `c` is what they are opened as
+ * without it. NULL if the option is given already, `c` has none, or they cannot be
+ * opened so. */
+struct heft_checkpoint *open_by_objects(const struct options *options, size_t leave,
+                                        const struct heft_checkpoint *c);
 /* Whether the input is a file of Keras 3 that numbers its variables (layers/dense/vars/0), and is
  * opened without --names. */
 bool numbers_variables(const struct options *options, const struct heft_checkpoint *c);

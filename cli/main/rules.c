@@ -84,7 +84,7 @@ static void count_objects(struct rule_report *report, const struct heft_checkpoi
     for (size_t i = 0; i < o->n_rules; i++)
         is_idle = is_idle || (report->uses[i].matches == 0 && report->uses[i].values == 0);
     report->is_numbered = is_idle && numbers_variables(o, c);
-    objects = is_idle && !report->is_numbered ? open_by_objects(o, 0) : NULL;
+    objects = is_idle && !report->is_numbered ? open_by_objects(o, 0, c) : NULL;
     report->objects = objects ? new_uses(o->n_rules) : NULL;
     if (report->objects &&
         !heft_rule_matches(objects, o->root, o->rules, o->n_rules, report->objects, &ignored)) {

@@ -324,15 +324,16 @@ static bool each_ignored(void *ctx, const struct heft_diff_item *item)
     return true;
 }
 
-/* Opens input `index` with the names of objects. NULL if it has none. */
-static struct heft_checkpoint *open_objects(const struct options *options, size_t index)
+/* Opens input `index`, which is open as `c`, with the names of objects. NULL if it has none. */
+static struct heft_checkpoint *open_objects(const struct options *options, size_t index,
+                                            const struct heft_checkpoint *c)
 {
     struct options one = *options;
 
     one.inputs.items = &options->inputs.items[index];
     one.inputs.n = 1;
     one.io = NULL;
-    return open_by_objects(&one, 0);
+    return open_by_objects(&one, 0, c);
 }
 
 /* Number of names that both inputs have if those of objects are taken. */
@@ -347,7 +348,7 @@ static uint64_t count_common(const struct comparison *c, struct heft_checkpoint 
                                           .rules = o->rules,
                                           .n_rules = o->n_rules};
     struct heft_diff_result result = HEFT_INIT(struct heft_diff_result);
-    struct heft_checkpoint *const x = open_objects(o, 0), *const y = open_objects(o, 1);
+    struct heft_checkpoint *const x = open_objects(o, 0, a), *const y = open_objects(o, 1, b);
     struct heft_error ignored = {0};
     uint64_t n = 0;
 

@@ -403,7 +403,7 @@ static bool unknown_name(const struct request *r, const char *name, const struct
 {
     static const char similar[] = "; did you mean ";
     struct heft_checkpoint *const objects =
-        why->code == HEFT_USAGE ? open_by_objects(r->options, 1) : NULL;
+        why->code == HEFT_USAGE ? open_by_objects(r->options, 1, r->c) : NULL;
     struct heft_error other = {0};
     bool found;
     size_t index;
