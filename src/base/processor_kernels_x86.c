@@ -21,7 +21,8 @@ __attribute__((target("xsave"))) static uint32_t saved_states(void)
 
 static unsigned find_sets(void)
 {
-    const unsigned avx512 = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
+    const unsigned avx512 =
+        bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL | bit_BMI | bit_BMI2;
     const unsigned sse = bit_SSSE3 | bit_SSE4_1;
     const unsigned most = (unsigned)__get_cpuid_max(0, NULL);
     unsigned a, b = 0, c = 0, d, leaf_7 = 0, sets = 0;
