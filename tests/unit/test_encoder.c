@@ -360,6 +360,46 @@ static void test_long_words(void **unused)
     heft_vocab_close(v);
 }
 
+/* Short pre-tokens of more ids than an entry has, and more of them than the store has room for. */
+static void check_many_ids(struct heft_vocab *v)
+{
+    struct heft_error err = {0};
+    struct heft_encoder *e = heft_encoder_new(
+        v, &(struct heft_encoder_options){.size = sizeof(struct heft_encoder_options), .cache = 1},
+        &err);
+
+    for (unsigned round = 0; round < 40000; round++) {
+        uint8_t text[16 + HEFT_SPLIT_PAD] = {0};
+        uint32_t wanted[16], ids[16];
+        uint64_t letters = any(14000);
+        const size_t n = (size_t)(8 + letters % 8);
+        size_t count, n_wanted;
+
+        for (size_t i = 0; i < n; i++) {
+            letters = (letters + 1) * UINT64_C(0x9E3779B97F4A7C15);
+            text[i] = (uint8_t) "zqxjkvhe"[(letters >> 32) % 8];
+        }
+        n_wanted = encode_plainly(v, text, n, wanted);
+        assert_true(heft_encode(e, text, n, ids, 16, &count, &err));
+        assert_int_equal(count, n_wanted);
+        assert_memory_equal(ids, wanted, count * sizeof *ids);
+    }
+    heft_encoder_free(e);
+}
+
+static void test_many_ids(void **unused)
+{
+    struct heft_vocab *v = small_vocab();
+
+    (void)unused;
+    check_many_ids(v);
+    v->n_ids = 70000; /* ids of four bytes */
+    v->self_encoding = NULL;
+    v->is_self_encoding = false;
+    check_many_ids(v);
+    heft_vocab_close(v);
+}
+
 /* ---- what encoders remember --------------------------------------------------------------- */
 
 #define SHORT_WORDS 40000
@@ -503,7 +543,8 @@ int main(void)
         cmocka_unit_test(test_small_vocabulary), cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_bad_text),         cmocka_unit_test(test_giant_words),
         cmocka_unit_test(test_blanks),           cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_long_words),       cmocka_unit_test(test_many_words),
+        cmocka_unit_test(test_long_words),       cmocka_unit_test(test_many_ids),
+        cmocka_unit_test(test_many_words),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,8 +7,9 @@
 
 #define BATCH       64
 #define VALUE_BYTES 16
-#define LONG_MOST   256 /* bytes of a long pre-token that is cached */
-#define LONG_PLACES 4   /* entries of a set */
+#define STORED      UINT16_MAX /* in place of a count: the entry has the ids' offset in the store */
+#define LONG_MOST   256        /* bytes of a long pre-token that is cached */
+#define LONG_PLACES 4          /* entries of a set */
 #define MOST_HEAP                                                                                  \
     ((size_t)1                                                                                     \
      << 15) /* bytes; merging as many by the heap takes as long as building the tables … */
@@ -131,6 +132,22 @@ static bool fits_entry(const struct heft_words *w, const uint32_t *ids, size_t c
     return count <= most;
 }
 
+static inline size_t count_of(const struct entry *e)
+{
+    return heft_le16(e->value + VALUE_BYTES - 2);
+}
+
+/* Writes the ids of an entry that has them in the store, sixteen bytes at a time. */
+static uint8_t *put_stored(const struct heft_words *w, const struct entry *e, uint8_t *out)
+{
+    const uint8_t *const ids = w->store + heft_le32(e->value);
+    const size_t bytes = (size_t)heft_le32(e->value + 4) << w->width;
+
+    for (size_t i = 0; i < bytes; i += 16)
+        memcpy(out + i, ids + i, 16);
+    return out + bytes;
+}
+
 /* Writes the ids of an entry that stands for more than it holds, as indented lines of many blanks
  * do. */
 static uint8_t *put_entry(const struct heft_words *w, const struct entry *e, size_t count,
@@ -139,6 +156,8 @@ static uint8_t *put_entry(const struct heft_words *w, const struct entry *e, siz
     const size_t room = most_ids(w) << w->width;
     const uint8_t *last = e->value + room - ((size_t)1 << w->width);
 
+    if (count == STORED)
+        return put_stored(w, e, out);
     memcpy(out, e->value, room);
     return put_same(w, w->width == 1 ? heft_le16(last) : heft_le32(last), out + room,
                     out + (count << w->width));
@@ -265,7 +284,8 @@ HEFT_WRAPS static uint64_t hash_of(const uint8_t *word, size_t n)
         hash = (hash ^ heft_le64(word + i)) * UINT64_C(0xBF58476D1CE4E5B9);
         hash ^= hash >> 29;
     }
-    memcpy(&last, word + i, n - i);
+    if (i < n)
+        last = heft_le64(word + i) & LOW(n - i);
     hash = (hash ^ last) * UINT64_C(0x94D049BB133111EB);
     hash ^= hash >> 31;
     return hash ? hash : 1;
@@ -317,8 +337,13 @@ static void grow_longs(struct heft_words *w)
     heft_free(old);
 }
 
+/* Also forgets the entries of lines whose ids are in the store. */
 static void forget_longs(struct heft_words *w)
 {
+    for (size_t i = 0; i >> w->line_bits == 0; i++)
+        for (size_t k = 0; k < HEFT_COUNT(w->lines->entries); k++)
+            if (count_of(&w->lines[i].entries[k]) == STORED)
+                w->lines[i].entries[k] = (struct entry){0};
     memset(w->longs, 0, LONG_PLACES * sizeof *w->longs << w->long_bits);
     w->store_used = 0;
 }
@@ -342,7 +367,22 @@ static void remember_long(struct heft_words *w, struct heft_long_word *places, u
         grow_longs(w);
 }
 
-/* Where a long pre-token is looked for, or one of many ids. */
+/* Inserts a pre-token that has a key, and more ids than an entry. */
+static void remember_stored(struct heft_words *w, struct key key, const uint32_t *ids, size_t count)
+{
+    struct entry *e;
+
+    if (count << w->width > w->store_cap - w->store_used)
+        forget_longs(w);
+    e = open_entry(w, key);
+    w->n_new++;
+    heft_put_le32(e->value, (uint32_t)w->store_used);
+    heft_put_le32(e->value + 4, (uint32_t)count);
+    heft_put_le16(e->value + VALUE_BYTES - 2, STORED);
+    w->store_used = (size_t)(heft_words_put(w, ids, count, w->store + w->store_used) - w->store);
+}
+
+/* Where a long pre-token is looked for. */
 struct long_place {
     uint64_t hash; /* 0: it is not cached */
     struct heft_long_word *places;
@@ -444,7 +484,7 @@ static uint32_t find_ranked(const struct heft_words *w, const uint8_t *word, siz
 
     if (!known)
         return find_whole(w, word, n);
-    if (heft_le16(known->value + VALUE_BYTES - 2) > 1)
+    if (count_of(known) > 1)
         return HEFT_MAP_NONE;
     return w->width == 1 ? heft_le16(known->value) : heft_le32(known->value);
 }
@@ -467,34 +507,23 @@ bool heft_words_is_whole(const struct heft_words *w, const uint8_t *word, size_t
 static inline uint8_t *put_known(const struct heft_words *w, unsigned width, const struct entry *e,
                                  uint8_t *out)
 {
-    const size_t count = heft_le16(e->value + VALUE_BYTES - 2);
+    const size_t count = count_of(e);
 
     memcpy(out, e->value, VALUE_BYTES);
     return HEFT_LIKELY(count <= most_of(width)) ? out + (count << width)
                                                 : put_entry(w, e, count, out);
 }
 
-/* Encodes a pre-token that has a key but no entry: it is new, or has more ids than an entry. */
+/* Encodes a pre-token that has a key but no entry. */
 static uint8_t *encode_new(struct heft_words *w, const uint8_t *word, size_t n, struct key key,
-                           uint8_t *out, struct heft_error *err)
+                           uint8_t *out)
 {
-    struct long_place at = {0};
-    uint8_t *end;
-    size_t count;
+    const size_t count = is_whole(w, word, n) ? 1 : merge_short(w, word, n);
 
-    if (n > most_ids(w) && w->width > 1) {
-        at = place_long(w, word, n);
-        end = put_long(w, &at, word, n, out);
-        if (end)
-            return end;
-    }
-    count = is_whole(w, word, n) ? 1 : merge_short(w, word, n);
-    if (fits_entry(w, w->ids, count))
+    if (HEFT_LIKELY(fits_entry(w, w->ids, count)))
         remember_word(w, key, w->ids, count);
-    else if (at.hash)
-        remember_long(w, at.places, at.hash, word, n, w->ids, count);
     else
-        return heft_words_one(w, word, n, out, err);
+        remember_stored(w, key, w->ids, count);
     return heft_words_put(w, w->ids, count, out);
 }
 
@@ -533,7 +562,7 @@ static uint8_t *encode_long(struct heft_words *w, const uint8_t *word, size_t n,
     if (known)
         out = put_known(w, w->width, known, out);
     else
-        out = head <= HEFT_WORD_KEY ? encode_new(w, word, head, key, out, err)
+        out = head <= HEFT_WORD_KEY ? encode_new(w, word, head, key, out)
                                     : heft_words_one(w, word, head, out, err);
     return out ? put_same(w, w->v->byte_ids[word[n - 1]], out, out + (tail << w->width)) : NULL;
 }
@@ -541,8 +570,7 @@ static uint8_t *encode_long(struct heft_words *w, const uint8_t *word, size_t n,
 static uint8_t *encode_other(struct heft_words *w, const uint8_t *word, size_t n, struct key key,
                              uint8_t *out, struct heft_error *err)
 {
-    return n > HEFT_WORD_KEY ? encode_long(w, word, n, out, err)
-                             : encode_new(w, word, n, key, out, err);
+    return n > HEFT_WORD_KEY ? encode_long(w, word, n, out, err) : encode_new(w, word, n, key, out);
 }
 
 struct asked {
@@ -662,7 +690,7 @@ bool heft_words_init(struct heft_words *w, const struct heft_vocab *v, size_t ca
     w->long_bits = (unsigned)heft_min_u64(FIRST_LONGS, w->most_long_bits);
     w->store_cap = bytes / 4;
     heft_long_init_of(&w->longer, v, &w->merger);
-    w->store = heft_alloc(w->store_cap, err);
+    w->store = heft_alloc(w->store_cap + HEFT_WORD_ROOM, err);
     w->ids = heft_alloc(HEFT_LONG_WHOLE * sizeof *w->ids, err);
     w->lines = heft_pages_zero(sizeof *w->lines << w->line_bits, &w->lines_block, err);
     w->longs =

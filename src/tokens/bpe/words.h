@@ -3,9 +3,10 @@
  *     line of 64 bytes   two entries of [up to 15 bytes, their length][ids, their count]
  *
  * The last 16 bytes of an entry are copied to the output, which advances by the count: 7 ids of 2
- * bytes, or 3 of 4 bytes if the vocabulary needs them. Longer pre-tokens, up to 256 bytes, and
- * those with more ids have a table of their own. Both tables start small, are bounded, and evict;
- * their contents change the time, never the ids. */
+ * bytes, or 3 of 4 bytes if the vocabulary needs them. More ids are in a store, and the entry says
+ * where. Longer pre-tokens, up to 256 bytes, have a table of their own, and are in the store with
+ * their ids. Both tables start small, are bounded, and evict; their contents change the time, never
+ * the ids. */
 #ifndef HEFT_WORDS_H
 #define HEFT_WORDS_H
 
@@ -30,7 +31,7 @@ struct heft_words {
     struct heft_long_word *longs;
     unsigned long_bits, most_long_bits;
     size_t n_new_longs; /* long pre-tokens entered since the table last grew */
-    uint8_t *store;     /* bytes and ids of long pre-tokens */
+    uint8_t *store;     /* ids of pre-tokens that have many, bytes and ids of long ones */
     size_t store_used, store_cap;
     uint32_t *ids;  /* ids of the pre-token being merged; room for HEFT_LONG_WHOLE */
     size_t by_heap; /* bytes of long pre-tokens merged by the heap so far */
