@@ -23,54 +23,6 @@ void heft_merger_release(struct heft_merger *merger)
     *merger = (struct heft_merger){0};
 }
 
-/* Where pairs are looked up: the tables of merges, or if NULL those of ranks and the pre-token. */
-struct rule {
-    const struct heft_pairs *pairs;
-    const struct heft_ranked *ranked;
-    const uint8_t *word;
-};
-
-/* A look-up of the rank of merging two symbols, in two steps: two look-ups wait for memory at the same
- * time. */
-struct query {
-    uint32_t left, right;
-    bool may_merge;
-    struct heft_vocab_asked asked;
-};
-
-/* The bytes of the symbols are word[from, to). */
-HEFT_INLINE void begin_query(const struct rule *rule, struct query *q, uint32_t left,
-                             uint32_t right, size_t from, size_t to)
-{
-    q->left = left;
-    q->right = right;
-    if (!rule->pairs)
-        q->may_merge = heft_vocab_ids_try(
-            &rule->ranked->ids, (struct heft_str){(const char *)rule->word + from, to - from},
-            &q->asked);
-}
-
-HEFT_INLINE uint32_t end_query(const struct rule *rule, const struct query *q)
-{
-    if (rule->pairs)
-        return heft_vocab_pair(rule->pairs->v, q->left, q->right);
-    if (HEFT_LIKELY(!q->may_merge))
-        return HEFT_NO_RANK;
-    return HEFT_LIKELY(q->asked.word.n <= HEFT_VOCAB_SHORT)
-               ? heft_vocab_ids_find_short(&rule->ranked->ids, &q->asked)
-               : heft_vocab_ids_find(&rule->ranked->ids, &q->asked);
-}
-
-HEFT_INLINE uint32_t made_by(const struct rule *rule, uint32_t rank)
-{
-    return rule->pairs ? heft_pairs_made(rule->pairs, rank) : rank;
-}
-
-HEFT_INLINE const uint32_t *ids_of_bytes(const struct rule *rule)
-{
-    return (rule->pairs ? rule->pairs->v : rule->ranked->v)->byte_ids;
-}
-
 /* ---- short pre-tokens: linear search for the best pair ----------------------------------- */
 
 /* Key: rank of the merge of a symbol with the next one, then the symbol's position. The lowest key
@@ -90,21 +42,11 @@ static inline void prefetch_pair(const struct heft_vocab *v, uint32_t left, uint
     HEFT_PREFETCH(&v->slots[heft_pair_home(v, heft_pair_of(left, right))]);
 }
 
-HEFT_INLINE void prefetch_bytes(const struct rule *rule, size_t from, size_t to)
-{
-    const struct heft_vocab_ids *const ids = &rule->ranked->ids;
-    struct heft_vocab_asked asked;
-
-    heft_vocab_ids_hash(ids, (struct heft_str){(const char *)rule->word + from, to - from}, &asked);
-    HEFT_PREFETCH(&ids->filter[heft_vocab_ids_bit(ids, &asked) / 64]);
-    HEFT_PREFETCH(&ids->slots[heft_vocab_ids_home(ids, asked.hash)]);
-}
-
 /* Sets the key of the symbol at `at` with the next one; `behind` is the symbol after these two.
  * Prefetches the entries that the merge would need next: most of the time is spent waiting for
  * memory. */
-HEFT_INLINE void offer_short(struct short_word *w, const struct rule *rule, size_t n, size_t at,
-                             uint32_t rank, size_t behind)
+static inline void offer_short(struct short_word *w, const struct heft_pairs *pairs, size_t at,
+                               uint32_t rank, size_t behind)
 {
     uint32_t made;
 
@@ -112,86 +54,207 @@ HEFT_INLINE void offer_short(struct short_word *w, const struct rule *rule, size
     if (rank == HEFT_NO_RANK)
         return;
     w->keys[at] = rank << PLACE_BITS | (uint32_t)at;
-    if (!rule->pairs) {
-        prefetch_bytes(rule, w->before[at], behind);
-        if (behind < n)
-            prefetch_bytes(rule, at, w->next[behind]);
-        return;
-    }
-    made = heft_pairs_made(rule->pairs, rank);
-    prefetch_pair(rule->pairs->v, w->ids[w->before[at]], made);
-    prefetch_pair(rule->pairs->v, made, w->ids[behind]);
+    made = heft_pairs_made(pairs, rank);
+    prefetch_pair(pairs->v, w->ids[w->before[at]], made);
+    prefetch_pair(pairs->v, made, w->ids[behind]);
 }
 
-HEFT_INLINE void begin_short(struct short_word *w, const struct rule *rule, size_t n)
+static inline void begin_short(struct short_word *w, const struct heft_pairs *pairs,
+                               const uint8_t *word, size_t n)
 {
-    const uint32_t *const of_bytes = rule->pairs ? rule->pairs->of_bytes : rule->ranked->of_bytes;
-    const uint32_t *const byte_ids = ids_of_bytes(rule);
-    const uint8_t *const word = rule->word;
-
     memset(w->keys, 0xFF, sizeof w->keys);
     for (size_t i = 0; i < n; i++) {
-        w->ids[i] = byte_ids[word[i]];
+        w->ids[i] = pairs->v->byte_ids[word[i]];
         w->next[i] = (uint8_t)(i + 1);
         w->before[i] = (uint8_t)(i ? i - 1 : 0);
     }
     w->ids[n] = 0;
     for (size_t i = 0; i + 1 < n; i++)
-        offer_short(w, rule, n, i, of_bytes[word[i] << 8 | word[i + 1]], i + 2);
+        offer_short(w, pairs, i, pairs->of_bytes[word[i] << 8 | word[i + 1]], i + 2);
 }
 
 /* Performs the best merge, whose left symbol is at `at`. */
-HEFT_INLINE void merge_at(struct short_word *w, const struct rule *rule, size_t n, size_t at,
-                          uint32_t id)
+static inline void merge_at(struct short_word *w, const struct heft_pairs *pairs, size_t n,
+                            size_t at, uint32_t id)
 {
     const size_t right = w->next[at], next = w->next[right], left = w->before[at];
-
-    const size_t behind = next < n ? w->next[next] : next;
-    struct query one, two;
 
     w->ids[at] = id;
     w->keys[at] = w->keys[right] = NO_KEY;
     w->next[at] = (uint8_t)next;
-    if (next < n)
-        begin_query(rule, &one, id, w->ids[next], at, behind);
-    if (at > 0)
-        begin_query(rule, &two, w->ids[left], id, left, next);
     if (next < n) {
         w->before[next] = (uint8_t)at;
-        offer_short(w, rule, n, at, end_query(rule, &one), behind);
+        offer_short(w, pairs, at, heft_vocab_pair(pairs->v, id, w->ids[next]), w->next[next]);
     }
     if (at > 0)
-        offer_short(w, rule, n, left, end_query(rule, &two), next);
-}
-
-HEFT_INLINE size_t merge_short(const struct rule *rule, const struct heft_kernel *kernel, size_t n,
-                               uint32_t *ids)
-{
-    struct short_word w;
-    size_t count = 0;
-
-    begin_short(&w, rule, n);
-    for (uint32_t key; (key = kernel->least(w.keys)) != NO_KEY;)
-        merge_at(&w, rule, n, key & (HEFT_LEAST_OF - 1), made_by(rule, key >> PLACE_BITS));
-    for (size_t i = 0; i < n; i = w.next[i])
-        ids[count++] = w.ids[i];
-    return count;
+        offer_short(w, pairs, left, heft_vocab_pair(pairs->v, w->ids[left], id), next);
 }
 
 size_t heft_merge_short(const struct heft_pairs *pairs, const uint8_t *word, size_t n,
                         uint32_t *ids)
 {
-    const struct rule rule = {pairs, NULL, word};
+    struct short_word w;
+    size_t count = 0;
 
-    return merge_short(&rule, pairs->kernel, n, ids);
+    begin_short(&w, pairs, word, n);
+    for (uint32_t key; (key = pairs->kernel->least(w.keys)) != NO_KEY;)
+        merge_at(&w, pairs, n, key & (HEFT_LEAST_OF - 1),
+                 heft_pairs_made(pairs, key >> PLACE_BITS));
+    for (size_t i = 0; i < n; i = w.next[i])
+        ids[count++] = w.ids[i];
+    return count;
+}
+
+/* ---- short pre-tokens by ranks ----------------------------------------------------------- */
+
+/* As above, but the places of symbols are bits of a number, and the keys have 64 bits: compilers look
+ * for the least of such numbers one by one, as they were written. Reading several at a time would wait
+ * for the last one to be written. */
+struct ranked_word {
+    const struct heft_ranked *ranked;
+    const uint8_t *word;
+    size_t n;
+    uint64_t keys[HEFT_MERGE_SHORT + 3]; /* NO_RANK in place of a rank: there is no merge */
+    uint32_t ids[HEFT_MERGE_SHORT];
+    uint64_t begins; /* a bit for each byte that begins a symbol, and for the end */
+};
+
+HEFT_INLINE uint64_t key_of(uint32_t rank, size_t at)
+{
+    return (uint64_t)rank << PLACE_BITS | at;
+}
+
+HEFT_INLINE uint64_t less_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The least of the keys, which are read four at a time. */
+HEFT_INLINE uint64_t least_key(const struct ranked_word *w)
+{
+    uint64_t one = w->keys[0], two = w->keys[1], three = w->keys[2], four = w->keys[3];
+
+    for (size_t i = 4; i < w->n; i += 4) {
+        one = less_of(one, w->keys[i]);
+        two = less_of(two, w->keys[i + 1]);
+        three = less_of(three, w->keys[i + 2]);
+        four = less_of(four, w->keys[i + 3]);
+    }
+    return less_of(less_of(one, two), less_of(three, four));
+}
+
+HEFT_INLINE size_t begin_after(uint64_t begins, size_t at)
+{
+    return heft_lowest_bit(begins & UINT64_MAX << 1 << at);
+}
+
+/* The bits of begins before `at`. */
+HEFT_INLINE uint64_t begins_before(uint64_t begins, size_t at)
+{
+    return begins & ((UINT64_C(1) << at) - 1);
+}
+
+/* A look-up of the rank of merging two symbols, whose bytes are word[from, to), in two steps: two
+ * look-ups wait for memory at the same time. */
+struct query {
+    bool may_merge;
+    struct heft_vocab_asked asked;
+};
+
+HEFT_INLINE struct heft_str bytes_of(const struct ranked_word *w, size_t from, size_t to)
+{
+    return (struct heft_str){(const char *)w->word + from, to - from};
+}
+
+HEFT_INLINE void begin_query(const struct ranked_word *w, struct query *q, size_t from, size_t to)
+{
+    q->may_merge = heft_vocab_ids_try(&w->ranked->ids, bytes_of(w, from, to), &q->asked);
+}
+
+HEFT_INLINE uint32_t end_query(const struct ranked_word *w, const struct query *q)
+{
+    if (HEFT_LIKELY(!q->may_merge))
+        return HEFT_NO_RANK;
+    return HEFT_LIKELY(q->asked.word.n <= HEFT_VOCAB_SHORT)
+               ? heft_vocab_ids_find_short(&w->ranked->ids, &q->asked)
+               : heft_vocab_ids_find(&w->ranked->ids, &q->asked);
+}
+
+HEFT_INLINE void prefetch_bytes(const struct ranked_word *w, size_t from, size_t to)
+{
+    const struct heft_vocab_ids *const ids = &w->ranked->ids;
+    struct heft_vocab_asked asked;
+
+    heft_vocab_ids_hash(ids, bytes_of(w, from, to), &asked);
+    HEFT_PREFETCH(&ids->filter[heft_vocab_ids_bit(ids, &asked) / 64]);
+    HEFT_PREFETCH(&ids->slots[heft_vocab_ids_home(ids, asked.hash)]);
+}
+
+/* Sets the key of the symbol at `at` with the next one, as offer_short. */
+HEFT_INLINE void offer_ranked(struct ranked_word *w, size_t at, uint32_t rank, size_t behind)
+{
+    const uint64_t before = begins_before(w->begins, at);
+
+    w->keys[at] = key_of(rank, at);
+    if (rank == HEFT_NO_RANK)
+        return;
+    if (before)
+        prefetch_bytes(w, heft_highest_bit(before), behind);
+    if (behind < w->n)
+        prefetch_bytes(w, at, begin_after(w->begins, behind));
+}
+
+HEFT_INLINE void begin_ranked(struct ranked_word *w, const struct heft_ranked *ranked,
+                              const uint8_t *word, size_t n)
+{
+    w->ranked = ranked;
+    w->word = word;
+    w->n = n;
+    w->begins = (UINT64_C(2) << n) - 1;
+    for (size_t i = 0; i < n; i++)
+        w->ids[i] = ranked->v->byte_ids[word[i]];
+    for (size_t i = 0; i + 1 < n; i++)
+        w->keys[i] = key_of(ranked->of_bytes[word[i] << 8 | word[i + 1]], i);
+    for (size_t i = 0; i < 4; i++)
+        w->keys[n - 1 + i] = UINT64_MAX; /* of the last symbol, and what least_key reads after it */
+    for (size_t i = 0; i + 2 < n; i++)
+        prefetch_bytes(w, i, i + 3);
+}
+
+/* As merge_at. */
+HEFT_INLINE void merge_ranked_at(struct ranked_word *w, size_t at, uint32_t id)
+{
+    const size_t right = begin_after(w->begins, at), next = begin_after(w->begins, right);
+    const size_t behind = next < w->n ? begin_after(w->begins, next) : next;
+    const uint64_t before = begins_before(w->begins, at);
+    const size_t left = before ? heft_highest_bit(before) : 0;
+    struct query one, two;
+
+    w->ids[at] = id;
+    w->keys[at] = w->keys[right] = UINT64_MAX;
+    w->begins &= ~(UINT64_C(1) << right);
+    if (next < w->n)
+        begin_query(w, &one, at, behind);
+    if (before)
+        begin_query(w, &two, left, next);
+    if (next < w->n)
+        offer_ranked(w, at, end_query(w, &one), behind);
+    if (before)
+        offer_ranked(w, left, end_query(w, &two), next);
 }
 
 size_t heft_merge_short_ranked(const struct heft_ranked *ranked, const uint8_t *word, size_t n,
                                uint32_t *ids)
 {
-    const struct rule rule = {NULL, ranked, word};
+    struct ranked_word w;
+    size_t count = 0;
 
-    return merge_short(&rule, ranked->kernel, n, ids);
+    begin_ranked(&w, ranked, word, n);
+    for (uint64_t key; (key = least_key(&w)) < key_of(HEFT_NO_RANK, 0);)
+        merge_ranked_at(&w, key & (HEFT_MERGE_SHORT - 1), (uint32_t)(key >> PLACE_BITS));
+    for (size_t i = 0; i < n; i = begin_after(w.begins, i))
+        ids[count++] = w.ids[i];
+    return count;
 }
 
 /* ---- long pre-tokens: a heap of pairs ---------------------------------------------------- */
@@ -223,6 +286,13 @@ static void sift_down(struct heft_merge_pair *heap, size_t n, size_t i)
     heap[i] = pair;
 }
 
+/* Where pairs are looked up: the tables of merges, or if NULL those of ranks and the pre-token. */
+struct rule {
+    const struct heft_pairs *pairs;
+    const struct heft_ranked *ranked;
+    const uint8_t *word;
+};
+
 struct merging {
     struct rule rule;
     size_t n; /* bytes of the pre-token */
@@ -231,7 +301,7 @@ struct merging {
     size_t n_heap;
 };
 
-/* As rank_of, for pairs most of which do not merge. */
+/* Returns the rank of the pair whose left symbol is `at`. Most pairs do not merge. */
 static uint32_t rank_of_any(const struct merging *m, uint32_t at)
 {
     const struct heft_merge_symbol *const left = &m->symbols[at], *right = &m->symbols[left->next];
@@ -278,7 +348,7 @@ static void merge_best(struct merging *m)
         m->symbols[left->next].id != pair.right)
         return;
     right = &m->symbols[left->next];
-    left->id = made_by(&m->rule, pair.rank);
+    left->id = m->rule.pairs ? heft_pairs_made(m->rule.pairs, pair.rank) : pair.rank;
     left->next = right->next;
     right->id = UINT32_MAX; /* no pair has it from now on */
     if (left->next != UINT32_MAX)
@@ -301,7 +371,7 @@ static size_t merge_long(struct heft_merger *merger, const struct rule *rule, si
                          uint32_t *ids)
 {
     struct merging m = {.rule = *rule, .n = n, .symbols = merger->symbols, .heap = merger->heap};
-    const uint32_t *const byte_ids = ids_of_bytes(rule);
+    const uint32_t *const byte_ids = (rule->pairs ? rule->pairs->v : rule->ranked->v)->byte_ids;
     size_t count = 0;
 
     for (uint32_t i = 0; i < n; i++)

@@ -54,7 +54,6 @@ bool heft_ranked_init(struct heft_vocab *v, struct heft_vocab_ids *ids, size_t n
         return false;
     v->ranked = ranked;
     ranked->v = v;
-    ranked->kernel = heft_scan_kernel();
     ranked->ids = *ids;
     *ids = (struct heft_vocab_ids){0};
     ranked->of_bytes = heft_arena_alloc(&v->mem, 256 * 256 * sizeof *ranked->of_bytes, err);

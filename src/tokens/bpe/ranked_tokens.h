@@ -18,7 +18,6 @@
 
 struct heft_ranked {
     const struct heft_vocab *v;
-    const struct heft_kernel *kernel;
     struct heft_vocab_ids ids;
     uint32_t *of_bytes;  /* [first << 8 | second]: the token of two bytes, or HEFT_NO_RANK */
     uint64_t *is_ranked; /* by id: bits; other tokens are special */
