@@ -2,82 +2,46 @@
 #include "base/processor.h"
 #include "tokens/bpe/kernels.h"
 #include "tokens/split/bit_places_x86.h"
+#include "tokens/split/byte_masks_x86.h"
 
-#define AVX512 __attribute__((target("avx512f,avx512bw,popcnt")))
-#define AVX2   __attribute__((target("avx2,popcnt")))
-
-/* low ≤ c ≤ high for unsigned bytes: c − low wraps around below low. */
-AVX512 static inline uint64_t within512(__m512i c, char low, char high)
-{
-    return _mm512_cmple_epu8_mask(_mm512_sub_epi8(c, _mm512_set1_epi8(low)),
-                                  _mm512_set1_epi8((char)(high - low)));
-}
-
-AVX512 static void masks_avx512(const uint8_t *text, struct heft_masks *out)
+HEFT_AVX512 static void masks_avx512(const uint8_t *text, struct heft_masks *out)
 {
     const __m512i c = _mm512_loadu_si512(text);
 
-    out->letter = within512(_mm512_or_si512(c, _mm512_set1_epi8(0x20)), 'a', 'z');
-    out->number = within512(c, '0', '9');
-    out->blank = _mm512_cmpeq_epi8_mask(c, _mm512_set1_epi8(' '));
-    out->space = out->blank | within512(c, 9, 13);
-    out->quote = _mm512_cmpeq_epi8_mask(c, _mm512_set1_epi8('\''));
+    out->letter = heft_letters_avx512(c);
+    out->number = heft_within_avx512(c, '0', '9');
+    out->blank = heft_equal_avx512(c, ' ');
+    out->space = out->blank | heft_within_avx512(c, 9, 13);
+    out->quote = heft_equal_avx512(c, '\'');
     out->wide = _mm512_movepi8_mask(c);
 }
 
-AVX2 static inline uint32_t bits(__m256i c)
-{
-    return (uint32_t)_mm256_movemask_epi8(c);
-}
-
-AVX2 static inline __m256i within256(__m256i c, char low, char high)
-{
-    const __m256i from = _mm256_sub_epi8(c, _mm256_set1_epi8(low));
-
-    return _mm256_cmpeq_epi8(_mm256_min_epu8(from, _mm256_set1_epi8((char)(high - low))), from);
-}
-
-AVX2 static inline __m256i letters256(__m256i c)
-{
-    return within256(_mm256_or_si256(c, _mm256_set1_epi8(0x20)), 'a', 'z');
-}
-
-AVX2 static inline __m256i equal256(__m256i c, char to)
-{
-    return _mm256_cmpeq_epi8(c, _mm256_set1_epi8(to));
-}
-
-/* Mask of 64 bytes from two halves. */
-AVX2 static inline uint64_t join_halves(__m256i low, __m256i high)
-{
-    return (uint64_t)bits(high) << 32 | bits(low);
-}
-
-AVX2 static void masks_avx2(const uint8_t *text, struct heft_masks *out)
+HEFT_AVX2 static void masks_avx2(const uint8_t *text, struct heft_masks *out)
 {
     const __m256i a = _mm256_loadu_si256((const __m256i *)(const void *)text);
     const __m256i b = _mm256_loadu_si256((const __m256i *)(const void *)(text + 32));
 
-    out->letter = join_halves(letters256(a), letters256(b));
-    out->number = join_halves(within256(a, '0', '9'), within256(b, '0', '9'));
-    out->blank = join_halves(equal256(a, ' '), equal256(b, ' '));
-    out->space = out->blank | join_halves(within256(a, 9, 13), within256(b, 9, 13));
-    out->quote = join_halves(equal256(a, '\''), equal256(b, '\''));
-    out->wide = join_halves(a, b);
+    out->letter = heft_join_avx2(heft_letters_avx2(a), heft_letters_avx2(b));
+    out->number = heft_join_avx2(heft_within_avx2(a, '0', '9'), heft_within_avx2(b, '0', '9'));
+    out->blank = heft_join_avx2(heft_equal_avx2(a, ' '), heft_equal_avx2(b, ' '));
+    out->space =
+        out->blank | heft_join_avx2(heft_within_avx2(a, 9, 13), heft_within_avx2(b, 9, 13));
+    out->quote = heft_join_avx2(heft_equal_avx2(a, '\''), heft_equal_avx2(b, '\''));
+    out->wide = heft_join_avx2(a, b);
 }
 
-AVX512 static uint32_t least_avx512(const uint32_t numbers[HEFT_LEAST_OF])
+HEFT_AVX512 static uint32_t least_avx512(const uint32_t numbers[HEFT_LEAST_OF])
 {
     return _mm512_reduce_min_epu32(
         _mm512_min_epu32(_mm512_loadu_si512(numbers), _mm512_loadu_si512(numbers + 16)));
 }
 
-AVX2 static inline __m256i load_half(const uint32_t *numbers)
+HEFT_AVX2 static inline __m256i load_half(const uint32_t *numbers)
 {
     return _mm256_loadu_si256((const __m256i *)(const void *)numbers);
 }
 
-AVX2 static uint32_t least_avx2(const uint32_t numbers[HEFT_LEAST_OF])
+HEFT_AVX2 static uint32_t least_avx2(const uint32_t numbers[HEFT_LEAST_OF])
 {
     const __m256i eight =
         _mm256_min_epu32(_mm256_min_epu32(load_half(numbers), load_half(numbers + 8)),
