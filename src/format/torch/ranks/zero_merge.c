@@ -48,9 +48,10 @@ static bool is_plain(const struct heft_model *model, const struct heft_row *row)
 static bool decode_row(struct heft_zero *z, struct heft_row *row, uint64_t bytes)
 {
     const enum heft_dtype from = (enum heft_dtype)row->dtype;
-    const uint64_t each = heft_dtype_element_bytes(from), n = bytes / each;
+    /* the caller takes no more than MOST_DECODED */
+    const size_t n = (size_t)(bytes / heft_dtype_element_bytes(from));
     const struct heft_storage s = z->model->storages[row->storage];
-    struct heft_storage made = {.packed = 4 * n, .len = 4 * n};
+    struct heft_storage made = {.packed = UINT64_C(4) * n, .len = UINT64_C(4) * n};
     struct heft_bytes stored;
     uint64_t at, overflowed = 0;
     uint8_t *out;

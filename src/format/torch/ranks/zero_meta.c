@@ -95,7 +95,8 @@ bool heft_zero_read_stage(struct heft_zero *z)
 static bool read_shape(struct heft_zero *z, const struct heft_value *v, struct heft_zero_param *p)
 {
     const uint64_t most = heft_min_u64(z->model->limits.rank, HEFT_ROW_DIMS);
-    uint64_t *shape, n = 0;
+    uint64_t *shape;
+    size_t n = 0;
 
     if (!heft_zero_is_list(v))
         return false;
