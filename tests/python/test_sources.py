@@ -178,6 +178,9 @@ class Callbacks(Folder):
                 continue
             if len(wanted.files) != 1 or (wanted.format in seen and len(wanted) < 5):
                 continue
+            if set(wanted) != set(got):  # a part of a distributed save: the files beside it tell
+                self.assertEqual(path.parts[len(GOLDEN.parts)], "safetensors-dcp", path)
+                continue
             for name, tensor in wanted.items():
                 try:
                     self.assertEqual(got[name].tobytes(), tensor.tobytes(), (path, name))
