@@ -5,8 +5,8 @@
 
 #include "core/reader.h"
 
-/* heft_diff for complete options; a.model and b.model are those of the readers. is_ruled: root and renaming
- * have been applied to a, before rules files. */
+/* heft_diff for complete options; a.model and b.model are those of the readers. is_ruled: a is seen
+ * through rules files, so that root and renaming are not applied to it again. */
 HEFT_CHECKED bool heft_diff_tensors(struct heft_reader *a, struct heft_reader *b,
                                     const struct heft_diff_options *options, bool is_ruled,
                                     const struct heft_diff_visitor *visitor,

@@ -137,7 +137,7 @@ static bool check_equal(const struct heft_rules_reader *r, const struct heft_rem
     return true;
 }
 
-/* Placeholders on one side only: at most one, and a number. */
+/* Checks the placeholders that only one side has: there may be one, and it must be a number. */
 static bool check_single(struct heft_rules_reader *r, struct heft_remap *m,
                          const struct heft_pattern *p, uint32_t only, enum heft_slot_use use,
                          uint32_t *index)

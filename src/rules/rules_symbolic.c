@@ -375,7 +375,7 @@ static bool refuse_reshape(const struct walk *w, const struct heft_rule_op *op)
     return heft_rules_refuse(
         w->reader->rules, op->line, w->reader->err,
         "found reshape in a rule with <=> of a shape that is not known, expected "
-        "the same shape with all sizes at each name on the left, or =>");
+        "the same [SHAPE], without _, behind each name on the left, or =>");
 }
 
 /* Notes the shape before a reshape, which must be the same for all tensors. */

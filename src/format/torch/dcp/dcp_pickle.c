@@ -131,17 +131,8 @@ static void put_bytes(struct heft_pickler *p, const struct heft_value *value)
 static void put_leaf(struct heft_pickler *p, const struct heft_value *value)
 {
     switch (value->kind) {
-    case HEFT_VALUE_BOOL:
-        heft_pickler_op(p, (char)(value->as.boolean ? 0x88 : 0x89));
-        break;
-    case HEFT_VALUE_INT:
-        heft_pickler_int(p, value->as.integer);
-        break;
     case HEFT_VALUE_BIGINT:
         put_long(p, value);
-        break;
-    case HEFT_VALUE_FLOAT:
-        heft_pickler_float(p, value->as.number);
         break;
     case HEFT_VALUE_STRING:
         heft_pickler_text(p, (struct heft_str){value->text, value->text_len});
@@ -150,7 +141,7 @@ static void put_leaf(struct heft_pickler *p, const struct heft_value *value)
         put_bytes(p, value);
         break;
     default:
-        heft_pickler_op(p, 'N');
+        heft_pickler_scalar(p, value);
         break;
     }
 }

@@ -33,7 +33,8 @@ struct heft_shards {
     struct heft_error *err;
 };
 
-/* Finds all pieces. HEFT_UNSUPPORTED for flat parameters and for placements that cannot be joined. */
+/* Finds the pieces of all tensors. HEFT_UNSUPPORTED: a flat parameter of FSDP, which has no names, or a
+ * DTensor whose placement cannot be joined. */
 HEFT_CHECKED bool heft_shards_find(struct heft_shards *s);
 /* Row of a file; SIZE_MAX if there is none. */
 HEFT_CHECKED bool heft_shards_row(struct heft_shards *s, uint32_t source, struct heft_str name,

@@ -229,6 +229,18 @@ void heft_pickler_float(struct heft_pickler *p, double number)
         heft_pickler_op(p, (char)(bits >> shift & 0xff));
 }
 
+void heft_pickler_scalar(struct heft_pickler *p, const struct heft_value *value)
+{
+    if (value->kind == HEFT_VALUE_BOOL)
+        heft_pickler_op(p, (char)(value->as.boolean ? 0x88 : 0x89));
+    else if (value->kind == HEFT_VALUE_INT)
+        heft_pickler_int(p, value->as.integer);
+    else if (value->kind == HEFT_VALUE_FLOAT)
+        heft_pickler_float(p, value->as.number);
+    else
+        heft_pickler_op(p, 'N');
+}
+
 uint64_t heft_torch_piece_count(const struct heft_torch_piece *piece)
 {
     return names[piece->as].storage ? heft_torch_elements(piece) : heft_torch_bytes(piece);

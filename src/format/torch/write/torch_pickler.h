@@ -51,6 +51,8 @@ void heft_pickler_again(struct heft_pickler *p, uint32_t at);
 void heft_pickler_int(struct heft_pickler *p, int64_t v);
 void heft_pickler_unsigned(struct heft_pickler *p, uint64_t v);
 void heft_pickler_float(struct heft_pickler *p, double number);
+/* A bool, an int or a float; None for every other value. */
+void heft_pickler_scalar(struct heft_pickler *p, const struct heft_value *value);
 /* Writes a text that CPython has as one object: fetched if *memo is its memo index, else written,
  * and *memo is set. */
 void heft_pickler_word(struct heft_pickler *p, struct heft_str text, uint32_t *memo);

@@ -81,22 +81,9 @@ static bool put_code_word(struct heft_pickler *p, struct heft_str word, struct h
 static bool put_plain(struct heft_pickler *p, const struct heft_value *value,
                       struct heft_error *err)
 {
-    switch (value->kind) {
-    case HEFT_VALUE_STRING:
+    if (value->kind == HEFT_VALUE_STRING)
         return put_code_word(p, (struct heft_str){value->text, value->text_len}, err);
-    case HEFT_VALUE_BOOL:
-        heft_pickler_op(p, (char)(value->as.boolean ? 0x88 : 0x89));
-        break;
-    case HEFT_VALUE_INT:
-        heft_pickler_int(p, value->as.integer);
-        break;
-    case HEFT_VALUE_FLOAT:
-        heft_pickler_float(p, value->as.number);
-        break;
-    default:
-        heft_pickler_op(p, 'N');
-        break;
-    }
+    heft_pickler_scalar(p, value);
     return true;
 }
 
